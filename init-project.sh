@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Set a project up for code-intel, from a fresh machine: makes an environment of its own for the server, installs this checkout
+# into it, puts the command `code-intel-server` where clients find it, and hands over to `code-intel-server init`.
+#
+#   ./init-project.sh [--venv FOLDER] DIR [options of code-intel-server init]
+#
+# Needs Python 3.11 or newer with venv, and git. Installs nothing outside the environment's folder and one link in ~/.local/bin.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+venv=${CODE_INTEL_VENV:-${XDG_DATA_HOME:-$HOME/.local/share}/code-intel/venv}
+bin=${CODE_INTEL_BIN:-$HOME/.local/bin}
+
+usage() {
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    exit "${1:-0}"
+}
+fail() {
+    printf 'init-project.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+arguments=()
+while [ $# -gt 0 ]; do
+    case "$1" in
+        -h | --help) usage ;;
+        --venv) [ $# -ge 2 ] || usage 2; venv=$2; shift ;;
+        --venv=*) venv=${1#--venv=} ;;
+        *) arguments+=("$1") ;;
+    esac
+    shift
+done
+[ ${#arguments[@]} -gt 0 ] || usage 2
+
+# -- what the machine must have ----------------------------------------------------------------------------------------
+
+command -v git >/dev/null || fail "git is missing. Debian, Ubuntu: apt install git"
+python=${PYTHON:-}
+if [ -z "$python" ]; then
+    for candidate in python3 python3.13 python3.12 python3.11; do
+        if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+            python=$candidate
+            break
+        fi
+    done
+fi
+[ -n "$python" ] || fail "needs Python 3.11 or newer (set PYTHON to one)"
+"$python" -c 'import ensurepip, venv' 2>/dev/null \
+    || fail "$python has no venv. Debian, Ubuntu: apt install python3-venv"
+
+# -- the environment ---------------------------------------------------------------------------------------------------
+
+if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import sys' 2>/dev/null; then
+    echo "making $venv"
+    "$python" -m venv --clear "$venv"
+fi
+echo "installing code-intel-server into $venv"
+"$venv/bin/python" -m pip install -qq --disable-pip-version-check --upgrade "$here" \
+    || fail "the installation failed (see above); run it again when that is mended"
+
+mkdir -p "$bin"
+launcher=$bin/code-intel-server
+if [ -e "$launcher" ] && [ ! -L "$launcher" ]; then
+    echo "left alone: $launcher is a file of yours; the server is $venv/bin/code-intel-server"
+else
+    ln -sfn "$venv/bin/code-intel-server" "$launcher"
+fi
+
+set +e
+PATH="$bin:$PATH" "$venv/bin/code-intel-server" init "${arguments[@]}"
+status=$?
+set -e
+if [ $status -eq 0 ] && ! command -v code-intel-server >/dev/null; then
+    printf '\n%s is not on your PATH. Add it, then start your client from that shell:\n  export PATH="%s:$PATH"\n' "$bin" "$bin"
+fi
+exit $status
