@@ -1,0 +1,3 @@
+"""code-intel: an MCP server that takes coding agents through a verified workflow."""
+
+__version__ = "1.16.0"

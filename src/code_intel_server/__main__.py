@@ -1,0 +1,50 @@
+"""`code-intel-server <command>`: imports only the command asked for, so that `hook` and `status` start in under 100 ms."""
+
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "init": "set a project up: scaffold, clients, index, proof",
+    "doctor": "check the installation and a project's set-up, with a remedy for each finding",
+    "status": "where the session of a project stands",
+    "report": "one session as an HTML page: course, loops, tasks, evidence, diff",
+    "insights": "what fails most and where time goes, over all sessions",
+    "find": "look code up: text, def, refs, symbols, impact",
+    "sync": "bring the index up to date",
+    "resume": "what an interrupted session needs to go on",
+    "abandon": "give a session up; its work is kept recoverably",
+    "trash": "list, restore or purge what sessions have put away",
+    "trust": "let the project's verify commands run",
+    "waive": "take a verify command out of the running session's proof",
+    "hook": "answer a client's hook event (used by the clients)",
+    "serve": "run the MCP server over stdin and stdout (used by the clients)",
+}
+
+
+def main() -> int:
+    """Run the command named on the command line; its exit status."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        _usage()
+        return 0
+    if arguments[0] in {"-V", "--version", "version"}:
+        from code_intel_server import __version__
+
+        print(__version__)  # noqa: T201
+        return 0
+    if arguments[0] not in COMMANDS:
+        print(f"code-intel-server: no command '{arguments[0]}'", file=sys.stderr)  # noqa: T201
+        _usage()
+        return 2
+    status: int = import_module(f"code_intel_server.cli.{arguments[0]}").main(arguments[1:])
+    return status
+
+
+def _usage() -> None:
+    print("usage: code-intel-server <command> [options]\n\ncommands:")  # noqa: T201
+    for name, what in COMMANDS.items():
+        print(f"  {name:<9} {what}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

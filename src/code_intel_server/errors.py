@@ -1,0 +1,29 @@
+"""The only exceptions raised on purpose.
+
+Every one names a message of the contract by its dotted key, so that the text an agent reads is never in code
+(SPEC 5), and carries the values its placeholders want and any structured fields the answer should show beside it.
+"""
+
+from collections.abc import Mapping
+
+
+class CodeIntelError(Exception):
+    """An anticipated failure; `key` is the dotted contract key of its message."""
+
+    def __init__(self, key: str, /, *, details: Mapping[str, object] | None = None, **params: object) -> None:
+        super().__init__(f"{key} {params}" if params else key)
+        self.key = key
+        self.params = params
+        self.details = dict(details or {})
+
+
+class Rejected(CodeIntelError):
+    """The agent asked for something it may not have; nothing has changed."""
+
+
+class UserActionNeeded(CodeIntelError):
+    """Only the user can go on from here (a conflict, a held lock, a missing identity); nothing has changed."""
+
+
+class Unavailable(CodeIntelError):
+    """Something that the answer needs cannot be had now (a missing program, a time limit, a damaged index)."""

@@ -1,0 +1,20 @@
+"""Text of unknown origin made safe to show: what would steer a terminal or hide from a reader becomes visible."""
+
+import re
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+    "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, bidirectional, separators
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, tag characters
+)
+
+
+def printable(text: str) -> str:
+    """`text` with control, bidirectional and invisible characters and lone surrogates written as escapes (SPEC 2)."""
+    return _HIDDEN.sub(lambda match: _escape(ord(match[0])), text)
+
+
+def _escape(code: int) -> str:
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,390 @@
+"""The MCP server: the composition root and the only importer of `mcp`. Tool names, titles, annotations, schemas (SPEC 2).
+
+Every tool is a thin function: it names its arguments for the client and hands the work to `Guard`, which knows phases, the
+ledger and refusals. Tools run on worker threads; the session's own mutex orders what must be ordered.
+"""
+
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from code_intel_server import __version__, process
+from code_intel_server.tools import exploration, learning, maintenance, writing
+from code_intel_server.tools.desk import Progress, now
+from code_intel_server.tools.guard import Guard, Reply
+from code_intel_server.tools.shaping import Fields
+from code_intel_server.tools.workbench import Workbench
+
+INSTRUCTIONS = (
+    "code-intel leads coding work through verified phases. Call start_session with the user's request, then follow the "
+    "`instruction` of every response and send `expected_payload` with submit_phase until phase is SESSION_COMPLETE. "
+    "submit_phase is the only exit of every phase. Lost? get_session_status. Lookups (search_text, find_definitions, "
+    "find_references, query ...) also work without a session."
+)
+
+_EXIT_GRACE_SECONDS = 1.2
+_PARENT_POLL_SECONDS = 0.5
+
+READ = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+ALWAYS = {"anthropic/alwaysLoad": True}
+
+
+class Answer(BaseModel):
+    """Any answer; a refusal has success=false, error and message."""
+
+    model_config = ConfigDict(extra="allow")
+
+    success: bool = True
+
+
+class Listing(BaseModel):
+    """Rows of an answer, or a refusal."""
+
+    model_config = ConfigDict(extra="allow")
+
+    results: list[dict[str, Any]] = []
+    total: int = 0
+    truncated: bool = False
+
+
+Path_ = Annotated[str, Field(description="File or folder, relative to the project root")]
+Limit = Annotated[int, Field(description="Rows at most")]
+Offset = Annotated[int, Field(description="next_offset of the last answer")]
+
+
+def build(bench: Workbench) -> MCPServer:
+    """The server of one workbench, with every tool and prompt registered."""
+    mcp = MCPServer(
+        "code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+    )
+    guard = Guard(bench)
+
+    def call(tool: str, work: Callable[[], Fields]) -> CallToolResult:
+        return result_of(guard.call(tool, work))
+
+    _session_tools(mcp, bench, call)
+    _lookup_tools(mcp, bench, call)
+    _index_tools(mcp, bench, call)
+    _control_tools(mcp, bench, call)
+    _prompts(mcp)
+    return mcp
+
+
+Call = Callable[[str, Callable[[], Fields]], CallToolResult]
+Reported = Annotated[CallToolResult, Answer]
+Listed = Annotated[CallToolResult, Listing]
+
+
+def result_of(reply: Reply) -> CallToolResult:
+    """A reply as structure and the same as text, because clients show a model only one of them."""
+    import json
+
+    text = json.dumps(reply.fields, ensure_ascii=False)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=dict(reply.fields), is_error=reply.failed
+    )
+
+
+def reporting(ctx: Context) -> Progress:
+    """Progress notifications from a worker thread; also where a cancelled call ends."""
+
+    def report(done: float, total: float, message: str) -> None:
+        anyio.from_thread.check_cancelled()
+        anyio.from_thread.run(ctx.report_progress, done, total, message)
+
+    return report
+
+
+def _session_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+    @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
+    def start_session(
+        ctx: Context,
+        query: Annotated[str, Field(description="The user's request, word for word")] = "",
+        intent: Annotated[
+            Literal["IMPLEMENT", "MODIFY", "INVESTIGATE", "QUESTION"],
+            Field(description="INVESTIGATE and QUESTION change nothing"),
+        ] = "IMPLEMENT",
+        flags: Annotated[
+            dict[str, bool | str],
+            Field(
+                description="gate_level ('auto'|'full') and booleans: no_verify, no_quality, only_verify, only_explore, "
+                "fast, quick, no_doc, no_intervention, clean, rebuild"
+            ),
+        ] = {},  # noqa: B006 - read only
+        repo_path: Annotated[str, Field(description="The project")] = ".",
+    ) -> Reported:
+        """Begin a task: returns the first phase with its instruction. Only where no session is active, or with clean."""
+
+        def work() -> Fields:
+            bench.take_up(repo_path)
+            return bench.sessions.start(query, intent, flags, reporting(ctx))
+
+        return call("start_session", work)
+
+    @mcp.tool(title="Submit phase", annotations=WRITE, meta=ALWAYS)
+    def submit_phase(
+        ctx: Context,
+        data: Annotated[dict[str, Any] | str, Field(description="The current phase's expected_payload, as an object")],
+    ) -> Reported:
+        """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
+        return call("submit_phase", lambda: bench.sessions.submit(data, reporting(ctx)))
+
+    @mcp.tool(title="Session status", annotations=WRITE, meta=ALWAYS)
+    def get_session_status(
+        repo_path: Annotated[str, Field(description="The project")] = ".",
+        discard_active: Annotated[bool, Field(description="Drop the fresh session, restore the checkpoint")] = False,
+        session_id: Annotated[str | None, Field(description="Which checkpoint; the newest if not given")] = None,
+    ) -> Reported:
+        """Where am I, what next, all summaries. Restores an interrupted session where none is active."""
+
+        def work() -> Fields:
+            bench.take_up(repo_path)
+            return bench.sessions.status(discard_active=discard_active, session_id=session_id)
+
+        return call("get_session_status", work)
+
+
+def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+    @mcp.tool(title="Search text", annotations=READ)
+    def search_text(
+        patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
+        path: Path_ = ".",
+        regex: Annotated[bool, Field(description="false: literal text")] = True,
+        word: Annotated[bool, Field(description="Whole words only")] = False,
+        ignore_case: bool = False,
+        globs: Annotated[list[str], Field(description="Like .gitignore lines; a leading ! excludes")] = [],  # noqa: B006
+        context_lines: int = 0,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> Listed:
+        """Find text with ripgrep: matches by file, definitions first, with a count for each pattern."""
+        return call(
+            "search_text",
+            lambda: exploration.search_text(
+                bench,
+                patterns,
+                path,
+                regex=regex,
+                word=word,
+                ignore_case=ignore_case,
+                globs=globs,
+                context_lines=context_lines,
+                limit=limit,
+                offset=offset,
+            ),
+        )
+
+    @mcp.tool(title="Search files", annotations=READ)
+    def search_files(
+        pattern: Annotated[str, Field(description="A glob, or part of a name for a fuzzy search")],
+        path: Path_ = ".",
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> Listed:
+        """Find files by name."""
+        return call("search_files", lambda: exploration.search_files(bench, pattern, path, limit, offset))
+
+    @mcp.tool(title="Find definitions", annotations=READ)
+    def find_definitions(
+        symbol: Annotated[str, Field(description="A name, or Class.method")],
+        kind: Annotated[str | None, Field(description="function, class, method, ...")] = None,
+        path: Path_ = ".",
+        match: Literal["exact", "prefix", "fuzzy"] = "exact",
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> Listed:
+        """Where a symbol is defined, with signature and scope."""
+        return call(
+            "find_definitions",
+            lambda: exploration.find_definitions(bench, symbol, kind, path, match, limit, offset),
+        )
+
+    @mcp.tool(title="Find references", annotations=READ)
+    def find_references(
+        symbol: str,
+        path: Path_ = ".",
+        kinds: Annotated[
+            list[str], Field(description="Of definition, call, import, attribute, type, other; all if empty")
+        ] = [],  # noqa: B006
+        include_comments: Annotated[bool, Field(description="Comments and strings too")] = False,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> Listed:
+        """Where a symbol is used: each place with its kind and the function around it."""
+        return call(
+            "find_references",
+            lambda: exploration.find_references(
+                bench, symbol, path, kinds, include_comments=include_comments, limit=limit, offset=offset
+            ),
+        )
+
+    @mcp.tool(title="Outline", annotations=READ)
+    def get_symbols(path: Path_) -> Listed:
+        """The symbols of one file."""
+        return call("get_symbols", lambda: exploration.get_symbols(bench, path))
+
+    @mcp.tool(title="Function at line", annotations=READ)
+    def get_function_at_line(path: Path_, line: Annotated[int, Field(description="1-based")]) -> Listed:
+        """The innermost function or class around a line, with its source."""
+        return call("get_function_at_line", lambda: exploration.get_function_at_line(bench, path, line))
+
+    @mcp.tool(title="Analyze structure", annotations=READ)
+    def analyze_structure(path: Path_) -> Listed:
+        """Classes, functions, imports and calls of a file or folder."""
+        return call("analyze_structure", lambda: exploration.analyze_structure(bench, path))
+
+    @mcp.tool(title="Query", annotations=READ)
+    def query(
+        question: Annotated[str, Field(description="What you want to know, in words")], limit: Limit = 20
+    ) -> Listed:
+        """One question, routed to the fitting lookup; says which and why."""
+        return call("query", lambda: exploration.query(bench, question, limit))
+
+
+def _index_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+    @mcp.tool(title="Semantic search", annotations=READ)
+    def semantic_search(
+        query: str,
+        limit: Limit = 10,
+        path: Path_ = ".",
+        language: str | None = None,
+        collection: Annotated[
+            Literal["auto", "map", "forest"], Field(description="auto: map (past successes) first")
+        ] = "auto",
+    ) -> Listed:
+        """Find code by meaning. In a session: phase SEMANTIC only."""
+        return call(
+            "semantic_search",
+            lambda: exploration.semantic_search(bench, query, limit, path, language, collection),
+        )
+
+    @mcp.tool(title="Chunk detail", annotations=READ)
+    def fetch_chunk_detail(chunk_id: str, neighbours: int = 1) -> Listed:
+        """One chunk of a semantic search whole, with its neighbours."""
+        return call("fetch_chunk_detail", lambda: exploration.fetch_chunk_detail(bench, chunk_id, neighbours))
+
+    @mcp.tool(title="Analyze impact", annotations=READ)
+    def analyze_impact(
+        targets: Annotated[list[str], Field(description="Symbols or paths that are to change")],
+        depth: int = 2,
+        limit: Limit = 100,
+    ) -> Listed:
+        """What a change touches: code, tests, configuration, documentation, markup; must_verify and should_verify."""
+        return call("analyze_impact", lambda: exploration.analyze_impact(bench, targets, depth, limit))
+
+    @mcp.tool(title="Sync index", annotations=WRITE)
+    def sync_index(ctx: Context, rebuild: Annotated[bool, Field(description="From nothing")] = False) -> Reported:
+        """Bring the semantic index up to date."""
+        return call("sync_index", lambda: maintenance.sync_index(bench, rebuild=rebuild, progress=reporting(ctx)))
+
+    @mcp.tool(title="Update context", annotations=WRITE)
+    def update_context(
+        summary: Annotated[str, Field(description="The project's rules as a short DO/DON'T list")],
+    ) -> Reported:
+        """Store a new summary of the project rules."""
+        return call("update_context", lambda: maintenance.update_context(bench, summary))
+
+
+def _control_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+    @mcp.tool(title="Check write target", annotations=READ)
+    def check_write_target(path: Path_) -> Reported:
+        """May this file be written? Call before every edit."""
+        return call("check_write_target", lambda: writing.check_write_target(bench, path))
+
+    @mcp.tool(title="Add explored files", annotations=WRITE)
+    def add_explored_files(
+        paths: list[str], reason: Annotated[str, Field(description="Why they belong to the task")]
+    ) -> Reported:
+        """Make more files writable, with a reason that is logged."""
+        return call("add_explored_files", lambda: writing.add_explored_files(bench, paths, reason))
+
+    @mcp.tool(title="Review changes", annotations=READ)
+    def review_changes(
+        path: Annotated[str | None, Field(description="One file, for its whole diff")] = None,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> Listed:
+        """Every change of this session with its diff."""
+        return call("review_changes", lambda: writing.review_changes(bench, path, limit, offset))
+
+    @mcp.tool(title="Clean up task branches", annotations=WRITE)
+    def cleanup_stale_branches(dry_run: bool = False) -> Reported:
+        """Remove left-over llm_task_* branches (recoverably) and their checkpoints."""
+        return call("cleanup_stale_branches", lambda: maintenance.cleanup_stale_branches(bench, dry_run=dry_run))
+
+    @mcp.tool(title="Record outcome", annotations=APPEND)
+    def record_outcome(
+        outcome: Literal["success", "partial", "failure"],
+        notes: str = "",
+        session_id: Annotated[str | None, Field(description="The last finished one if not given")] = None,
+    ) -> Reported:
+        """What the user thought of a finished session."""
+        return call(
+            "record_outcome",
+            lambda: learning.record_outcome(bench.desk, outcome, notes, session_id, now()),
+        )
+
+
+def _prompts(mcp: MCPServer) -> None:
+    from code_intel_server.contract.skills import Skill, prompt
+
+    @mcp.prompt(title="Code")
+    def code(request: Annotated[str, Field(description="What is to be done, with flags if any")]) -> str:
+        """Work on a request through code-intel's verified phases."""
+        return prompt(Skill.CODE, request)
+
+    @mcp.prompt(title="Outcome")
+    def outcome(verdict: Annotated[str, Field(description="success, partial or failure, and why")]) -> str:
+        """Record how the last session turned out."""
+        return prompt(Skill.OUTCOME, verdict)
+
+
+def serve(start: Path, override: Path | None = None) -> None:
+    """Serve over stdin and stdout until the client is gone (SPEC 7: EOF, signals, lost parent)."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    bench = Workbench(start, override)
+    _end_with_the_client(os.dup(0))
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _end_now)
+    build(bench).run("stdio")
+    bench.desk.close()
+    _end_now()
+
+
+def _end_now(*_signal: JsonValue | object) -> None:
+    """Nothing needs saving: what was answered is on disk. Children go with us."""
+    process.end_all()
+    os._exit(0)
+
+
+def _end_with_the_client(stdin: int) -> None:
+    """Watch for the end of the pipe or of the parent: neither waits for a tool that still runs."""
+    parent = os.getppid()
+    # Node gives its children sockets as pipes, and ends them by half: that is no POLLHUP.
+    gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
+
+    def watch() -> None:
+        poller = select.poll()
+        poller.register(stdin, gone)
+        while os.getppid() == parent:
+            if any(event & gone for _, event in poller.poll(_PARENT_POLL_SECONDS * 1000)):
+                break
+        time.sleep(_EXIT_GRACE_SECONDS)
+        _end_now()
+
+    threading.Thread(target=watch, name="end-with-client", daemon=True).start()
