@@ -1,0 +1,201 @@
+"""submit(): shape → required tools → handler → settle → response (SPEC 4, DESIGN 1).
+
+A refused submit leaves no mark on the state; an accepted one returns a new state that the caller persists before the
+agent hears of it. Nothing here touches a disk: the caller owns the state, the lock and the checkpoint.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.contract.schema import AnyOf
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow import responses
+from code_intel_server.flow.access import LOOKUPS
+from code_intel_server.flow.handlers import HANDLERS
+from code_intel_server.flow.payloads import (
+    Payload,
+    ReportPayload,
+    digest,
+    fits_another,
+    ignored_fields,
+    parse_object,
+    ready_place,
+    validate,
+)
+from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, Event, Phase, Place
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import LastSubmit, SessionState
+from code_intel_server.flow.tasks import ItemStatus
+from code_intel_server.flow.transitions import QUALITY_LIMIT, Settled, enter, settle
+from code_intel_server.flow.turn import Note, Outcome, Turn
+
+CLIENT_PREFIX = "mcp__"
+LOOKUP_GROUP = "lookup"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a submit led to. `state` is None for a refusal; `event` and `key` go to the decision log."""
+
+    response: dict[str, JsonValue]
+    state: SessionState | None = None
+    end: End | None = None
+    event: str = ""
+    key: str = ""
+    replayed: bool = False
+    retired: tuple[str, ...] = ()
+
+
+def submit(state: SessionState, data: JsonValue, contract: Contract, ports: Ports) -> Submission:
+    """Judge one payload. Never raises for anything an agent can send."""
+    payload: Mapping[str, JsonValue] = {}
+    try:
+        payload = parse_object(data)
+        if state.last_submit is not None and state.last_submit.digest == digest(payload):
+            return Submission(dict(state.last_submit.response), replayed=True)
+        return _accept(state, payload, contract, ports)
+    except CodeIntelError as error:
+        return _refuse(state, payload, contract, ports, error)
+
+
+def _refuse(
+    state: SessionState, data: Mapping[str, JsonValue], contract: Contract, ports: Ports, error: CodeIntelError
+) -> Submission:
+    extra: dict[str, JsonValue] = {}
+    at = ready_place(data) if state.phase is Phase.READY else state.place
+    other = fits_another(at, data)
+    if other is not None:
+        note = Note("common_failures.payload_fits_other_phase", {"phase": state.phase, "other_phase": other})
+        extra["hints"] = [responses.say(contract, note)]
+    if _compacted(state, data):
+        extra["phase_summaries"] = dict(state.summaries)
+    return Submission(responses.refusal(state, contract, ports, error, extra), key=error.key)
+
+
+def _compacted(state: SessionState, data: Mapping[str, JsonValue]) -> bool:
+    count = data.get("compaction_count")
+    return isinstance(count, int) and not isinstance(count, bool) and count != state.compaction_count
+
+
+def _accept(state: SessionState, data: Mapping[str, JsonValue], contract: Contract, ports: Ports) -> Submission:
+    place = _place(state, data)
+    payload = validate(place, data, contract.phase(place.contract_key).expected_payload)
+    draft = state.draft()
+    turn = Turn(draft, payload, ports)
+    _require_tools(turn, place, contract)
+    outcome = HANDLERS[place](turn)
+    settled = settle(draft.road, place, outcome.event, draft.counters)
+    _apply(draft, place, payload, settled)
+    extra = dict(outcome.fields)
+    unknown = ignored_fields(place, data)
+    if unknown:
+        extra["ignored_fields"] = [*unknown]
+    if _compacted(state, data) or draft.compacted:
+        extra["phase_summaries"] = dict(draft.summaries)
+        draft.compacted = False
+    if payload.compaction_count is not None:
+        draft.compaction_count = payload.compaction_count
+    response = _respond(draft, settled, outcome, extra, contract, ports)
+    draft.submits += 1
+    draft.last_submit = LastSubmit(digest=digest(data), response=response)
+    end = settled.to if isinstance(settled.to, End) else None
+    return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
+
+
+def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
+    """The place whose payload this is; a plan or a report outside READY has messages of its own."""
+    if state.phase is Phase.READY:
+        return ready_place(data)
+    if fits_another(state.place, data) is Phase.READY:
+        register = "tasks" in data
+        raise Rejected(f"failures.READY.phase_mismatch_{'register' if register else 'complete'}")
+    return state.place
+
+
+def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> None:
+    """Required tools: really called first, then reported (SPEC 4)."""
+    required = contract.phase(place.contract_key).required_tools
+    if place == READY_IMPL and _nothing_written(turn):
+        required = ()
+    called = {call.tool for call in turn.calls(_since(turn.state, place))}
+    reported = {_bare(name) for name in turn.payload.tools_used or ()}
+    names = [entry for entry in required if isinstance(entry, str)]
+    groups = [entry for entry in required if isinstance(entry, AnyOf)]
+    missing = [name for name in names if name not in called]
+    if missing:
+        raise Rejected("common_failures.required_tools_not_used", missing_list=", ".join(missing))
+    if any(len(called & _members(group)) < group.at_least for group in groups):
+        raise Rejected("common_failures.exploration_min_tools")
+    unreported = [name for name in names if name not in reported]
+    if unreported:
+        raise Rejected("common_failures.required_tools_not_reported", missing_reported=", ".join(unreported))
+    for group in groups:
+        if len(called & reported & _members(group)) < group.at_least:
+            used = ", ".join(sorted(called & _members(group)))
+            raise Rejected("common_failures.required_tools_not_reported", missing_reported=used)
+
+
+def _members(group: AnyOf) -> frozenset[str]:
+    """The tools a group names; `lookup` stands for all lookup tools."""
+    return frozenset(name for name in group.names if name != LOOKUP_GROUP) | (
+        LOOKUPS if LOOKUP_GROUP in group.names else frozenset()
+    )
+
+
+def _nothing_written(turn: Turn[Payload]) -> bool:
+    """A report that skips everything needs no write check, as long as nothing was written."""
+    payload = turn.payload
+    assert isinstance(payload, ReportPayload)  # noqa: S101 - asked for READY_IMPL only
+    skipped = bool(payload.checklist) and all(item.status is ItemStatus.SKIPPED for item in payload.checklist)
+    return skipped and turn.ports.tree.snapshot() == turn.state.trees.judged
+
+
+def _since(state: SessionState, place: Place) -> int:
+    """From where in the ledger a place's required tools count: a write check since the last report, a review since the plan."""
+    if place == READY_IMPL:
+        return state.marks.report
+    return state.marks.round if place.phase is Phase.PRE_COMMIT else 0
+
+
+def _bare(name: str) -> str:
+    """A reported tool name without the prefix a client puts before it: `mcp__code-intel__search_text`."""
+    if name.startswith(CLIENT_PREFIX):
+        return name.rsplit("__", 1)[-1]
+    return name.rsplit(".", 1)[-1].strip()
+
+
+def _apply(draft: SessionState, place: Place, payload: Payload, settled: Settled) -> None:
+    """Keep the summary, mark the step as completed and go where the table leads."""
+    key = place.summary_key
+    if isinstance(payload, ReportPayload):
+        key = f"{key}.{payload.task_id}"
+    draft.summaries[key] = payload.summary
+    if place.step not in draft.completed_steps:
+        draft.completed_steps.append(place.step)
+    enter(draft, settled)
+
+
+def _respond(
+    draft: SessionState,
+    settled: Settled,
+    outcome: Outcome,
+    extra: Mapping[str, JsonValue],
+    contract: Contract,
+    ports: Ports,
+) -> dict[str, JsonValue]:
+    warnings = [*outcome.warnings]
+    if isinstance(settled.to, End):
+        ending = outcome.ending or Note(f"success.{draft.phase}.investigation_complete")
+        return responses.finished(draft, contract, settled.to, ending, extra, warnings)
+    if settled.to == READY_PLAN and outcome.event is Event.ISSUES:
+        limit = {"count": draft.quality_revert_count, "limit": QUALITY_LIMIT}
+        warnings.append(Note("warnings.quality_reverted", limit))
+    if settled.to == READY_PLAN and settled.needs_user:
+        warnings.append(Note("warnings.third_failure", {"count": draft.verification_failure_count}))
+    fields = responses.accepted(draft, contract, ports, extra, warnings, outcome.hints)
+    if settled.needs_user:
+        fields["requires_user_intervention"] = True
+    return fields

@@ -1,0 +1,331 @@
+"""Steps 17 to 19: review and commit, quality, merge (SPEC 4, 6)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.handlers.verification import (
+    count_round_failure,
+    proof_fields,
+    receipt_of,
+)
+from code_intel_server.flow.judgement import named, unexplored
+from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload, ReviewedFile
+from code_intel_server.flow.phases import Event, Phase, Place
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
+from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.workspace.values import Change, CommitRequest, GitOperation, ProofStatus
+
+DECISIONS = ("keep", "discard", "leave")
+
+
+@dataclass(slots=True)
+class Review:
+    """What shall become of each changed path."""
+
+    keep: list[str] = field(default_factory=list)
+    discard: list[str] = field(default_factory=list)
+    leave: list[str] = field(default_factory=list)
+
+
+def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
+    """Commit what was reviewed, on a tree that is still proven; or go back to the plan."""
+    state, payload = turn.state, turn.payload
+    adopted = _finish_pending(turn)
+    if payload.revert_reason.strip():
+        return _reverted(state, payload.revert_reason.strip(), {})
+    if not payload.commit_message.strip():
+        raise Rejected("failures.PRE_COMMIT.missing_commit_message")
+    if state.task_branch is None and not state.branch_policy:
+        raise Rejected("failures.PRE_COMMIT.branch_manager_not_found")
+    if turn.ports.documents.find_prompt("review_prompts", payload.review_prompt_used) is None:
+        names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("review_prompts"))
+        raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
+    now = turn.ports.tree.snapshot()
+    review = _review(turn, turn.ports.tree.changes(state.trees.base, now), now)
+    request = _request(turn, review)
+    archived: tuple[str, ...] = ()
+    if review.discard:
+        archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
+        now = turn.ports.tree.snapshot()
+        # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
+        request = replace(request, keep=(*review.keep, *_taken_back(turn, review.keep, review.leave)), discard=())
+    before = state.receipt
+    reverted = _proven(turn, archived)
+    if reverted is not None:
+        return reverted
+    _refuse_unreviewed(turn, request, now)
+    voided = before is not None and before is not state.receipt and before.status is not ProofStatus.NONE
+    return _commit(turn, request, archived, adopted, voided=voided)
+
+
+def _finish_pending(turn: Turn[CommitPayload]) -> str:
+    """The commit of a former attempt whose end was never told (a kill, a held index), taken over as this session's own."""
+    state, ports = turn.state, turn.ports
+    if state.pending is None or state.pending.operation is not GitOperation.COMMIT:
+        return ""
+    nothing = CommitRequest(state.session_id, state.task_branch, state.tip, "", (), ())
+    result = ports.branches.commit(nothing, ports.record, state.pending)
+    state.pending = None
+    if result.oid:
+        state.tip = result.oid
+        state.commits.append(result.oid)
+        state.trees.committed = ports.tree.head_snapshot(result.oid)
+    return result.oid
+
+
+def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str) -> None:
+    """What is committed is what was reviewed, also where a verify command wrote to it meanwhile."""
+    tree = turn.ports.tree
+    moved = {change.path for change in tree.changes(reviewed, tree.snapshot())} & {*request.keep}
+    if moved:
+        raise Rejected(
+            "failures.PRE_COMMIT.changed_meanwhile", details={"changed": sorted(moved)}, files=named(sorted(moved))
+        )
+
+
+def _reverted(
+    state: SessionState, reason: str, fields: dict[str, JsonValue], warnings: tuple[Note, ...] = ()
+) -> Outcome:
+    state.receipt = None
+    count_round_failure(state, (), reason)
+    return Outcome(Event.REVERTED, fields, warnings)
+
+
+def _review(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> Review:
+    """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed."""
+    changed = {change.path: change for change in changes}
+    decisions = _decisions(turn, changed)
+    missing = [path for path in changed if path not in decisions]
+    if missing:
+        raise Rejected(
+            "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=named(missing)
+        )
+    _require_reasons(turn, changed, decisions, now)
+    review = Review()
+    for path, decided in decisions.items():
+        old = changed[path].old_path
+        bucket: list[str] = getattr(review, decided.decision)
+        bucket.extend([path, old] if old else [path])
+    return review
+
+
+def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
+    decisions: dict[str, ReviewedFile] = {}
+    for entry in turn.payload.reviewed_files:
+        if entry.decision not in DECISIONS:
+            raise Rejected(
+                "common_failures.field_invalid", field="reviewed_files.decision", expected="keep, discard or leave"
+            )
+        if entry.decision == "discard" and not entry.reason.strip():
+            raise Rejected("failures.PRE_COMMIT.review_failed", details={"path": entry.path}, files=entry.path)
+        if entry.decision == "leave" and not entry.reason.strip():
+            raise Rejected("failures.PRE_COMMIT.leave_needs_reason", files=entry.path)
+        # A changed link is itself what is reviewed, not what it leads to.
+        path = entry.path if entry.path in changed else turn.ports.evidence.normal(entry.path) or entry.path
+        matched = [path] if path in changed else [known for known in changed if _globbed(known, entry.path)]
+        for known in matched:
+            # The exact path wins over a glob that also covers it.
+            if known not in decisions or known == path:
+                decisions[known] = entry
+    return decisions
+
+
+def _globbed(path: str, pattern: str) -> bool:
+    """Whether a folder (`src/`) or a glob covers a path: `*` within one level, `**` across levels."""
+    if pattern.endswith("/"):
+        return path.startswith(pattern)
+    return _glob(pattern).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> "re.Pattern[str]":
+    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
+    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _require_reasons(
+    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], now: str
+) -> None:
+    state, ports = turn.state, turn.ports
+    kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
+    strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
+    if strays:
+        raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
+    for path in sorted(kept):
+        weak = weakened(turn, changed[path], now)
+        entry = decisions[path]
+        # A reason given for a whole glob speaks of no file in particular.
+        given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
+        if weak and not given:
+            raise Rejected("failures.PRE_COMMIT.weakened_needs_reason", files=f"{path} ({'; '.join(weak)})")
+
+
+def weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
+    """What a change took from the tests in a file."""
+    before = turn.ports.tree.lines(turn.state.trees.base, change.old_path or change.path)
+    after = turn.ports.tree.lines(now, change.path)
+    return turn.ports.evidence.weakened(change.path, before, after, change.old_path)
+
+
+def _proven(turn: Turn[CommitPayload], archived: Sequence[str]) -> Outcome | None:
+    """Run the proofs again where the tree is not the one they judged; the way back where they fail."""
+    state, ports = turn.state, turn.ports
+    if not state.road.runs(POST_IMPL_VERIFY):
+        return None
+    now = ports.tree.snapshot()
+    if state.receipt is not None and state.receipt.tree == now:
+        return None
+    verifier = state.receipt.verifier if state.receipt else ""
+    proof = ports.proofs.run(state.session_id, ports.progress)
+    if proof.status is ProofStatus.FAILED:
+        run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
+        command = " ".join(run.argv)
+        note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": run.output_tail[-1500:]})
+        fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
+        return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
+    state.receipt = receipt_of(proof, verifier)
+    return None
+
+
+def _request(turn: Turn[CommitPayload], review: Review) -> CommitRequest:
+    state = turn.state
+    return CommitRequest(
+        session_id=state.session_id,
+        branch=state.task_branch,
+        expected_tip=state.tip,
+        message=turn.payload.commit_message.strip(),
+        trailers=(),
+        keep=(*review.keep, *_taken_back(turn, review.keep, review.discard, review.leave)),
+        discard=tuple(review.discard),
+        leave=tuple(review.leave),
+        start=state.task_branch.base_oid if state.task_branch else state.head_at_start,
+        base_snapshot=state.trees.start,
+    )
+
+
+def _taken_back(turn: Turn[CommitPayload], *decided: Sequence[str]) -> list[str]:
+    """Paths that an earlier commit of this session changed and that are now as in the base again."""
+    state, tree = turn.state, turn.ports.tree
+    if not state.trees.committed:
+        return []
+    since = tree.changes(state.trees.committed, tree.snapshot())
+    named_already = {path for paths in decided for path in paths}
+    paths = {path for change in since for path in (change.path, change.old_path) if path}
+    return sorted(paths - named_already)
+
+
+def _commit(
+    turn: Turn[CommitPayload], request: CommitRequest, archived: Sequence[str], adopted: str, *, voided: bool
+) -> Outcome:
+    state, ports = turn.state, turn.ports
+    state.left = [*request.leave]
+    request = replace(request, trailers=trailers(state))
+    result = ports.branches.commit(request, ports.record, state.pending)
+    state.pending, state.tip = None, result.tip
+    state.trees.committed = state.trees.judged = ports.tree.snapshot()
+    oid = result.oid or adopted
+    fields: dict[str, JsonValue] = {"archived": [*archived]} if archived else {}
+    if not oid:
+        return Outcome(Event.COMMITTED, fields, (Note("warnings.nothing_to_commit"),))
+    fields["commit"] = oid
+    if result.oid:
+        state.commits.append(result.oid)
+    state.altered = [*ports.tree.altered(oid, request.keep)]
+    other = (Note("warnings.committed_differs", {"files": named(state.altered)}),) if state.altered else ()
+    again = (Note("warnings.proof_voided"),) if voided else ()
+    if request.leave:
+        again = (*again, Note("warnings.left_uncommitted", {"files": named(request.leave)}))
+    return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
+
+
+def _receipt_warnings(state: SessionState) -> tuple[Note, ...]:
+    if state.receipt is None:
+        return ()
+    return tuple(
+        Note(f"warnings.{run.outcome}", {"command": run.command, "reason": run.reason})
+        for run in state.receipt.commands
+        if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
+    )
+
+
+def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
+    """What commit and merge say of how they came about (SPEC 3.2, 4, 6.3)."""
+    rows = [("Code-Intel-Session", state.session_id)]
+    if state.tasks:
+        rows.append(("Code-Intel-Tasks", ", ".join(" ".join(task.id.split()) for task in state.tasks)))
+    skipped = state.road.gates_skipped_by_flag()
+    if skipped:
+        rows.append(("Code-Intel-Skipped", ", ".join(skipped)))
+    if state.receipt is not None:
+        rows += [
+            (f"Code-Intel-{run.outcome.capitalize()}", " ".join(run.command.split()))
+            for run in state.receipt.commands
+            if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
+        ]
+    if state.left:
+        rows.append(("Code-Intel-Left", " ".join(named(state.left).split())))
+    if state.altered:
+        rows.append(("Code-Intel-Altered", f"{len(state.altered)} file(s) by a filter or hook"))
+    if state.unresolved_issues:
+        rows.append(("Code-Intel-Unresolved", f"{len(state.unresolved_issues)} quality issue(s)"))
+    return tuple(rows)
+
+
+def quality_review(turn: Turn[QualityPayload]) -> Outcome:
+    """Take the quality verdict on exactly what was committed."""
+    state, payload, ports = turn.state, turn.payload, turn.ports
+    if payload.issues is None:
+        raise Rejected("failures.QUALITY_REVIEW.issues_required")
+    if ports.documents.find_prompt("review_prompts", payload.quality_prompt_used) is None:
+        names = ", ".join(prompt.name for prompt in ports.documents.prompts("review_prompts"))
+        raise Rejected(
+            "failures.QUALITY_REVIEW.quality_prompt_not_found", name=payload.quality_prompt_used, available=names
+        )
+    issues = tuple(issue.strip() for issue in payload.issues if issue.strip())
+    if issues:
+        return _issues(state, issues)
+    now = ports.tree.snapshot()
+    if now != state.trees.committed:
+        strays = [change.path for change in ports.tree.changes(state.trees.committed, now)]
+        raise Rejected("failures.QUALITY_REVIEW.tree_changed", details={"changed": [*strays]}, files=named(strays))
+    return Outcome(Event.CLEAN)
+
+
+def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
+    if state.quality_revert_count + 1 >= QUALITY_LIMIT:
+        state.unresolved_issues, state.forced = [*issues], True
+        return Outcome(
+            Event.ISSUES, {"issues": [*issues]}, (Note("failures.QUALITY_REVIEW.quality_forced_completion"),)
+        )
+    state.receipt = None
+    state.revert_reason = "Quality review: " + "; ".join(issues)
+    state.round_tasks = []
+    return Outcome(Event.ISSUES)
+
+
+def merge(turn: Turn[MergePayload]) -> Outcome:
+    """Merge the task branch into its base and remove it."""
+    state, ports = turn.state, turn.ports
+    if state.road.runs(QUALITY_REVIEW) and Place(Phase.QUALITY_REVIEW).step not in state.completed_steps:
+        raise Rejected("failures.MERGE.quality_review_required")
+    if state.task_branch is None:
+        if not state.branch_policy:
+            raise Rejected("failures.MERGE.branch_manager_not_found")
+        return Outcome(Event.MERGED, ending=Note("success.MERGE.no_task_branch_complete"))
+    result = ports.branches.merge(
+        state.task_branch, state.session_id, state.tip, trailers(state), ports.record, state.pending
+    )
+    state.pending = None
+    where = {"from_branch": result.from_branch, "to_branch": result.to_branch}
+    if result.pushed_hint:
+        return Outcome(Event.MERGED, {"push": result.pushed_hint}, ending=Note("success.MERGE.branch_kept", where))
+    if not result.oid:
+        return Outcome(Event.MERGED, ending=Note("success.MERGE.unmoved_branch_removed", where))
+    return Outcome(Event.MERGED, {"merge_commit": result.oid}, ending=Note("success.MERGE.merge_success", where))

@@ -1,0 +1,97 @@
+"""Steps 5, 7, 9 and 11: looking at the code, each claim held against the files and the ledger (SPEC 4)."""
+
+import re
+
+from code_intel_server.codebase.reference import find_references
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.access import LOOKUPS
+from code_intel_server.flow.judgement import missing_files, named
+from code_intel_server.flow.payloads import (
+    ExplorationPayload,
+    ImpactPayload,
+    SemanticPayload,
+    VerificationPayload,
+)
+from code_intel_server.flow.phases import Event
+from code_intel_server.flow.turn import Note, Outcome, Turn
+
+# Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
+_TOOL_KINDS_FULL = 4
+_WEIGHTS = (0.3, 0.4, 0.3)
+
+
+def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
+    """Accept files that exist; answer what the server itself makes of the exploration."""
+    payload, state = turn.payload, turn.state
+    if not payload.explored_files or not any(finding.strip() for finding in payload.findings):
+        raise Rejected("failures.EXPLORATION.empty_result")
+    missing = missing_files(turn.ports.evidence, payload.explored_files)
+    if missing:
+        raise Rejected("failures.EXPLORATION.file_not_found", files=named(missing))
+    explored = list(dict.fromkeys(turn.ports.evidence.normal(name) or name for name in payload.explored_files))
+    state.explored_files = list(dict.fromkeys([*state.explored_files, *explored]))
+    seen = {path for call in turn.calls() for path in call.files}
+    state.unseen_files = [path for path in explored if path not in seen]
+    state.confidence = _confidence(turn, len(explored))
+    hints = (Note("hints.unseen_files", {"files": named(state.unseen_files)}),) if state.unseen_files else ()
+    return Outcome(Event.OK, {"confidence": state.confidence, "unseen_files": [*state.unseen_files]}, hints=hints)
+
+
+def _confidence(turn: Turn[ExplorationPayload], explored: int) -> float:
+    """0 to 1: kinds of lookups used, share of the explored files that a tool showed, share of target symbols resolved."""
+    kinds = len({call.tool for call in turn.calls()} & LOOKUPS)
+    frame = turn.state.query_frame
+    symbols = frame.target_symbols if frame else ()
+    resolved = sum(bool(row.resolved) for row in turn.ports.relevance.symbols(symbols, turn.state.query))
+    parts = (
+        min(kinds / _TOOL_KINDS_FULL, 1.0),
+        1 - len(turn.state.unseen_files) / explored,
+        resolved / len(symbols) if symbols else 0.5,
+    )
+    return round(sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)), 2)
+
+
+def semantic(turn: Turn[SemanticPayload]) -> Outcome:
+    """Accept search results; none only where the server's own last search found none."""
+    if not turn.payload.search_results:
+        searches = [call for call in turn.calls() if call.tool == "semantic_search"]
+        if not searches or searches[-1].results:
+            raise Rejected("failures.SEMANTIC.empty_search_results")
+    return Outcome(Event.OK)
+
+
+def verification(turn: Turn[VerificationPayload]) -> Outcome:
+    """Accept hypotheses that hold, each with a place that exists or a tool that really ran."""
+    hypotheses = turn.payload.hypotheses_verified
+    if not hypotheses:
+        raise Rejected("failures.VERIFICATION.empty_hypotheses")
+    if not all(hypothesis.result for hypothesis in hypotheses):
+        raise Rejected("failures.VERIFICATION.result_false_exists")
+    tools = {call.tool for call in turn.calls()}
+    for hypothesis in hypotheses:
+        if not (_place_exists(turn, hypothesis.evidence) or _names_a_tool(hypothesis.evidence, tools)):
+            raise Rejected(
+                "failures.VERIFICATION.evidence_invalid", hypothesis=hypothesis.hypothesis, evidence=hypothesis.evidence
+            )
+    return Outcome(Event.OK)
+
+
+def _names_a_tool(evidence: str, tools: set[str]) -> bool:
+    """Whether evidence names one of the tools as a word of its own."""
+    return not tools.isdisjoint(re.findall(r"\w+", evidence))
+
+
+def _place_exists(turn: Turn[VerificationPayload], evidence: str) -> bool:
+    for reference in find_references(evidence):
+        path = turn.ports.evidence.normal(reference.path)
+        total = turn.ports.evidence.total_lines(path) if path else None
+        if total is not None and 1 <= reference.start <= reference.end <= total:
+            return True
+    return False
+
+
+def impact_analysis(turn: Turn[ImpactPayload]) -> Outcome:
+    """Accept a summary of the impact that says something."""
+    if not turn.payload.impact_summary:
+        raise Rejected("failures.IMPACT_ANALYSIS.empty_impact_summary")
+    return Outcome(Event.OK)

@@ -1,0 +1,96 @@
+"""Steps 2 to 4: stale branches, documents, the request itself (SPEC 4)."""
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.judgement import missing_files, named
+from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
+from code_intel_server.flow.phases import Event
+from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, quotes
+from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.workspace.values import Survey, TaskBranch
+
+CHOICES = ("delete", "merge", "continue")
+TASK_PREFIX = "llm_task_"
+
+
+def branch_intervention(turn: Turn[BranchPayload]) -> Outcome:
+    """Carry out what the user chose to do with stale branches."""
+    choice = turn.payload.choice
+    if choice not in CHOICES:
+        raise Rejected("failures.BRANCH_INTERVENTION.invalid_choice")
+    if choice == "merge" and not merge_offered(turn.ports.branches.survey()):
+        raise Rejected(
+            "failures.BRANCH_INTERVENTION.merge_not_offered", reason="HEAD is on no task branch with a recorded base"
+        )
+    return _continue(turn) if choice == "continue" else _retire(turn, str(choice))
+
+
+def merge_offered(survey: Survey) -> bool:
+    """Whether `merge` makes sense: HEAD is on a task branch whose base was recorded."""
+    return survey.current.startswith(TASK_PREFIX) and bool(survey.current_base)
+
+
+def _continue(turn: Turn[BranchPayload]) -> Outcome:
+    """Stay on the current branch; a task branch with a recorded base goes on as this session's own."""
+    state, ports = turn.state, turn.ports
+    survey = ports.branches.survey()
+    state.branch_policy = "continue"
+    if merge_offered(survey):
+        state.task_branch = TaskBranch(survey.current, survey.current_base, state.head_at_start)
+        state.base = survey.current_base
+    state.tip = survey.head
+    state.trees.base = ports.tree.head_snapshot(state.head_at_start)
+    return Outcome(Event.OK, {"branch_policy": "continue"})
+
+
+def _retire(turn: Turn[BranchPayload], choice: str) -> Outcome:
+    state, ports = turn.state, turn.ports
+    retired = ports.branches.retire(choice, state.session_id, ports.record, state.pending)
+    state.pending = None
+    state.base = ports.branches.current()
+    state.head_at_start = ports.branches.tip()
+    state.trees.start = state.trees.base = ports.tree.snapshot()
+    fields: dict[str, JsonValue] = {"branches_removed": [*retired.branches], "archived": [*retired.archived]}
+    if retired.merged:
+        fields["merge_commit"] = retired.merged
+    return Outcome(Event.OK, fields, retired=retired.session_ids)
+
+
+def document_research(turn: Turn[DocumentPayload]) -> Outcome:
+    """Accept documents that exist; none only where the project has none."""
+    documents = turn.payload.documents_reviewed
+    if not documents and turn.ports.documents.any_document():
+        raise Rejected("failures.DOCUMENT_RESEARCH.empty_documents")
+    missing = missing_files(turn.ports.evidence, documents)
+    if missing:
+        raise Rejected("failures.DOCUMENT_RESEARCH.document_not_found", files=named(missing))
+    return Outcome(Event.OK)
+
+
+def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
+    """Keep the slots whose quotes the user really said; name what is missing and score the symbols."""
+    payload, state = turn.payload, turn.state
+    if not payload.action_type.strip():
+        raise Rejected("failures.QUERY_FRAME.action_type_required")
+    slots: dict[str, Slot] = {name: getattr(payload, name) for name in SLOTS}
+    filled = {name: slot for name, slot in slots.items() if slot.filled}
+    for name, slot in filled.items():
+        if not slot.quote.strip():
+            raise Rejected("failures.QUERY_FRAME.quote_required", slot=name, query=state.query)
+        if not quotes(slot.quote, state.query):
+            raise Rejected("failures.QUERY_FRAME.quote_not_found", slot=name, quote=slot.quote, query=state.query)
+    state.query_frame = QueryFrame(
+        action_type=payload.action_type,
+        target_symbols=payload.target_symbols,
+        scope=payload.scope,
+        constraints=payload.constraints,
+        slots=filled,
+    )
+    relevance: list[JsonValue] = [
+        {"symbol": row.symbol, "score": row.score, "resolved": [*row.resolved]}
+        for row in turn.ports.relevance.symbols(payload.target_symbols, state.query)
+    ]
+    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in SLOTS if name not in filled)
+    fields: dict[str, JsonValue] = {"symbol_relevance": relevance} if relevance else {}
+    return Outcome(Event.OK, fields, hints=hints)

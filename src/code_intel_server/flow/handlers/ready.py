@@ -1,0 +1,137 @@
+"""Steps 12 to 14: the plan, the reports, the completion (SPEC 4, READY)."""
+
+from collections import Counter
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_unexplored
+from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
+from code_intel_server.flow.phases import READY_PLAN, Event
+from code_intel_server.flow.session import UsedRange
+from code_intel_server.flow.tasks import (
+    ChecklistItem,
+    ItemStatus,
+    TaskModel,
+    TaskStatus,
+    expect_report,
+    next_task,
+    progress,
+    register,
+)
+from code_intel_server.flow.turn import Note, Outcome, Turn
+
+
+def plan(turn: Turn[PlanPayload]) -> Outcome:
+    """Register the task list; the first one makes the task branch. The same list again changes nothing."""
+    state, ports = turn.state, turn.ports
+    dropped = [task.id for task in state.tasks if task.pending and task.id not in {t.id for t in turn.payload.tasks}]
+    state.tasks = register(state.tasks, turn.payload.tasks, state.revert_reason)
+    if not state.trees.ready:
+        _enter_ready(turn)
+    state.revert_reason = ""
+    state.marks.round = max((call.seq for call in ports.ledger.entries()), default=0)
+    changes = f"dropped {', '.join(dropped)}"
+    warnings = (Note("warnings.plan_changed", {"changes": changes}),) if dropped else ()
+    return Outcome(Event.PLANNED, _standing(state.tasks), warnings)
+
+
+def _enter_ready(turn: Turn[PlanPayload]) -> None:
+    state, ports = turn.state, turn.ports
+    now = ports.tree.snapshot()
+    _refuse_early_changes(turn, now)
+    if state.branch_policy is None and not state.flags.quick and state.task_branch is None:
+        explained = frozenset(state.added_files)
+        state.task_branch = ports.branches.create(state.session_id, explained, ports.record, state.pending)
+        state.base, state.tip, state.pending = state.task_branch.base, state.task_branch.base_oid, None
+    state.trees.ready = state.trees.judged = now
+
+
+def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> None:
+    """What changed between the session's start and its plan was written before it was understood."""
+    state, start = turn.state, turn.state.trees.start
+    if not start or not now or start == now:
+        return
+    touched = {
+        path for change in turn.ports.tree.changes(start, now) for path in (change.path, change.old_path) if path
+    }
+    early = touched - set(state.added_files)
+    if early:
+        raise Rejected("failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=named(early))
+
+
+def report(turn: Turn[ReportPayload]) -> Outcome:
+    """Record a task as completed when its checklist is proven and the tree holds no stray change."""
+    state, ports, payload = turn.state, turn.ports, turn.payload
+    task = expect_report(state.tasks, payload.task_id)
+    items = _checklist(task, payload.checklist)
+    now = ports.tree.snapshot()
+    judge = Judge.at(state, ports, now)
+    used: list[UsedRange] = []
+    for item in items:
+        if item.status is ItemStatus.DONE:
+            used.append(judge.accept(task.id, item))
+            state.used_ranges.append(used[-1])
+    refuse_unexplored(state, ports, now)
+    state.tasks = tuple(_completed(t, items) if t.id == task.id else t for t in state.tasks)
+    state.round_tasks.append(task.id)
+    state.trees.judged = state.trees.by_task[task.id] = now
+    state.marks.report = max((call.seq for call in ports.ledger.entries()), default=0)
+    trivial = "; ".join(f"{row.item} ({row.reason})" for row in used if row.trivial)
+    weak = (Note("warnings.weak_evidence", {"items": trivial}),) if trivial else ()
+    if next_task(state.tasks) is None:
+        return Outcome(Event.REPORTED_LAST, {"progress": progress(state.tasks), "all_complete": True}, weak)
+    return Outcome(Event.REPORTED, _standing(state.tasks), weak)
+
+
+def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[ChecklistItem, ...]:
+    """The reported items in the plan's order, each done or skipped as it must be."""
+    planned = [item.item for item in task.checklist]
+    if Counter(planned) != Counter(item.item for item in reported):
+        raise Rejected("failures.READY.checklist_items_mismatch", details={"checklist": [*planned]})
+    by_name = {item.item: item for item in reported}
+    for item in by_name.values():
+        if item.status is ItemStatus.PENDING:
+            raise Rejected("failures.READY.checklist_item_pending", item=item.item)
+        if item.status is ItemStatus.SKIPPED and not has_reason(item):
+            raise Rejected("failures.READY.checklist_reason_required", item=item.item)
+    return tuple(by_name[name] for name in planned)
+
+
+def _completed(task: TaskModel, items: tuple[ChecklistItem, ...]) -> TaskModel:
+    return task.model_copy(update={"status": TaskStatus.COMPLETED, "checklist": items})
+
+
+def completion(turn: Turn[CompletionPayload]) -> Outcome:
+    """Leave READY when every task is reported and nothing strayed since."""
+    state, ports = turn.state, turn.ports
+    if not state.tasks or state.place == READY_PLAN:  # sent back here, the work needs a new plan first
+        raise Rejected("failures.READY.no_tasks_registered")
+    pending = [task.id for task in state.tasks if task.pending]
+    if pending:
+        raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
+    now = ports.tree.snapshot()
+    refuse_unexplored(state, ports, now)
+    state.trees.judged = now
+    quick_end = state.flags.quick and state.flags.no_verify
+    ending = Note("success.READY.session_complete_no_verify_quick") if quick_end else None
+    return Outcome(Event.OK, ending=ending)
+
+
+def _standing(tasks: tuple[TaskModel, ...]) -> dict[str, JsonValue]:
+    """What an agent needs to go on with a plan."""
+    upcoming = next_task(tasks)
+    assert upcoming is not None  # noqa: S101 - a plan has a pending task, and so has a report that is not the last
+    return {"progress": progress(tasks), "next_task": task_brief(upcoming)}
+
+
+def task_brief(task: TaskModel) -> dict[str, JsonValue]:
+    """A pending task as the agent must report it."""
+    brief: dict[str, JsonValue] = {
+        "id": task.id,
+        "description": task.description,
+        "checklist": [item.item for item in task.checklist],
+    }
+    if task.failure_count or task.revert_reason:
+        brief |= {"failure_count": task.failure_count, "revert_reason": task.revert_reason}
+    return brief

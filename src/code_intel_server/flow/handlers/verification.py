@@ -1,0 +1,142 @@
+"""Steps 15 and 16: the verdict, proven by the server's own run, and the way out of repeated failure (SPEC 4)."""
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.judgement import refuse_unexplored
+from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
+from code_intel_server.flow.phases import Event
+from code_intel_server.flow.session import CommandEvidence, Receipt, SessionState
+from code_intel_server.flow.tasks import count_failures, reset_failures
+from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.workspace.values import Proof, ProofStatus
+
+DECISIONS = ("continue", "stop")
+
+
+def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
+    """Take a verdict: a pass only where the configured commands pass, a failure on the agent's word."""
+    payload = turn.payload
+    if payload.passed is None:
+        raise Rejected("failures.POST_IMPL_VERIFY.passed_required")
+    verifier = turn.ports.documents.find_prompt("verifiers", payload.verifier_used)
+    if verifier is None:
+        names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("verifiers"))
+        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=payload.verifier_used, available=names)
+    unknown = set(payload.failed_tasks) - {task.id for task in turn.state.tasks}
+    if unknown:
+        raise Rejected(
+            "failures.POST_IMPL_VERIFY.unknown_failed_tasks",
+            tasks=", ".join(sorted(unknown)),
+            registered=", ".join(t.id for t in turn.state.tasks),
+        )
+    if not payload.passed and not payload.details.strip():
+        raise Rejected("failures.POST_IMPL_VERIFY.details_required")
+    return _passed(turn, verifier.path) if payload.passed else _failed(turn)
+
+
+def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
+    state, ports = turn.state, turn.ports
+    # add_explored_files is READY's: here the way out is another one.
+    which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
+    refuse_unexplored(state, ports, ports.tree.snapshot(), f"failures.POST_IMPL_VERIFY.{which}")
+    proof = ports.proofs.run(state.session_id, ports.progress)
+    if proof.status is ProofStatus.FAILED:
+        raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
+    state.receipt = receipt_of(proof, verifier)
+    ending = _passed_ending(state)
+    return Outcome(Event.PASSED, proof_fields(proof), proof_warnings(proof), ending=ending)
+
+
+def _passed_ending(state: SessionState) -> Note | None:
+    if state.flags.only_verify:
+        return Note("success.POST_IMPL_VERIFY.only_verify_passed")
+    return Note("success.POST_IMPL_VERIFY.session_complete_quick") if state.flags.quick else None
+
+
+def _failed(turn: Turn[VerifyPayload]) -> Outcome:
+    state, payload = turn.state, turn.payload
+    state.receipt = None
+    reason = payload.details.strip()
+    if state.flags.only_verify:
+        ending = Note("success.POST_IMPL_VERIFY.only_verify_failed")
+        return Outcome(Event.FAILED, {"passed": False}, ending=ending)
+    count_round_failure(state, payload.failed_tasks, reason)
+    return Outcome(Event.FAILED)
+
+
+def count_round_failure(state: SessionState, failed: tuple[str, ...], reason: str) -> None:
+    """Count a failed verification on its tasks (none named: all of this round) and open a new round."""
+    state.tasks = count_failures(state.tasks, failed or tuple(state.round_tasks), reason)
+    state.revert_reason = reason
+    state.round_tasks = []
+
+
+def proof_failed(key: str, proof: Proof) -> Rejected:
+    """The refusal of a verdict that a command contradicts, with the command and the tail of its output."""
+    run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
+    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=run.output_tail)
+
+
+def receipt_of(proof: Proof, verifier: str) -> Receipt:
+    """What the session keeps of a proof."""
+    commands = [
+        CommandEvidence(
+            command=" ".join(run.argv),
+            outcome=run.outcome,
+            returncode=run.returncode,
+            seconds=round(run.seconds, 2),
+            output_tail=run.output_tail[-4000:],
+            reason=run.reason,
+        )
+        for run in proof.runs
+    ]
+    return Receipt(status=proof.status, tree=proof.tree, verifier=verifier, commands=commands)
+
+
+def proof_fields(proof: Proof) -> dict[str, JsonValue]:
+    """A proof as an answer shows it."""
+    runs: list[JsonValue] = [
+        {
+            "command": " ".join(run.argv),
+            "outcome": str(run.outcome),
+            "returncode": run.returncode,
+            "seconds": round(run.seconds, 2),
+            "output_tail": run.output_tail[-1500:] if run.outcome is not ProofStatus.PROVEN else "",
+            "reason": run.reason,
+        }
+        for run in proof.runs
+    ]
+    return {"proof": {"status": str(proof.status), "commands": runs}} if runs else {"proof": str(proof.status)}
+
+
+def proof_warnings(proof: Proof) -> tuple[Note, ...]:
+    """What must be said about a verdict that the server did not fully prove."""
+    notes = [
+        Note(f"warnings.{run.outcome}", {"command": " ".join(run.argv), "reason": run.reason})
+        for run in proof.runs
+        if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
+    ]
+    if proof.status is ProofStatus.NONE:
+        notes.append(Note("warnings.proof_none"))
+    return tuple(notes)
+
+
+def verify_intervention(turn: Turn[InterventionPayload]) -> Outcome:
+    """Accept an intervention by an existing prompt; in escalation by the procedure, with the user's decision."""
+    state, payload = turn.state, turn.payload
+    kind = "user_escalation" if state.escalating else "interventions"
+    prompt = turn.ports.documents.find_prompt(kind, payload.prompt_used)
+    if prompt is None and state.escalating:
+        raise Rejected("failures.VERIFY_INTERVENTION.escalation_prompt_required", count=state.intervention_count)
+    if prompt is None:
+        names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts(kind))
+        raise Rejected("failures.VERIFY_INTERVENTION.prompt_not_found", name=payload.prompt_used, available=names)
+    if not payload.action_taken.strip():
+        raise Rejected("failures.VERIFY_INTERVENTION.action_taken_required")
+    if state.escalating and payload.user_decision not in DECISIONS:
+        raise Rejected("failures.VERIFY_INTERVENTION.user_decision_required")
+    if state.escalating and payload.user_decision == "stop":
+        return Outcome(Event.STOPPED, ending=Note("success.session.abandoned", {"session_id": state.session_id}))
+    state.tasks = reset_failures(state.tasks)
+    return Outcome(Event.INTERVENED)

@@ -1,0 +1,245 @@
+"""Judging by the tree: evidence against changed hunks, changes against the writable set (SPEC 4, READY impl).
+
+What the agent types is held against two snapshots: the base of the session and now. A range counts when it touches a
+hunk, when it stands beside a deletion, or when what changed has no lines to point at (a new empty or binary file, a
+mode or link); then `path:1` is its form. Only the changed lines of a range are judged: padding it with real code that
+was there before makes a comment or a stub no implementation. Where there is no git there are no snapshots and only the
+file is judged.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from code_intel_server.codebase.reference import Reference, parse_reference
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.ports import Evidence, Ports
+from code_intel_server.flow.ranges import Spots, followed, meets, only_white_space, overlap, spots
+from code_intel_server.flow.session import SessionState, UsedRange
+from code_intel_server.flow.tasks import ChecklistItem
+from code_intel_server.flow.writable import Why, why_writable
+from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
+from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+
+REASON_LENGTH = 10
+NAMED_AT_MOST = 20
+_JUDGED_AT_MOST = 50
+_NOT_THE_PROJECTS = (".git", *(f"{FOLDER}/{name}" for name in SERVER_WRITES))
+
+
+def has_reason(item: ChecklistItem) -> bool:
+    """Whether an item gives a reason of at least 10 characters."""
+    return len((item.reason or "").strip()) >= REASON_LENGTH
+
+
+def named(paths: Iterable[str]) -> str:
+    """Paths for a message: sorted, at most twenty, the rest counted."""
+    ordered = sorted(paths)
+    more = f" and {len(ordered) - NAMED_AT_MOST} more" if len(ordered) > NAMED_AT_MOST else ""
+    return ", ".join(ordered[:NAMED_AT_MOST]) + more
+
+
+def missing_files(evidence: Evidence, names: Iterable[str]) -> list[str]:
+    """Those of `names` that are no regular file inside the project."""
+    return [name for name in names if (path := evidence.normal(name)) is None or not evidence.exists(path)]
+
+
+def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[str]:
+    """The paths changed between two snapshots that are not in the writable set."""
+    if not since or not now or since == now:
+        return []
+    touched = {path for change in ports.tree.changes(since, now) for path in (change.path, change.old_path) if path}
+    return sorted(path for path in touched if not is_writable(state, ports, path))
+
+
+def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
+    """Whether a normalised path is in the writable set."""
+    return why_writable_now(state, ports, path) is not Why.UNEXPLORED
+
+
+def why_writable_now(state: SessionState, ports: Ports, path: str) -> Why:
+    """Why a normalised path may be written: what did not exist when the session began is new."""
+    existed = ports.tree.exists(state.trees.start, path) if state.trees.start else ports.evidence.exists(path)
+    return why_writable(path, state.explored_files, state.added_files, exists=existed)
+
+
+def refuse_unexplored(
+    state: SessionState, ports: Ports, now: str, key: str = "failures.READY.unexplored_changes"
+) -> None:
+    """Raise Rejected(key) for changes since the last judgement outside the writable set."""
+    strays = unexplored(state, ports, state.trees.judged, now)
+    if strays:
+        raise Rejected(key, details={"unexplored": [*strays]}, files=named(strays))
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges the evidence of one report against one moment of the tree."""
+
+    state: SessionState
+    ports: Ports
+    now: str
+    changes: Mapping[str, Change]
+    _since: dict[str, Mapping[str, tuple[Hunk, ...]]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, state: SessionState, ports: Ports, now: str) -> "Judge":
+        """A judge for the present snapshot `now`; without a base nothing is measured."""
+        base = state.judged_base
+        changes = ports.tree.changes(base, now) if base and now else ()
+        by_path = {change.path: change for change in changes}
+        by_path |= {change.old_path: change for change in changes if change.old_path}
+        return cls(state, ports, now, by_path)
+
+    def accept(self, task_id: str, item: ChecklistItem) -> UsedRange:
+        """The range that a done item proves. Raises Rejected with the READY message that applies."""
+        reference = self._parse(item)
+        change = self.changes.get(reference.path)
+        if change is not None and self._gone(reference, change):
+            total = self._base_lines(change, reference)
+            self._in_range(reference, total)
+            return self._used(task_id, item, reference, trivial=False)
+        total = self._present_lines(reference)
+        if change is not None and _has_no_lines(change, total):
+            if (reference.start, reference.end) != (1, 1):
+                raise Rejected("failures.READY.checklist_evidence_line_out_of_range", line=reference.end, total=1)
+            return self._used(task_id, item, reference, trivial=False)
+        if total == 0 and reference.start == reference.end == 1:
+            return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
+        self._in_range(reference, total)
+        if self.ports.evidence.judge(reference.path, reference.start, reference.end).empty:
+            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=item.evidence)
+        return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
+
+    def _weakness(self, item: ChecklistItem, reference: Reference, change: Change | None) -> bool:
+        """Whether the range passes only for its reason. Raises Rejected where it touches no change, or has no reason."""
+        what = self._what_is_weak(item, reference, change)
+        if what and not has_reason(item):
+            raise Rejected("failures.READY.trivial_needs_reason", item=item.item, evidence=item.evidence, what=what)
+        return bool(what)
+
+    def _what_is_weak(self, item: ChecklistItem, reference: Reference, change: Change | None) -> str:
+        """What a range holds instead of changed code; '' where it holds some."""
+        if not self.state.judged_base or not self.now:
+            return self._judged(item, reference, [(reference.start, reference.end)])
+        if change is None and self._ignored(reference):
+            return "a file that git ignores, so nobody can tell whether it was changed"
+        touched = [hunk for hunk in change.hunks if meets(hunk, reference.start, reference.end)] if change else []
+        if change is None or not touched:
+            raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=item.evidence, item=item.item)
+        telling = [hunk for hunk in touched if not self._only_white_space(change, hunk)]
+        if not telling:
+            return "changes of white space"
+        if any(not hunk.new_count for hunk in telling):
+            return ""
+        return self._judged(item, reference, [overlap(hunk, reference.start, reference.end) for hunk in telling])
+
+    def _judged(self, item: ChecklistItem, reference: Reference, parts: Sequence[tuple[int, int]]) -> str:
+        """What the syntax tree misses in these lines; '' where one part holds code."""
+        verdicts = []
+        for start, end in parts[:_JUDGED_AT_MOST]:
+            verdicts.append(self.ports.evidence.judge(reference.path, start, end))
+            if not (verdicts[-1].empty or verdicts[-1].trivial):
+                return ""
+        if any(verdict.empty for verdict in verdicts):
+            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=item.evidence)
+        return verdicts[0].why or "comments, white space or declarations"
+
+    def _only_white_space(self, change: Change, hunk: Hunk) -> bool:
+        before = self.ports.tree.lines(self.state.judged_base, change.old_path or change.path)
+        after = self.ports.tree.lines(self.now, change.path)
+        return before is not None and after is not None and only_white_space(hunk, before, after, change.path)
+
+    def _parse(self, item: ChecklistItem) -> Reference:
+        text = (item.evidence or "").strip()
+        if not text:
+            raise Rejected("failures.READY.checklist_evidence_required", item=item.item)
+        reference = parse_reference(text)
+        if reference is None:
+            raise Rejected("failures.READY.checklist_evidence_format_invalid", evidence=text)
+        path = self.ports.evidence.normal(reference.path)
+        if path is None:
+            raise Rejected("failures.READY.checklist_evidence_file_not_found", file_path=reference.path)
+        return Reference(path, reference.start, reference.end)
+
+    def _gone(self, reference: Reference, change: Change) -> bool:
+        return change.kind is ChangeKind.DELETED or (
+            change.kind is ChangeKind.RENAMED and reference.path == change.old_path
+        )
+
+    def _base_lines(self, change: Change, reference: Reference) -> int:
+        lines = self.ports.tree.lines(self.state.judged_base, change.old_path or change.path)
+        return max(len(lines), 1) if lines is not None else max(reference.end, 1) if change.binary else 1
+
+    def _present_lines(self, reference: Reference) -> int:
+        total = self.ports.evidence.total_lines(reference.path)
+        if total is None:
+            raise Rejected("failures.READY.checklist_evidence_file_not_found", file_path=reference.path)
+        return total
+
+    def _in_range(self, reference: Reference, total: int) -> None:
+        if not 1 <= reference.start <= reference.end <= total:
+            line = reference.start if reference.start < 1 else reference.end
+            raise Rejected("failures.READY.checklist_evidence_line_out_of_range", line=line, total=total)
+
+    def _ignored(self, reference: Reference) -> bool:
+        """An ignored file is in no snapshot: it can only be pointed at as a whole."""
+        whole = (reference.start, reference.end) == (1, 1)
+        if any(f"{reference.path}/".startswith(f"{folder}/") for folder in _NOT_THE_PROJECTS):
+            return False
+        return whole and not self.ports.tree.exists(self.now, reference.path)
+
+    def _used(self, task_id: str, item: ChecklistItem, reference: Reference, *, trivial: bool) -> UsedRange:
+        used = UsedRange(
+            task_id=task_id,
+            item=item.item,
+            path=reference.path,
+            start=reference.start,
+            end=reference.end,
+            reason=(item.reason or "").strip(),
+            trivial=trivial,
+        )
+        twin = None if has_reason(item) else self._twin(used)
+        if twin is not None:
+            raise Rejected(
+                "failures.READY.range_reused_needs_reason",
+                item=item.item,
+                other_item=twin.item,
+                evidence=item.evidence,
+            )
+        return used
+
+    def _twin(self, used: UsedRange) -> UsedRange | None:
+        """The item that already rests on the changes of a range, where nothing in it is left for a second one."""
+        others = [other for other in self.state.used_ranges if _another(other, used)]
+        change = self.changes.get(used.path)
+        mine = spots(change.hunks, used.start, used.end) if change else Spots()
+        if not mine:
+            return next((other for other in others if _same(other, used)), None)
+        taken = {id(other): mine & self._now_at(other) for other in others}
+        if not mine - frozenset().union(*taken.values()):
+            return next(other for other in others if taken[id(other)])
+        return None
+
+    def _now_at(self, other: UsedRange) -> Spots:
+        """Where the lines of an earlier report are in the present snapshot."""
+        then = self.state.trees.by_task.get(other.task_id, self.now)
+        if then not in self._since:
+            later = self.ports.tree.changes(then, self.now) if then != self.now else ()
+            self._since[then] = {change.path: change.hunks for change in later}
+        return followed(self._since[then].get(other.path, ()), other.start, other.end)
+
+
+def _has_no_lines(change: Change, total: int) -> bool:
+    """A binary file, an emptied or new empty one, a changed mode or link: nothing but the path can be shown."""
+    return change.binary or total == 0 or (not change.hunks and change.kind is not ChangeKind.DELETED)
+
+
+def _another(one: UsedRange, other: UsedRange) -> bool:
+    """Whether two ranges of one file prove different items."""
+    return one.path == other.path and (one.task_id, one.item) != (other.task_id, other.item)
+
+
+def _same(one: UsedRange, other: UsedRange) -> bool:
+    """Whether one of two ranges contains the other, so that both items rest on the same lines."""
+    inside = one.start >= other.start and one.end <= other.end
+    return inside or (other.start >= one.start and other.end <= one.end)

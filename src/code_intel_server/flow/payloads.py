@@ -1,0 +1,342 @@
+"""One pydantic model a phase: the shape of what `submit_phase` takes (SPEC 4).
+
+Shapes only: whether a field is empty, true or enough is content, and content has messages of its own in the contract.
+Absent fields therefore get empty defaults, so that the phase's own words answer and not a validator's.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
+from code_intel_server.flow.query_frame import Slot
+from code_intel_server.flow.tasks import ChecklistItem, PlannedTask
+
+FIELD_LIMIT = 64 * 1024
+PLAN_LIMIT = 96 * 1024
+ITEM_LIMIT = 2000
+DEPTH_LIMIT = 32
+
+
+class Payload(BaseModel):
+    """What every payload may carry."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    summary: StrictStr = ""
+    tools_used: tuple[StrictStr, ...] | None = None
+    compaction_count: StrictInt | None = None
+
+
+class BranchPayload(Payload):
+    """What the user chose to do with stale branches."""
+
+    choice: JsonValue = None
+
+
+class DocumentPayload(Payload):
+    """The documents that were read."""
+
+    documents_reviewed: tuple[StrictStr, ...] = ()
+
+
+def _slot(value: object) -> object:
+    return {"value": value, "quote": ""} if isinstance(value, str) else {} if value is None else value
+
+
+LenientSlot = Annotated[Slot, BeforeValidator(_slot)]
+
+
+class QueryFramePayload(Payload):
+    """The request taken apart into slots."""
+
+    action_type: StrictStr = ""
+    target_symbols: tuple[StrictStr, ...] = ()
+    scope: StrictStr = ""
+    constraints: StrictStr = ""
+    target_feature: LenientSlot = Slot()
+    trigger_condition: LenientSlot = Slot()
+    observed_issue: LenientSlot = Slot()
+    desired_action: LenientSlot = Slot()
+
+
+class ExplorationPayload(Payload):
+    """The files that were looked at, and what they showed."""
+
+    explored_files: tuple[StrictStr, ...] = ()
+    findings: tuple[StrictStr, ...] = ()
+
+
+class Q1Payload(Payload):
+    """Whether semantic search is needed."""
+
+    needs_more_information: JsonValue = None
+    reason: JsonValue = None
+    needs_more_information_reason: JsonValue = None
+
+
+class SemanticPayload(Payload):
+    """What semantic search found."""
+
+    search_query: StrictStr = ""
+    search_results: tuple[JsonValue, ...] = ()
+
+
+class Q2Payload(Payload):
+    """Whether hypotheses are left to verify."""
+
+    has_unverified_hypotheses: JsonValue = None
+    reason: JsonValue = None
+    has_unverified_hypotheses_reason: JsonValue = None
+
+
+class Hypothesis(BaseModel):
+    """One verified (or refuted) hypothesis with its evidence."""
+
+    model_config = ConfigDict(frozen=True)
+
+    hypothesis: StrictStr
+    result: StrictBool
+    evidence: StrictStr = ""
+
+
+class VerificationPayload(Payload):
+    """Every hypothesis with its evidence."""
+
+    hypotheses_verified: tuple[Hypothesis, ...] = ()
+
+
+class Q3Payload(Payload):
+    """Whether the impact must be analysed."""
+
+    needs_impact_analysis: JsonValue = None
+    reason: JsonValue = None
+    needs_impact_analysis_reason: JsonValue = None
+
+
+class ImpactPayload(Payload):
+    """What the change touches."""
+
+    impact_summary: dict[str, JsonValue] = {}
+
+
+class PlanPayload(Payload):
+    """The whole task list."""
+
+    tasks: tuple[PlannedTask, ...] = ()
+
+
+class ReportPayload(Payload):
+    """One task with its checklist."""
+
+    task_id: StrictStr = ""
+    checklist: tuple[ChecklistItem, ...] = ()
+
+
+class CompletionPayload(Payload):
+    """That all tasks are done."""
+
+
+class VerifyPayload(Payload):
+    """The verdict on the work."""
+
+    passed: StrictBool | None = None
+    verifier_used: StrictStr = ""
+    failed_tasks: tuple[StrictStr, ...] = ()
+    details: StrictStr = ""
+
+
+class InterventionPayload(Payload):
+    """Which intervention was made, and what came of it."""
+
+    prompt_used: StrictStr = ""
+    action_taken: StrictStr = ""
+    user_decision: StrictStr = ""
+
+
+class ReviewedFile(BaseModel):
+    """A reviewed path with what shall become of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: StrictStr
+    decision: StrictStr = "keep"
+    reason: StrictStr = ""
+
+
+def _reviewed(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
+class CommitPayload(Payload):
+    """The review of every change, and the message or the reason to go back."""
+
+    reviewed_files: tuple[Annotated[ReviewedFile, BeforeValidator(_reviewed)], ...] = ()
+    commit_message: StrictStr = ""
+    review_prompt_used: StrictStr = ""
+    revert_reason: StrictStr = ""
+
+
+class QualityPayload(Payload):
+    """The defects that were found."""
+
+    issues: tuple[StrictStr, ...] | None = None
+    quality_score: JsonValue = None
+    quality_prompt_used: StrictStr = ""
+
+
+class MergePayload(Payload):
+    """That the work may be merged."""
+
+
+MODELS: Mapping[Place, type[Payload]] = {
+    Place(Phase.BRANCH_INTERVENTION): BranchPayload,
+    Place(Phase.DOCUMENT_RESEARCH): DocumentPayload,
+    Place(Phase.QUERY_FRAME): QueryFramePayload,
+    Place(Phase.EXPLORATION): ExplorationPayload,
+    Place(Phase.Q1): Q1Payload,
+    Place(Phase.SEMANTIC): SemanticPayload,
+    Place(Phase.Q2): Q2Payload,
+    Place(Phase.VERIFICATION): VerificationPayload,
+    Place(Phase.Q3): Q3Payload,
+    Place(Phase.IMPACT_ANALYSIS): ImpactPayload,
+    READY_PLAN: PlanPayload,
+    READY_IMPL: ReportPayload,
+    READY_COMPLETE: CompletionPayload,
+    Place(Phase.POST_IMPL_VERIFY): VerifyPayload,
+    Place(Phase.VERIFY_INTERVENTION): InterventionPayload,
+    Place(Phase.PRE_COMMIT): CommitPayload,
+    Place(Phase.QUALITY_REVIEW): QualityPayload,
+    Place(Phase.MERGE): MergePayload,
+}
+
+_COMMON = frozenset(Payload.model_fields)
+_OWN: Mapping[Place, frozenset[str]] = {
+    place: frozenset(model.model_fields) - _COMMON for place, model in MODELS.items()
+}
+_WITHOUT_TOOLS = frozenset({READY_COMPLETE, Place(Phase.MERGE)})
+
+
+def parse_object(data: JsonValue) -> dict[str, JsonValue]:
+    """The payload as an object; a JSON string is parsed. Raises Rejected('session_messages.invalid_data')."""
+    if isinstance(data, str):
+        try:
+            data = cast("JsonValue", json.loads(data, parse_constant=_no_constant))
+        except (ValueError, RecursionError) as error:
+            raise Rejected("session_messages.invalid_data", error=str(error)) from error
+    if not isinstance(data, dict):
+        raise Rejected("session_messages.invalid_data", error="data must be an object")
+    check_text(data)
+    return data
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def check_text(data: Mapping[str, JsonValue]) -> None:
+    """Refuse lone surrogates, NUL, fields over 64 KB (a plan: 96 KB), more than 2,000 items and absurd nesting."""
+    for name, value in data.items():
+        size = 0
+        for items, (text, depth) in enumerate(_leaves(value), 1):
+            if depth > DEPTH_LIMIT or items > ITEM_LIMIT * 8:
+                raise Rejected(
+                    "common_failures.payload_too_large",
+                    field=name,
+                    size=f"over {items} values",
+                    limit=f"{ITEM_LIMIT} items",
+                )
+            size += _checked_size(name, text)
+        limit = PLAN_LIMIT if name == "tasks" else FIELD_LIMIT
+        if size > limit:
+            key = "failures.READY.plan_too_large" if name == "tasks" else "common_failures.payload_too_large"
+            raise Rejected(key, field=name, size=f"{size // 1024} KB", limit=f"{limit // 1024} KB")
+        if isinstance(value, list | dict) and len(value) > ITEM_LIMIT:
+            raise Rejected(
+                "common_failures.payload_too_large", field=name, size=f"{len(value)} items", limit=f"{ITEM_LIMIT} items"
+            )
+        _checked_size(name, name)
+
+
+def _leaves(value: JsonValue) -> Iterator[tuple[str, int]]:
+    """Every string, key and scalar below `value` as text, with its depth; iterative, so depth cannot hurt."""
+    stack: list[tuple[JsonValue, int]] = [(value, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if isinstance(node, dict):
+            stack.extend((child, depth + 1) for child in node.values())
+            yield from ((key, depth + 1) for key in node)
+        elif isinstance(node, list):
+            stack.extend((child, depth + 1) for child in node)
+            yield ("", depth + 1)
+        else:
+            yield (node if isinstance(node, str) else str(node), depth)
+
+
+def _checked_size(name: str, text: str) -> int:
+    if "\x00" in text:
+        raise Rejected("common_failures.text_invalid", field=name)
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise Rejected("common_failures.text_invalid", field=name.encode("ascii", "replace").decode()) from error
+
+
+def ready_place(data: Mapping[str, JsonValue]) -> Place:
+    """Inside READY the payload's shape picks the substep."""
+    if "tasks" in data:
+        return READY_PLAN
+    return READY_IMPL if "task_id" in data else READY_COMPLETE
+
+
+def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> Payload:
+    """The typed payload of a place. Raises Rejected for a missing summary, a wrong tools list or a wrong field type."""
+    try:
+        payload = MODELS[place].model_validate(data)
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
+        if field == "summary":
+            raise Rejected("common_failures.summary_required") from error
+        if field == "tools_used":
+            raise Rejected("common_failures.tools_used_invalid") from error
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        wanted = expected.get(field, error.errors()[0]["msg"])
+        raise Rejected("common_failures.field_invalid", field=where, expected=wanted) from error
+    if not payload.summary.strip():
+        raise Rejected("common_failures.summary_required")
+    if payload.tools_used is None and place not in _WITHOUT_TOOLS:
+        raise Rejected("common_failures.tools_used_invalid")
+    return payload
+
+
+def ignored_fields(place: Place, data: Mapping[str, JsonValue]) -> list[str]:
+    """The fields of a payload that its place does not know."""
+    return sorted(set(data) - _COMMON - _OWN[place])
+
+
+def fits_another(place: Place, data: Mapping[str, JsonValue]) -> Phase | None:
+    """The phase whose fields a payload carries when it carries none of its own place's."""
+    given = set(data) - _COMMON
+    if given & _OWN[place]:
+        return None
+    best = max(_OWN, key=lambda other: len(given & _OWN[other]))
+    return best.phase if given & _OWN[best] and best.phase is not place.phase else None
+
+
+def digest(data: Mapping[str, JsonValue]) -> str:
+    """Identifies a payload, compaction_count aside: the same work sent again after a lost answer."""
+    body = {name: value for name, value in data.items() if name != "compaction_count"}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

@@ -1,0 +1,165 @@
+"""The vocabulary of the flow: phases, steps, intents, flags, events (SPEC 3.1, 3.2)."""
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """The 16 phases of v1.16; READY has three substeps."""
+
+    BRANCH_INTERVENTION = "BRANCH_INTERVENTION"
+    DOCUMENT_RESEARCH = "DOCUMENT_RESEARCH"
+    QUERY_FRAME = "QUERY_FRAME"
+    EXPLORATION = "EXPLORATION"
+    Q1 = "Q1"
+    SEMANTIC = "SEMANTIC"
+    Q2 = "Q2"
+    VERIFICATION = "VERIFICATION"
+    Q3 = "Q3"
+    IMPACT_ANALYSIS = "IMPACT_ANALYSIS"
+    READY = "READY"
+    POST_IMPL_VERIFY = "POST_IMPL_VERIFY"
+    VERIFY_INTERVENTION = "VERIFY_INTERVENTION"
+    PRE_COMMIT = "PRE_COMMIT"
+    QUALITY_REVIEW = "QUALITY_REVIEW"
+    MERGE = "MERGE"
+
+
+class Substep(StrEnum):
+    """Where READY stands: steps 12, 13 and 14."""
+
+    PLAN = "plan"
+    IMPL = "impl"
+    COMPLETE = "complete"
+
+
+class End(StrEnum):
+    """How a session leaves the table."""
+
+    COMPLETE = "SESSION_COMPLETE"
+    ABANDONED = "SESSION_ABANDONED"
+
+
+class Intent(StrEnum):
+    """What the user wants; the last two investigate and change nothing."""
+
+    IMPLEMENT = "IMPLEMENT"
+    MODIFY = "MODIFY"
+    INVESTIGATE = "INVESTIGATE"
+    QUESTION = "QUESTION"
+
+
+class GateLevel(StrEnum):
+    """Whether Q1 to Q3 decide (auto) or everything runs (full)."""
+
+    AUTO = "auto"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A phase, and inside READY its substep: what a session is at."""
+
+    phase: Phase
+    substep: Substep | None = None
+
+    @property
+    def step(self) -> int:
+        """The step number, 2 to 19, of the v1.16 document."""
+        return STEPS[self]
+
+    @property
+    def contract_key(self) -> str:
+        """The key of its texts in the contract: the phase, or READY_PLAN, READY_IMPL, READY_COMPLETE."""
+        return f"{self.phase}_{self.substep.name}" if self.substep else str(self.phase)
+
+    @property
+    def summary_key(self) -> str:
+        """The key of its summary in `phase_payloads`, as v1.13 writes it: `step_05_EXPLORATION`."""
+        return f"step_{self.step:02d}_{_SUMMARY_NAMES.get(self.substep, str(self.phase))}"
+
+
+_SUMMARY_NAMES: dict[Substep | None, str] = {
+    Substep.PLAN: "READY_PLANNING",
+    Substep.IMPL: "READY_IMPLEMENTATION",
+    Substep.COMPLETE: "READY_COMPLETION",
+}
+
+READY_PLAN = Place(Phase.READY, Substep.PLAN)
+READY_IMPL = Place(Phase.READY, Substep.IMPL)
+READY_COMPLETE = Place(Phase.READY, Substep.COMPLETE)
+
+STEPS: dict[Place, int] = {
+    Place(Phase.BRANCH_INTERVENTION): 2,
+    Place(Phase.DOCUMENT_RESEARCH): 3,
+    Place(Phase.QUERY_FRAME): 4,
+    Place(Phase.EXPLORATION): 5,
+    Place(Phase.Q1): 6,
+    Place(Phase.SEMANTIC): 7,
+    Place(Phase.Q2): 8,
+    Place(Phase.VERIFICATION): 9,
+    Place(Phase.Q3): 10,
+    Place(Phase.IMPACT_ANALYSIS): 11,
+    READY_PLAN: 12,
+    READY_IMPL: 13,
+    READY_COMPLETE: 14,
+    Place(Phase.POST_IMPL_VERIFY): 15,
+    Place(Phase.VERIFY_INTERVENTION): 16,
+    Place(Phase.PRE_COMMIT): 17,
+    Place(Phase.QUALITY_REVIEW): 18,
+    Place(Phase.MERGE): 19,
+}
+
+LAST_STEP = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The booleans of SPEC 3.2 and the gate level, as the user gave them."""
+
+    gate_level: GateLevel = GateLevel.AUTO
+    no_verify: bool = False
+    no_quality: bool = False
+    only_verify: bool = False
+    only_explore: bool = False
+    fast: bool = False
+    quick: bool = False
+    no_doc: bool = False
+    no_intervention: bool = False
+    clean: bool = False
+    rebuild: bool = False
+
+    def set_names(self) -> tuple[str, ...]:
+        """The names of the flags that differ from their default, in declaration order."""
+        return tuple(f.name for f in fields(self) if getattr(self, f.name) != f.default)
+
+
+FLAG_NAMES = tuple(f.name for f in fields(Flags))
+
+# Spellings of the v1.16 command line that people and models use for the same flags.
+FLAG_ALIASES = {"no_doc_research": "no_doc", "gate": "gate_level"}
+
+# Pairs that contradict each other (SPEC 3.2 `invalid_flags`).
+CONFLICTS: tuple[tuple[str, str], ...] = (
+    ("fast", "quick"),
+    ("only_verify", "no_verify"),
+    ("only_verify", "only_explore"),
+)
+
+
+class Event(StrEnum):
+    """What an accepted submit means to the table."""
+
+    OK = "ok"
+    PLANNED = "planned"
+    REPORTED = "reported"
+    REPORTED_LAST = "reported_last"
+    PASSED = "passed"
+    FAILED = "failed"
+    INTERVENED = "intervened"
+    STOPPED = "stopped"
+    COMMITTED = "committed"
+    REVERTED = "reverted"
+    CLEAN = "clean"
+    ISSUES = "issues"
+    MERGED = "merged"

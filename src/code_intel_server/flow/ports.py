@@ -1,0 +1,232 @@
+"""The ports through which the flow reaches the world; implemented on lower floors, composed in `tools`.
+
+Every method either returns a value or raises one of `errors`; none leaves a half-done effect that calling it again
+with the same arguments (and the recorded intent) would not finish.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.workspace.values import (
+    Abandoned,
+    Change,
+    CommitRequest,
+    CommitResult,
+    GitIntent,
+    LedgerEntry,
+    MergeResult,
+    Prompt,
+    Proof,
+    Record,
+    Retired,
+    Survey,
+    TaskBranch,
+)
+
+
+class Branches(Protocol):
+    """Git effects of a session (SPEC 6)."""
+
+    def survey(self) -> Survey:
+        """Describe HEAD, stale branches and uncommitted work."""
+        ...
+
+    def create(
+        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+    ) -> TaskBranch:
+        """Make and check out `llm_task_<session_id>` from the branch HEAD is on; remember its base.
+
+        `explained` are tracked paths changed during the session for which a reason was given. Raises
+        UserActionNeeded('failures.READY.branch_creation_failed') naming other dirty tracked paths or the blocker.
+        """
+        ...
+
+    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+        """`delete` all stale `llm_task_*`, or `merge` the current one into its recorded base and remove the rest.
+
+        Raises UserActionNeeded('failures.BRANCH_INTERVENTION.branch_operation_failed').
+        """
+        ...
+
+    def tip(self) -> str:
+        """Object id of HEAD, '' without git or commits."""
+        ...
+
+    def current(self) -> str:
+        """Name of the branch HEAD is on, '' where detached or without git."""
+        ...
+
+    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+        """Commit `keep`, discard `discard` recoverably; hooks and signing as the user set them.
+
+        Raises UserActionNeeded('failures.PRE_COMMIT.finalize_failed') with the hook's output,
+        Rejected('failures.PRE_COMMIT.head_moved') where HEAD is off the branch or its tip is not `expected_tip`.
+        """
+        ...
+
+    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+        """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).
+
+        Returns the archive refs; safe to repeat, and `commit` with the same request follows. Raises as `commit` does.
+        """
+        ...
+
+    def merge(
+        self,
+        branch: TaskBranch,
+        session_id: str,
+        expected_tip: str,
+        trailers: Sequence[tuple[str, str]],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> MergeResult:
+        """Merge the task branch into its base with a merge commit, switch to base, remove the branch recoverably.
+
+        With finish mode `branch` it only switches back and says how to push. Raises
+        UserActionNeeded('failures.MERGE.merge_failed') naming conflicts; nothing has changed then.
+        """
+        ...
+
+    def abandon(
+        self,
+        session_id: str,
+        branch: TaskBranch | None,
+        before: Mapping[str, str],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> Abandoned:
+        """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`, or a stop at escalation).
+
+        `before` is `Survey.untracked` of the session's start: those files stay where they are. What the repository's
+        state did not allow is told in `warnings`.
+        """
+        ...
+
+
+class WorkTree(Protocol):
+    """The content of the project's files, hashed as git would, without running or changing anything (SPEC 4, 6.7)."""
+
+    def snapshot(self) -> str:
+        """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
+
+        What the server itself writes under `.code-intel/` is never part of it. Content is kept in a private object
+        store for the life of the session so that two snapshots can be compared after a restart.
+        """
+        ...
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two snapshots, renames found, hunks as `diff -U0`."""
+        ...
+
+    def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
+        """The lines of a file in a snapshot; None where it has none (absent, binary, too big)."""
+        ...
+
+    def exists(self, snapshot: str, path: str) -> bool:
+        """Whether a path is a file of a snapshot."""
+        ...
+
+    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` whose content in a commit is not what lies on disk (line endings aside): made by filters or hooks."""
+        ...
+
+    def head_snapshot(self, commit: str) -> str:
+        """The snapshot that a checkout of `commit` would have, for measuring from a commit."""
+        ...
+
+
+class Evidence(Protocol):
+    """Looks at the project's files for the evidence rules of SPEC 4."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a regular file inside the project (symlinks resolved) has this path."""
+        ...
+
+    def normal(self, path: str) -> str | None:
+        """The path relative to the project, '/'-separated, as the file system spells it; None outside the project."""
+        ...
+
+    def total_lines(self, path: str) -> int | None:
+        """Number of lines of a regular file inside the project; None where there is none."""
+        ...
+
+    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
+        """Judge lines `start`..`end` (1-based, inclusive, already inside the file) by syntax tree."""
+        ...
+
+    def weakened(
+        self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+    ) -> tuple[str, ...]:
+        """What a change took from a test file, one short phrase each; nothing for other files. `old_path` of a rename."""
+        ...
+
+
+class Proofs(Protocol):
+    """Runs the configured verify commands (SPEC 4, POST_IMPL_VERIFY)."""
+
+    def run(self, session_id: str, progress: Callable[[float, float, str], None]) -> Proof:
+        """Run them all in the project and bind the outcome to the tree hash taken after they ended."""
+        ...
+
+
+class Documents(Protocol):
+    """Project documents and prompts (SPEC 11)."""
+
+    def any_document(self) -> bool:
+        """Whether some project document matches `document_search` (scaffold and client files are none)."""
+        ...
+
+    def find_prompt(self, kind: str, name: str) -> Prompt | None:
+        """The prompt of `kind` (verifiers, interventions, review_prompts, doc_research, user_escalation, task_planning)
+        that `name` names by stem, file name or path."""
+        ...
+
+    def prompts(self, kind: str) -> tuple[Prompt, ...]:
+        """All prompts of a kind, the project's before the packaged."""
+        ...
+
+    def existing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the `.code-intel/*` names (globs allowed) that exist, as project-relative paths."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRelevance:
+    """How a target symbol relates to the query: cosine `score` of their embeddings (None: no embedder) and where it is defined."""
+
+    symbol: str
+    score: float | None
+    resolved: tuple[str, ...]
+
+
+class Relevance(Protocol):
+    """Embedding verification of QUERY_FRAME."""
+
+    def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
+        """Score each symbol against the query and resolve it in the symbol cache; never raises, never waits for an index."""
+        ...
+
+
+class Ledger(Protocol):
+    """The server's own record of the tools that really ran (SPEC 2)."""
+
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Every call of this session in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything the flow may reach."""
+
+    branches: Branches
+    tree: WorkTree
+    evidence: Evidence
+    proofs: Proofs
+    documents: Documents
+    relevance: Relevance
+    ledger: Ledger
+    record: Record
+    progress: Callable[[float, float, str], None]

@@ -1,0 +1,249 @@
+"""The self-contained answer to every submit: an agent that has forgotten everything can act on any one of them (SPEC 4)."""
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract, PhaseText
+from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.handlers.intake import merge_offered
+from code_intel_server.flow.handlers.ready import task_brief
+from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.tasks import TaskStatus, next_task, progress
+from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
+from code_intel_server.flow.turn import Note
+from code_intel_server.flow.verifiers import fitting
+
+Fields = dict[str, JsonValue]
+
+# The prompts whose text is sent where the project has no file of its own to read (SPEC 4, VERIFY_INTERVENTION).
+_PROMPTS: Mapping[Phase, tuple[str, ...]] = {
+    Phase.POST_IMPL_VERIFY: ("verifiers",),
+    Phase.VERIFY_INTERVENTION: ("interventions",),
+    Phase.PRE_COMMIT: ("review_prompts",),
+    Phase.QUALITY_REVIEW: ("review_prompts",),
+}
+
+
+def variant(state: SessionState, ports: Ports) -> str:
+    """Which wording of a place's texts this session needs."""
+    if state.place == READY_PLAN:
+        unexplored = not state.explored_files and not state.added_files
+        return "revert" if state.revert_reason else "unexplored" if unexplored else ""
+    if state.phase is Phase.VERIFY_INTERVENTION and escalates(state.counters):
+        return "user_escalation"
+    if state.phase is Phase.POST_IMPL_VERIFY and state.flags.only_verify:
+        return "only_verify"
+    if state.phase is Phase.BRANCH_INTERVENTION and not merge_offered(ports.branches.survey()):
+        return "no_merge"
+    if state.phase is Phase.DOCUMENT_RESEARCH and not ports.documents.any_document():
+        return "no_documents"
+    return ""
+
+
+def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
+    """Where the session is and what to do there."""
+    text = contract.phase(state.place.contract_key, variant(state, ports))
+    fields: Fields = {
+        "success": True,
+        "session_id": state.session_id,
+        "phase": str(state.phase),
+        "step": state.place.step,
+        "instruction": f"{text.instruction.rstrip()}\n{contract.compaction_protocol}",
+        "expected_payload": dict(text.expected_payload),
+        "call": "submit_phase",
+        "compaction_count": state.compaction_count,
+        "resources": [*ports.documents.existing(text.resources)],
+    }
+    fields |= _prompts(state, ports, text)
+    if state.phase is Phase.QUERY_FRAME:
+        fields["query"] = state.query
+    if state.phase is Phase.READY:
+        fields |= _ready(state, ports)
+    unattended = _unattended(state)
+    if unattended is not None:
+        fields["hints"] = [say(contract, unattended)]
+    if state.escalating:
+        count = Note("failures.VERIFY_INTERVENTION.escalation_count", {"count": state.intervention_count})
+        how = Note("failures.VERIFY_INTERVENTION.user_escalation")
+        message = f"{say(contract, count)} {say(contract, how)}"
+        fields |= {"message": message, "requires_user_intervention": True}
+    return fields
+
+
+def _unattended(state: SessionState) -> Note | None:
+    """What the project's configuration chooses where nobody can be asked (SPEC 12)."""
+    if state.phase is Phase.BRANCH_INTERVENTION:
+        return Note("hints.unattended_branch_choice", {"choice": state.headless_branches})
+    return Note("hints.unattended_escalation", {"choice": state.headless_escalation}) if state.escalating else None
+
+
+def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
+    """Procedures that exist only in the package: by name, and as text where there is but one to follow."""
+    kinds = ("user_escalation",) if state.escalating else _PROMPTS.get(state.phase, ())
+    packaged = [prompt for kind in kinds for prompt in ports.documents.prompts(kind) if prompt.packaged]
+    wanted = {_stem(resource) for resource in text.resources}
+    named = [prompt for prompt in packaged if _stem(prompt.path) in wanted or "*" in wanted]
+    if not named:
+        return {}
+    if len(named) == 1:
+        return {"procedure": {"name": named[0].name, "text": named[0].text}}
+    if state.phase is not Phase.POST_IMPL_VERIFY:
+        return {"procedures": {prompt.name: prompt.text for prompt in named}}
+    fit = fitting(_changed(state, ports), {prompt.name for prompt in named})
+    shown: Fields = {prompt.name: prompt.text for prompt in named if prompt.name in fit}
+    return {"procedures": shown, "other_procedures": [prompt.name for prompt in named if prompt.name not in fit]}
+
+
+def _changed(state: SessionState, ports: Ports) -> list[str]:
+    """The paths this session has changed, as last judged."""
+    trees = state.trees
+    return [change.path for change in ports.tree.changes(trees.base, trees.judged)] if trees.base else []
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def _ready(state: SessionState, ports: Ports) -> Fields:
+    fields: Fields = {}
+    if state.tasks:
+        fields["task_progress"] = progress(state.tasks)
+    upcoming = next_task(state.tasks)
+    if state.place == READY_IMPL and upcoming is not None:
+        fields["next_task"] = task_brief(upcoming)
+    if state.place == READY_PLAN:
+        guide = ports.documents.find_prompt("task_planning", "task_planning")
+        fields["task_planning"] = guide.text if guide else ""
+        if state.revert_reason:
+            fields["revert_reason"] = state.revert_reason
+            fields["tasks"] = [_task_row(state, index) for index in range(len(state.tasks))]
+    return fields
+
+
+def _task_row(state: SessionState, index: int) -> JsonValue:
+    task = state.tasks[index]
+    row: Fields = {"id": task.id, "description": task.description, "status": str(task.status)}
+    if task.status is TaskStatus.PENDING:
+        row["checklist"] = [item.item for item in task.checklist]
+    if task.failure_count:
+        row |= {"failure_count": task.failure_count, "revert_reason": task.revert_reason}
+    return row
+
+
+def refusal(state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields) -> Fields:
+    """Why a submit was refused, with the whole re-instruction; the state is as before."""
+    message = contract.message(error.key, error.params)
+    fields = standing(state, contract, ports)
+    fields |= {"success": False, "error": message.error, "message": message.text, "current_phase": str(state.phase)}
+    if message.instruction:
+        fields["remedy"] = message.instruction
+    if message.requires_user_intervention:
+        fields["requires_user_intervention"] = True
+    return fields | {name: _json(value) for name, value in error.details.items()} | extra
+
+
+def accepted(
+    state: SessionState,
+    contract: Contract,
+    ports: Ports,
+    extra: Mapping[str, JsonValue],
+    warnings: Iterable[Note],
+    hints: Iterable[Note],
+) -> Fields:
+    """The answer to an accepted submit that leads to another place."""
+    fields = standing(state, contract, ports) | dict(extra)
+    said = [say(contract, note) for note in warnings]
+    if said:
+        fields["warning"] = "\n".join(said)
+    suggested = [say(contract, note) for note in hints]
+    gate_full = state.flags.gate_level is GateLevel.FULL
+    if gate_full and state.phase in {Phase.Q1, Phase.Q2, Phase.Q3}:
+        suggested.append(say(contract, Note("hints.gate_forced", {"phase": _GATED[state.phase]})))
+    standing_hints = fields.get("hints")
+    if isinstance(standing_hints, list):
+        suggested = [*(str(hint) for hint in standing_hints), *suggested]
+    if suggested:
+        fields["hints"] = [*suggested]
+    return fields
+
+
+_GATED = {
+    Phase.Q1: str(Phase.SEMANTIC),
+    Phase.Q2: str(Phase.VERIFICATION),
+    Phase.Q3: str(Phase.IMPACT_ANALYSIS),
+}
+
+
+def finished(
+    state: SessionState,
+    contract: Contract,
+    end: End,
+    ending: Note,
+    extra: Mapping[str, JsonValue],
+    warnings: Iterable[Note],
+) -> Fields:
+    """The last answer of a session, with a one-paragraph account."""
+    message = say(contract, ending)
+    account = say(
+        contract, Note("success.session.complete", {"session_id": state.session_id, "account": account_of(state)})
+    )
+    fields: Fields = {
+        "success": True,
+        "session_id": state.session_id,
+        "phase": str(end),
+        "step": state.place.step,
+        "instruction": f"{message} {account}" if end is End.COMPLETE else message,
+        "expected_payload": {},
+        "call": "none",
+        "compaction_count": state.compaction_count,
+        "message": message,
+        "completed_steps": [*state.completed_steps],
+        "hints": [say(contract, Note("hints.record_outcome"))],
+    }
+    said = [say(contract, note) for note in warnings]
+    if said:
+        fields["warning"] = "\n".join(said)
+    return fields | dict(extra)
+
+
+def account_of(state: SessionState) -> str:
+    """What happened, in one paragraph of figures."""
+    done = sum(task.status is TaskStatus.COMPLETED for task in state.tasks)
+    parts = [f"{len(state.completed_steps)} steps, {state.submits} accepted submits"]
+    if state.tasks:
+        parts.append(f"{done} of {len(state.tasks)} tasks completed")
+    if state.commits:
+        parts.append(f"{len(state.commits)} commit(s)")
+    parts.append(f"verification: {state.receipt.status if state.receipt else _unverified(state)}")
+    if state.intervention_count:
+        parts.append(f"{state.intervention_count} intervention(s)")
+    if state.quality_revert_count:
+        parts.append(f"{state.quality_revert_count} quality revert(s)")
+    if state.unresolved_issues:
+        parts.append(f"{len(state.unresolved_issues)} quality issue(s) unresolved")
+    skipped = state.road.gates_skipped_by_flag()
+    if skipped:
+        parts.append(f"skipped by flags: {', '.join(skipped)}")
+    return "; ".join(parts) + "."
+
+
+def _unverified(state: SessionState) -> str:
+    return "not part of this session" if not state.road.runs(POST_IMPL_VERIFY) else "not passed"
+
+
+def say(contract: Contract, note: Note) -> str:
+    """A message of the contract with its placeholders filled."""
+    return contract.message(note.key, note.params).text
+
+
+def _json(value: object) -> JsonValue:
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [_json(item) for item in value]
+    return str(value)

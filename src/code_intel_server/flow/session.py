@@ -1,0 +1,257 @@
+"""SessionState: the only shape a session has, in memory and in a checkpoint (SPEC 7, v1.13 structure).
+
+A state is never changed in place by a submit: handlers work on a copy, and only an accepted submit replaces the
+original. `to_checkpoint` lays it out as v1.13 does (`orchestrator_state`, `phase_payloads`); control values are read
+from the former alone.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
+from code_intel_server.flow.query_frame import QueryFrame
+from code_intel_server.flow.tasks import TaskModel, worst
+from code_intel_server.flow.transitions import Answers, Counters, Road, escalates
+from code_intel_server.workspace.values import GitIntent, ProofStatus, TaskBranch
+
+CHECKPOINT_LIMIT = 256 * 1024
+_FIRST_SENTENCE = re.compile(r"^.*?[.!?。](?=\s|$)", re.DOTALL)
+_REFERENCE = re.compile(r"[\w./\-]+\.\w+:\d+(?:-\d+)?")
+_FIRST_SENTENCE_LIMIT = 200
+
+
+class _Stored(BaseModel):
+    """Strict and closed: a foreign or hand-made checkpoint does not pass for ours."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=False)
+
+
+class CommandEvidence(_Stored):
+    """A verify command as run: what the report shows and the commit trailer counts."""
+
+    command: str
+    outcome: ProofStatus
+    returncode: int | None = None
+    seconds: float = 0.0
+    output_tail: str = ""
+    reason: str = ""
+
+
+class Receipt(_Stored):
+    """A passed verification, bound to the tree it judged (SPEC 4). `tree` is '' where there is no git."""
+
+    status: ProofStatus
+    tree: str
+    verifier: str
+    commands: list[CommandEvidence] = []
+
+
+class UsedRange(_Stored):
+    """Evidence that was accepted: a second item on the same lines needs a reason."""
+
+    task_id: str
+    item: str
+    path: str
+    start: int
+    end: int
+    reason: str = ""
+    trivial: bool = False
+
+
+class LastSubmit(_Stored):
+    """The last accepted payload, by digest, and the answer it got: the same payload again gets the same answer."""
+
+    digest: str
+    response: dict[str, JsonValue]
+
+
+class Trees(_Stored):
+    """Snapshots of the working tree ('' where there is no git).
+
+    `start` when the session began, `base` what changes are measured from (the same, but HEAD's content after
+    `continue`), `ready` when the first plan was accepted, `judged` at the last submit that looked, `committed` after
+    the commit, `by_task` when each report was accepted.
+    """
+
+    start: str = ""
+    base: str = ""
+    ready: str = ""
+    judged: str = ""
+    committed: str = ""
+    by_task: dict[str, str] = {}
+
+
+class Marks(_Stored):
+    """Positions in the ledger from which required tools count: since the last report, since this round's plan."""
+
+    report: int = 0
+    round: int = 0
+
+
+class SessionState(_Stored):
+    """Everything the server must remember of one session."""
+
+    session_id: str
+    intent: Intent
+    query: str
+    flags: Flags = Flags()
+    started_at: str = ""
+    phase: Phase
+    substep: Substep | None = None
+
+    stale_branches: bool = False
+    documents_enabled: bool = True
+    q1: bool = False
+    q2: bool = False
+    q3: bool = False
+
+    headless_branches: str = "continue"
+    headless_escalation: str = "stop"
+
+    branch_policy: str | None = None
+    task_branch: TaskBranch | None = None
+    base: str = ""
+    head_at_start: str = ""
+    dirty_at_start: list[str] = []
+    tip: str = ""
+    pending: GitIntent | None = None
+
+    explored_files: list[str] = []
+    added_files: dict[str, str] = {}
+    query_frame: QueryFrame | None = None
+    confidence: float | None = None
+    unseen_files: list[str] = []
+    tasks: tuple[TaskModel, ...] = ()
+    round_tasks: list[str] = []
+    used_ranges: list[UsedRange] = []
+    revert_reason: str = ""
+
+    verification_failure_count: int = 0
+    intervention_count: int = 0
+    quality_revert_count: int = 0
+    compaction_count: int = 0
+    compacted: bool = False
+
+    trees: Trees = Trees()
+    marks: Marks = Marks()
+    receipt: Receipt | None = None
+    unresolved_issues: list[str] = []
+    forced: bool = False
+    commits: list[str] = []
+    left: list[str] = []
+    altered: list[str] = []
+    digests: dict[str, str] = {}
+
+    completed_steps: list[int] = []
+    summaries: dict[str, str] = {}
+    last_submit: LastSubmit | None = None
+    submits: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Where the session stands."""
+        return Place(self.phase, self.substep)
+
+    @property
+    def road(self) -> Road:
+        """What the transition table needs to know."""
+        answers = Answers(self.stale_branches, self.documents_enabled, self.q1, self.q2, self.q3)
+        return Road(self.intent, self.flags, answers)
+
+    @property
+    def counters(self) -> Counters:
+        """The loop counters as the table takes them."""
+        return Counters(
+            self.verification_failure_count, worst(self.tasks), self.intervention_count, self.quality_revert_count
+        )
+
+    @property
+    def escalating(self) -> bool:
+        """Whether this VERIFY_INTERVENTION must ask the user."""
+        return self.phase is Phase.VERIFY_INTERVENTION and escalates(self.counters)
+
+    @property
+    def judged_base(self) -> str:
+        """The snapshot that evidence is measured against: '' where there is no git."""
+        return self.trees.base
+
+    def draft(self) -> Self:
+        """A deep copy to work on."""
+        return self.model_copy(deep=True)
+
+    def to_checkpoint(self) -> dict[str, JsonValue]:
+        """The v1.13 layout, at most 256 KB: the oldest summaries are compressed, control state never."""
+        body = self._layout(self.summaries)
+        if _size(body) <= CHECKPOINT_LIMIT:
+            return body
+        summaries = dict(self.summaries)
+        for key in summaries:
+            summaries[key] = compress(summaries[key])
+            body = self._layout(summaries)
+            if _size(body) <= CHECKPOINT_LIMIT:
+                break
+        return body
+
+    def _layout(self, summaries: Mapping[str, str]) -> dict[str, JsonValue]:
+        flat: dict[str, JsonValue] = self.model_dump(mode="json", exclude={"summaries", *_REGROUPED})
+        flat["phase_state"] = {
+            "current_phase": str(self.phase),
+            "step": self.place.step,
+            "ready_substep": str(self.substep) if self.substep else None,
+        }
+        flat["counters"] = {
+            "verification_failure_count": self.verification_failure_count,
+            "quality_revert_count": self.quality_revert_count,
+            "intervention_count": self.intervention_count,
+        }
+        return {
+            "orchestrator_state": flat,
+            "phase_payloads": {key: {"summary": text} for key, text in summaries.items()},
+        }
+
+    @classmethod
+    def from_checkpoint(cls, body: Mapping[str, JsonValue]) -> Self:
+        """Read a checkpoint body. Raises Unavailable('session_messages.checkpoint_restore_failed') for any other shape."""
+        try:
+            state, payloads = body["orchestrator_state"], body["phase_payloads"]
+            if not isinstance(state, dict) or not isinstance(payloads, dict):
+                raise TypeError("not a v1.13 layout")
+            flat = dict(state)
+            phase_state, counters = flat.pop("phase_state"), flat.pop("counters")
+            if not isinstance(phase_state, dict) or not isinstance(counters, dict):
+                raise TypeError("phase_state and counters are objects")
+            flat["phase"], flat["substep"] = phase_state["current_phase"], phase_state["ready_substep"]
+            flat |= {name: counters[name] for name in _COUNTERS}
+            flat["summaries"] = {key: _summary(entry) for key, entry in payloads.items()}
+            restored = cls.model_validate_json(json.dumps(flat), strict=True)
+            restored.place.step  # noqa: B018 - a substep outside READY (or none inside) is no place
+        except (KeyError, TypeError, ValueError, ValidationError) as error:
+            raise Unavailable("session_messages.checkpoint_restore_failed", reason=type(error).__name__) from error
+        return restored
+
+
+_COUNTERS = ("verification_failure_count", "quality_revert_count", "intervention_count")
+_REGROUPED = frozenset({"phase", "substep", *_COUNTERS})
+
+
+def _summary(entry: JsonValue) -> str:
+    if not isinstance(entry, dict) or not isinstance(entry.get("summary"), str):
+        raise TypeError("phase_payloads hold summaries")
+    return str(entry["summary"])
+
+
+def _size(body: Mapping[str, JsonValue]) -> int:
+    return len(json.dumps(body, ensure_ascii=False).encode())
+
+
+def compress(summary: str) -> str:
+    """The first sentence (at most 200 characters) and every `path:line` of a summary."""
+    match = _FIRST_SENTENCE.match(summary)
+    first = (match.group() if match else summary)[:_FIRST_SENTENCE_LIMIT]
+    references = [ref for ref in dict.fromkeys(_REFERENCE.findall(summary)) if ref not in first]
+    return " ".join([first, *references])

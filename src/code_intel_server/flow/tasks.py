@@ -1,0 +1,171 @@
+"""Tasks and their checklists: what a plan may be, and in which order it is reported (SPEC 4, READY)."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.transitions import FAILURE_LIMIT
+
+
+class TaskStatus(StrEnum):
+    """A task is pending until the server has accepted its report."""
+
+    PENDING = "pending"
+    COMPLETED = "completed"
+
+
+class ItemStatus(StrEnum):
+    """A checklist item is pending in a plan, done or skipped in a report."""
+
+    PENDING = "pending"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
+class ChecklistItem(BaseModel):
+    """One implementation item; `evidence` where done, `reason` where skipped or where the evidence needs one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    item: str
+    status: ItemStatus = ItemStatus.PENDING
+    evidence: str | None = None
+    reason: str | None = None
+
+
+class TaskModel(BaseModel):
+    """One task of the plan, as registered and as the server recorded its report."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    description: str
+    status: TaskStatus = TaskStatus.PENDING
+    checklist: tuple[ChecklistItem, ...] = ()
+    failure_count: int = 0
+    revert_reason: str = ""
+
+    @property
+    def pending(self) -> bool:
+        """Whether its report is still awaited."""
+        return self.status is TaskStatus.PENDING
+
+
+def _item(value: object) -> object:
+    return {"item": value} if isinstance(value, str) else value
+
+
+PlannedItem = Annotated[ChecklistItem, BeforeValidator(_item)]
+
+
+class PlannedTask(BaseModel):
+    """A task as the agent sends it. Counts and reverts are the server's; what a payload says of them is ignored."""
+
+    id: str
+    description: str = ""
+    status: TaskStatus | None = None
+    checklist: tuple[PlannedItem, ...] = ()
+
+
+def next_task(tasks: Sequence[TaskModel]) -> TaskModel | None:
+    """The task to report next: the first pending one in plan order."""
+    return next((task for task in tasks if task.pending), None)
+
+
+def progress(tasks: Sequence[TaskModel]) -> str:
+    """`2/5` tasks completed."""
+    return f"{sum(not task.pending for task in tasks)}/{len(tasks)}"
+
+
+def register(recorded: Sequence[TaskModel], plan: Sequence[PlannedTask], revert_reason: str) -> tuple[TaskModel, ...]:
+    """The task list after a plan or re-plan; idempotent. Raises Rejected with the READY message that applies.
+
+    A completed task is taken from the record, never from the plan; a pending one takes the plan's words and keeps the
+    server's counts. A task new since a revert carries the reason of that revert.
+    """
+    known = {task.id: task for task in recorded}
+    _check_plan(known, plan)
+    return tuple(_registered(task, known.get(task.id), revert_reason) for task in plan)
+
+
+def _check_plan(known: dict[str, TaskModel], plan: Sequence[PlannedTask]) -> None:
+    if not plan:
+        raise Rejected("failures.READY.empty_tasks")
+    ids = [task.id for task in plan]
+    if len(set(ids)) != len(ids):
+        raise Rejected("failures.READY.duplicate_task_ids")
+    for task in plan:
+        if not task.id.strip() or not task.description.strip():
+            raise Rejected("failures.READY.description_required", task_id=task.id)
+        completed = task.id in known and not known[task.id].pending
+        if task.status is TaskStatus.COMPLETED and not completed:
+            raise Rejected("failures.READY.completed_not_recorded", task_id=task.id)
+        if task.status is TaskStatus.PENDING and completed:
+            raise Rejected("failures.READY.completed_missing", task_id=task.id)
+        if not completed:
+            _check_checklist(task)
+    missing = [task_id for task_id, task in known.items() if not task.pending and task_id not in ids]
+    if missing:
+        raise Rejected("failures.READY.completed_missing", task_id=missing[0])
+    if not any(task.id not in known or known[task.id].pending for task in plan):
+        raise Rejected("failures.READY.no_pending_tasks")
+
+
+def _check_checklist(task: PlannedTask) -> None:
+    items = [entry.item.strip() for entry in task.checklist]
+    if not items or not all(items):
+        raise Rejected("failures.READY.checklist_required", task_id=task.id)
+    twin = next((item for item in items if items.count(item) > 1), None)
+    if twin is not None:
+        raise Rejected("failures.READY.checklist_items_duplicate", task_id=task.id, item=twin)
+
+
+def _registered(task: PlannedTask, known: TaskModel | None, revert_reason: str) -> TaskModel:
+    if known is not None and not known.pending:
+        return known
+    items = tuple(ChecklistItem(item=entry.item) for entry in task.checklist)
+    return TaskModel(
+        id=task.id,
+        description=task.description,
+        checklist=items,
+        failure_count=known.failure_count if known else 0,
+        revert_reason=known.revert_reason if known else revert_reason,
+    )
+
+
+def count_failures(tasks: Sequence[TaskModel], failed: Sequence[str], reason: str) -> tuple[TaskModel, ...]:
+    """The tasks with the failing ones counted once more."""
+    return tuple(
+        task.model_copy(update={"failure_count": task.failure_count + 1, "revert_reason": reason})
+        if task.id in failed
+        else task
+        for task in tasks
+    )
+
+
+def reset_failures(tasks: Sequence[TaskModel]) -> tuple[TaskModel, ...]:
+    """The tasks with every failure count at 0, after an intervention."""
+    return tuple(task.model_copy(update={"failure_count": 0}) for task in tasks)
+
+
+def worst(tasks: Sequence[TaskModel]) -> int:
+    """The highest failure count of any task; at FAILURE_LIMIT an intervention is due."""
+    return max((min(task.failure_count, FAILURE_LIMIT) for task in tasks), default=0)
+
+
+def expect_report(tasks: Sequence[TaskModel], task_id: str) -> TaskModel:
+    """The task that `task_id` may report now. Raises Rejected where there is none, it is done, or another is first."""
+    if not tasks:
+        raise Rejected("failures.READY.no_tasks")
+    task = next((task for task in tasks if task.id == task_id), None)
+    if task is None:
+        raise Rejected("failures.READY.unknown_task", task_id=task_id, tasks=[known.id for known in tasks])
+    if not task.pending:
+        raise Rejected("failures.READY.already_completed", task_id=task_id)
+    expected = next_task(tasks)
+    if expected is not None and expected.id != task_id:
+        raise Rejected("failures.READY.wrong_order", expected_task=expected.id, task_id=task_id)
+    return task

@@ -1,0 +1,51 @@
+"""What a handler is given and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from pydantic import JsonValue
+
+from code_intel_server.flow.payloads import Payload
+from code_intel_server.flow.phases import Event
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState
+from code_intel_server.workspace.values import LedgerEntry
+
+P = TypeVar("P", bound=Payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A message of the contract by dotted key, with the values of its placeholders."""
+
+    key: str
+    params: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Turn(Generic[P]):
+    """One submit: a draft of the state that may be changed freely, the typed payload, and the world."""
+
+    state: SessionState
+    payload: P
+    ports: Ports
+
+    def calls(self, since: int = 0) -> tuple[LedgerEntry, ...]:
+        """The successful tool calls of this session after position `since`."""
+        return tuple(e for e in self.ports.ledger.entries() if e.seq > since and e.outcome == "ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an accepted payload means: the table's event, fields and warnings for the answer, and how an end reads.
+
+    `retired` are sessions whose branches were removed: their checkpoints go too.
+    """
+
+    event: Event
+    fields: Mapping[str, JsonValue] = field(default_factory=dict)
+    warnings: tuple[Note, ...] = ()
+    hints: tuple[Note, ...] = ()
+    ending: Note | None = None
+    retired: tuple[str, ...] = ()

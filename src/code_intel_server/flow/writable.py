@@ -1,0 +1,29 @@
+"""The writable set: which files an implementation may change (SPEC 4, READY impl; SPEC 2 check_write_target).
+
+Pure string rules over normalised project paths, without pydantic or git, because the hook command asks the same question
+in under 100 ms.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+from posixpath import dirname
+
+
+class Why(StrEnum):
+    """Why a path may, or may not, be written."""
+
+    EXPLORED = "explored"
+    ADDED = "added with a reason"
+    BESIDE = "new file in an explored folder"
+    UNEXPLORED = "not explored"
+
+
+def why_writable(path: str, explored: Collection[str], added: Collection[str], *, exists: bool) -> Why:
+    """Judge one normalised path; `exists` tells whether it was there when the session began or is there now."""
+    if path in explored:
+        return Why.EXPLORED
+    if path in added:
+        return Why.ADDED
+    if not exists and dirname(path) in {dirname(known) for known in (*explored, *added)}:
+        return Why.BESIDE
+    return Why.UNEXPLORED

@@ -1,0 +1,162 @@
+"""One source gives every client its skill: only what it understands, named as it calls it (SPEC 12)."""
+
+import re
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from code_intel_server.contract.skills import ARGUMENTS, Client, Skill, prompt, render, skill_files
+from code_intel_server.contract.strict_yaml import parse
+from code_intel_server.flow.phases import STEPS, Flags, Intent, Phase
+
+CLIENTS = [Client.CLAUDE, Client.CODEX]
+
+
+def skill(client: Client, name: Skill = Skill.CODE) -> str:
+    """The SKILL.md of a client."""
+    (text,) = [text for path, text in skill_files(client).items() if path.endswith(f"{name}/SKILL.md")]
+    return text
+
+
+def frontmatter(text: str) -> set[str]:
+    """The keys of a skill's frontmatter."""
+    assert text.startswith("---\n")
+    return set(parse(text.split("---\n")[1].encode()).items)
+
+
+# The renderer
+
+
+def test_a_section_stays_only_for_its_clients() -> None:
+    source = "a\n<<claude:\nonly\nclaude\n>>\nb <<codex: x>><<claude,any: y>> c\n"
+    assert render(source, Client.CLAUDE) == "a\nonly\nclaude\nb y c\n"
+    assert render(source, Client.CODEX) == "a\nb x c\n"
+    assert render(source, Client.ANY) == "a\nb y c\n"
+
+
+def test_blank_lines_left_by_a_removed_section_are_closed() -> None:
+    assert render("a\n\n<<claude:\nx\n>>\n\nb\n", Client.CODEX) == "a\n\nb\n"
+
+
+@pytest.mark.parametrize("source", ["<<gemini: x>>", "<<claude:\nopen\n", "a << b", "<<claude: two\nlines>>"])
+def test_a_section_that_nobody_understands_is_an_error(source: str) -> None:
+    with pytest.raises(ValueError, match=r"gemini|without an end"):
+        render(source, Client.CLAUDE)
+
+
+@settings(deadline=None)
+@given(st.text().filter(lambda text: "<<" not in text and "\n\n\n" not in text), st.sampled_from(Client))
+def test_a_text_without_sections_is_the_same_for_everyone(text: str, client: Client) -> None:
+    assert render(text, client) == text
+
+
+# The files
+
+
+def test_each_client_gets_its_files_where_it_looks_for_them() -> None:
+    assert set(skill_files(Client.CLAUDE)) == {".claude/skills/code/SKILL.md", ".claude/skills/outcome/SKILL.md"}
+    assert set(skill_files(Client.CODEX)) == {
+        ".agents/skills/code/SKILL.md",
+        ".agents/skills/code/agents/openai.yaml",
+        ".agents/skills/outcome/SKILL.md",
+        ".agents/skills/outcome/agents/openai.yaml",
+    }
+    assert skill_files(Client.ANY) == {}
+
+
+@pytest.mark.parametrize("name", Skill)
+def test_frontmatter_holds_the_keys_that_the_client_reads(name: Skill) -> None:
+    assert frontmatter(skill(Client.CODEX, name)) == {"name", "description"}
+    assert frontmatter(skill(Client.CLAUDE, name)) == {
+        "name",
+        "description",
+        "argument-hint",
+        "allowed-tools",
+        "disable-model-invocation",
+    }
+
+
+@pytest.mark.parametrize("name", Skill)
+def test_codex_is_told_not_to_start_a_skill_by_itself(name: Skill) -> None:
+    assert "allow_implicit_invocation: false" in skill_files(Client.CODEX)[f".agents/skills/{name}/agents/openai.yaml"]
+
+
+def test_the_calls_are_named_as_each_client_needs_them() -> None:
+    claude, codex = skill(Client.CLAUDE), skill(Client.CODEX)
+    assert "mcp__code-intel__start_session" in claude
+    assert "await tools.mcp__code_intel__start_session({" in codex
+    assert "tools.mcp__" not in claude
+    assert "mcp__code-intel" not in codex
+    assert "await tools.mcp__code_intel__record_outcome({" in skill(Client.CODEX, Skill.OUTCOME)
+    assert "mcp__code-intel__record_outcome" in skill(Client.CLAUDE, Skill.OUTCOME)
+
+
+@pytest.mark.parametrize("name", Skill)
+def test_only_claude_gets_its_substitution_and_only_codex_the_dollar_command(name: Skill) -> None:
+    claude, codex = skill(Client.CLAUDE, name), skill(Client.CODEX, name)
+    assert claude.count("$") == claude.count(ARGUMENTS) == 1
+    assert ARGUMENTS not in codex
+    assert f"${name}" in codex
+    # `!` before a backtick makes Claude Code run what follows.
+    assert not re.search(r"(^|\s)!`", claude, re.MULTILINE)
+
+
+def test_a_prompt_is_the_text_without_frontmatter_with_the_request_put_in() -> None:
+    text = prompt(Skill.CODE, "-q rename \\1 to $ARGUMENTS2")
+    assert text.startswith("# code\n")
+    assert "The request: -q rename \\1 to $ARGUMENTS2\n" in text
+    assert "mcp__" not in text
+    assert prompt(Skill.OUTCOME, "success").count("success") > 1
+
+
+# What the text says is what the server does
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_flag_of_the_server_stands_in_the_table_with_its_v1_16_spelling(client: Client) -> None:
+    rows = [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in skill(client).splitlines()
+        if row.startswith("| `--")
+    ]
+    assert {row[0].strip("`"): row[1].strip("`") for row in rows} == {
+        "--gate=LEVEL": "-g=LEVEL",
+        "--no-verify": "",
+        "--no-quality": "",
+        "--only-verify": "-v",
+        "--only-explore": "-e",
+        "--fast": "-f",
+        "--quick": "-q",
+        "--no-doc-research": "",
+        "--no-intervention": "-ni",
+        "--resume": "-r",
+        "--clean": "-c",
+        "--rebuild": "",
+    }
+    passed = {match[0] for row in rows for match in re.findall(r"`((\w+)(: \"full\")?)`", row[2])[:1]}
+    assert {name.split(":")[0] for name in passed} == {field.name for field in fields(Flags)}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_phase_stands_at_its_step_and_every_intent_is_explained(client: Client) -> None:
+    text = skill(client)
+    table = {
+        int(step): names
+        for numbers, names in re.findall(r"^\| ([\d, ]+) \| ([\w, ]+) \|", text, re.MULTILINE)
+        for step in numbers.split(", ")
+    }
+    assert sorted(table) == list(range(1, 20))
+    for place, step in STEPS.items():
+        assert str(place.phase) in table[step]
+    assert {phase for phase in Phase if phase in text} == set(Phase)
+    assert all(f"| {intent} |" in text for intent in Intent)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_the_server_teaches_is_not_taught_twice(client: Client) -> None:
+    text = skill(client)
+    assert len(text) < 9000
+    for field in ("explored_files", "documents_reviewed", "failed_tasks", "reviewed_files", "quality_score"):
+        assert field not in text

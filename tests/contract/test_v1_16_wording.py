@@ -1,0 +1,95 @@
+"""Every key of the published v1.16 contract exists here with the words it had there (SPEC 5)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.contract.nodes import Node, Scalar, Table
+from code_intel_server.contract.retired import RETIRED
+from code_intel_server.contract.schema import MESSAGE_SECTIONS
+from code_intel_server.contract.strict_yaml import parse
+
+SOURCE = parse((Path(__file__).parent / "v1_16_phase_contract.yml").read_bytes())
+CONTRACT = Contract.load(None)
+
+# Published words that changed on purpose: path in the source -> (the words there, the words here, why).
+CHANGED = {
+    "phases.READY_IMPL.instruction": (
+        "Submit via complete_task(task_id, data={summary, checklist}).",
+        "Submit via submit_phase, one task at a time, with the items worded as in the plan.",
+        "SPEC 5: complete_task is a leftover; submit_phase is the only exit",
+    ),
+    **{
+        f"tool_errors.check_phase_necessity.{key}": (field, "reason", "SPEC 4: worded for `reason`")
+        for key, field in {
+            "semantic_reason_required": "needs_more_information_reason",
+            "semantic_reason_length": "needs_more_information_reason",
+            "verification_reason_required": "has_unverified_hypotheses_reason",
+            "verification_reason_length": "has_unverified_hypotheses_reason",
+            "impact_reason_required": "needs_impact_analysis_reason",
+            "impact_reason_length": "needs_impact_analysis_reason",
+        }.items()
+    },
+}
+
+
+def leaves(node: Node, path: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted path, text) of every text in the source."""
+    if isinstance(node, Table):
+        for name, child in node.items.items():
+            yield from leaves(child, f"{path}.{name}" if path else name)
+    elif isinstance(node, Scalar):
+        yield path, node.text
+
+
+def here(path: str) -> str:
+    """The text of the packaged contract that stands where `path` leads in the source."""
+    names = path.split(".")
+    if names[0] == "phases":
+        phase = CONTRACT.phase(names[1])
+        return phase.instruction if names[2] == "instruction" else phase.expected_payload[names[3]]
+    assert names[0] in MESSAGE_SECTIONS
+    template = CONTRACT.texts.messages[".".join(names[:-1])]
+    return {
+        "error": template.error,
+        "message": template.text,
+        "instruction": template.instruction or "",
+        "requires_user_intervention": str(template.requires_user_intervention).lower(),
+    }[names[-1]]
+
+
+def folded(text: str) -> str:
+    """The text with its white space made one space each."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(("path", "text"), list(leaves(SOURCE)), ids=[path for path, _ in leaves(SOURCE)])
+def test_a_published_text_is_here_word_for_word(path: str, text: str) -> None:
+    old, new, _ = CHANGED.get(path.removesuffix(".message"), ("", "", ""))
+    wanted = folded(text).replace(old, new) if old else folded(text)
+    assert folded(here(path)).startswith(wanted)
+
+
+def test_the_source_has_the_size_it_was_published_with() -> None:
+    paths = [path for path, _ in leaves(SOURCE)]
+    assert len({path.split(".")[1] for path in paths if path.startswith("phases.")}) == 18
+    messages = {path.rsplit(".", 1)[0] for path in paths if not path.startswith("phases.")}
+    # The 80 of v1.15 (which counts investigation_complete of Q3 and IMPACT_ANALYSIS once) and 8 checklist messages of v1.16.
+    assert len(messages) == 89
+
+
+def test_every_deliberate_change_still_changes_something() -> None:
+    texts = dict(leaves(SOURCE))
+    for path, (old, new, why) in CHANGED.items():
+        published = texts.get(path) or texts[f"{path}.message"]
+        assert old in published
+        assert new not in published.replace(old, "")
+        assert why
+
+
+def test_retired_messages_exist_and_say_why() -> None:
+    for key, reason in RETIRED.items():
+        assert key in CONTRACT.texts.messages
+        assert len(reason) > 20

@@ -1,0 +1,398 @@
+"""READY: the plan, the reports, and evidence judged by the tree (SPEC 4)."""
+
+import pytest
+
+from code_intel_server.flow.phases import Flags, Phase
+from tests.flow.world import Session, World
+
+ITEM = {"item": "Item of t1"}
+
+
+def task(name: str = "t1", **changes: object) -> dict[str, object]:
+    return {
+        "id": name,
+        "description": f"Do {name}",
+        "status": "pending",
+        "checklist": [{"item": f"Item of {name}"}],
+        **changes,
+    }
+
+
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("tasks", "key"),
+        [
+            ([], "failures.READY.empty_tasks"),
+            ([task(), task()], "failures.READY.duplicate_task_ids"),
+            ([task(status="completed")], "failures.READY.completed_not_recorded"),
+            ([task(checklist=[])], "failures.READY.checklist_required"),
+            ([task(checklist=[{"item": " "}])], "failures.READY.checklist_required"),
+            ([task(checklist=["a", "a"])], "failures.READY.checklist_items_duplicate"),
+            ([task(description="")], "failures.READY.description_required"),
+            ([task(id=" ")], "failures.READY.description_required"),
+            ([task(status="half")], "common_failures.field_invalid"),
+            ("t1", "common_failures.field_invalid"),
+            ([task(description="x" * 100_000)], "failures.READY.plan_too_large"),
+        ],
+    )
+    def test_a_bad_plan_is_refused(self, tasks: object, key: str) -> None:
+        session = Session().to_ready()
+        session.send(tasks=tasks)
+        assert session.error == key
+        assert session.world.current == "main"
+
+    def test_the_first_plan_makes_the_branch_and_names_the_next_task(self) -> None:
+        session = Session().to_ready()
+        answer = session.plan("t1", "t2")
+        assert session.world.current == "llm_task_20260201_123456"
+        assert answer["step"] == 13
+        assert answer["next_task"] == {"id": "t1", "description": "Do t1", "checklist": ["Item of t1"]}
+        assert answer["task_progress"] == "0/2"
+
+    def test_the_plan_instruction_carries_the_guide(self) -> None:
+        session = Session().to_ready()
+        assert session.raw({})["task_planning"] == "Do task_planning."
+
+    def test_counts_in_a_payload_are_ignored(self) -> None:
+        session = Session().to_ready()
+        session.send(tasks=[task(failure_count=9, revert_reason="forged")])
+        assert session.state.tasks[0].failure_count == 0
+        assert session.state.tasks[0].revert_reason == ""
+
+    def test_the_same_plan_again_changes_nothing(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit().report("t1")
+        before = session.state.tasks
+        session.plan("t2")
+        assert session.state.tasks == before
+
+    def test_a_re_plan_may_drop_pending_tasks_and_says_so(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        assert "dropped t2" in str(session.plan("t1", "t3")["warning"])
+
+    def test_a_completed_task_neither_vanishes_nor_reopens(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit().report("t1")
+        session.send(tasks=[task("t2")])
+        assert session.error == "failures.READY.completed_missing"
+        session.send(tasks=[task("t1"), task("t2")])
+        assert session.error == "failures.READY.completed_missing"
+
+    def test_a_plan_without_pending_tasks_is_refused(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1")
+        session.edit().report("t1")
+        session.send(tasks=[task("t1", status="completed")])
+        assert session.error == "failures.READY.no_pending_tasks"
+
+    def test_more_can_be_planned_after_the_last_report(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1")
+        session.edit().report("t1")
+        assert session.state.place.step == 14
+        session.plan("t2")
+        assert session.state.place.step == 13
+
+    def test_a_fix_task_carries_the_reason_of_the_revert(self) -> None:
+        session = Session().to_ready().to_verify()
+        session.send(passed=False, verifier_used="tests", details="test_x fails")
+        answer = session.plan("fix1")
+        assert answer["next_task"]["revert_reason"] == "test_x fails"  # type: ignore[index]
+
+    def test_a_branch_that_cannot_be_made_is_the_users(self) -> None:
+        session = Session(world=World(failing={"create": "failures.READY.branch_creation_failed"})).to_ready()
+        answer = session.plan("t1")
+        assert answer["error"] == "branch_creation_failed"
+        assert answer["requires_user_intervention"] is True
+        assert session.state.tasks == ()
+
+    def test_what_was_written_before_the_plan_must_be_explained(self) -> None:
+        session = Session().to_ready()
+        session.edit()
+        answer = session.plan("t1")
+        assert session.error == "failures.READY.changes_before_ready"
+        assert answer["unexplored"] == ["app.py"]
+        session.state.added_files["app.py"] = "the user edited it meanwhile"
+        session.plan("t1")
+        assert session.state.place.step == 13
+
+
+class TestReport:
+    def at(self, *files: str, **world: object) -> Session:
+        session = Session(world=World(**world)).to_ready(*files)  # type: ignore[arg-type]
+        session.plan("t1", "t2")
+        return session
+
+    def test_a_report_needs_a_plan_a_known_pending_task_and_its_turn(self) -> None:
+        session = Session().to_ready()
+        session.report("t1")
+        assert session.error == "failures.READY.no_tasks"
+        session.plan("t1", "t2")
+        session.report("zz")
+        assert session.error == "failures.READY.unknown_task"
+        session.report("t2")
+        assert session.error == "failures.READY.wrong_order"
+        session.edit().report("t1")
+        session.report("t1", reason="sent once more")
+        assert session.error == "failures.READY.already_completed"
+
+    def test_completion_needs_tasks_and_none_pending(self) -> None:
+        session = Session().to_ready()
+        session.send()
+        assert session.error == "failures.READY.no_tasks_registered"
+        session.plan("t1")
+        answer = session.send()
+        assert session.error == "failures.READY.incomplete_tasks"
+        assert answer["pending"] == ["t1"]
+
+    def test_check_write_target_must_have_run_since_the_last_report(self) -> None:
+        session = self.at()
+        session.edit()
+        session.send(
+            task_id="t1",
+            checklist=[{**ITEM, "status": "done", "evidence": "app.py:2"}],
+            tools_used=["check_write_target"],
+        )
+        assert session.error == "common_failures.required_tools_not_used"
+        session.report("t1")
+        session.send(
+            task_id="t2",
+            checklist=[{"item": "Item of t2", "status": "done", "evidence": "app.py:2"}],
+            tools_used=["check_write_target"],
+        )
+        assert session.error == "common_failures.required_tools_not_used"
+
+    def test_a_report_that_skips_everything_needs_no_write_check(self) -> None:
+        session = self.at()
+        skipped = [{**ITEM, "status": "skipped", "reason": "already there before"}]
+        session.send(task_id="t1", checklist=skipped)
+        assert session.state.tasks[0].status == "completed"
+
+    def test_skipping_everything_after_a_change_still_needs_it(self) -> None:
+        session = self.at()
+        session.edit()
+        session.send(task_id="t1", checklist=[{**ITEM, "status": "skipped", "reason": "already there before"}])
+        assert session.error == "common_failures.required_tools_not_used"
+
+    @pytest.mark.parametrize(
+        ("checklist", "key"),
+        [
+            ([], "checklist_items_mismatch"),
+            ([{"item": "Something else", "status": "done"}], "checklist_items_mismatch"),
+            ([ITEM, ITEM], "checklist_items_mismatch"),
+            ([ITEM], "checklist_item_pending"),
+            ([{**ITEM, "status": "skipped"}], "checklist_reason_required"),
+            ([{**ITEM, "status": "skipped", "reason": "too short"}], "checklist_reason_required"),
+            ([{**ITEM, "status": "done"}], "checklist_evidence_required"),
+            ([{**ITEM, "status": "done", "evidence": "app.py line 2"}], "checklist_evidence_format_invalid"),
+            ([{**ITEM, "status": "done", "evidence": "gone.py:1"}], "checklist_evidence_file_not_found"),
+            ([{**ITEM, "status": "done", "evidence": "/etc/passwd:1"}], "checklist_evidence_file_not_found"),
+            ([{**ITEM, "status": "done", "evidence": "app.py:0"}], "checklist_evidence_line_out_of_range"),
+            ([{**ITEM, "status": "done", "evidence": "app.py:3"}], "checklist_evidence_line_out_of_range"),
+            ([{**ITEM, "status": "done", "evidence": "app.py:2-1"}], "checklist_evidence_line_out_of_range"),
+            ([{**ITEM, "status": "done", "evidence": "app.py:1"}], "checklist_evidence_unchanged"),
+            ([{**ITEM, "status": "done", "evidence": "README.md:1"}], "checklist_evidence_unchanged"),
+        ],
+    )
+    def test_an_unproven_checklist_is_refused(self, checklist: list[object], key: str) -> None:
+        session = self.at()
+        session.edit()
+        session.world.call("check_write_target")
+        session.send(task_id="t1", checklist=checklist, tools_used=["check_write_target"])
+        assert session.error == f"failures.READY.{key}"
+        assert session.state.tasks[0].pending
+
+    def test_an_empty_implementation_is_refused(self) -> None:
+        session = self.at(empty={"app.py"})
+        session.edit().report("t1")
+        assert session.error == "failures.READY.checklist_evidence_empty_impl"
+
+    def test_a_trivial_range_passes_with_a_reason_and_is_listed(self) -> None:
+        session = self.at(trivial={"app.py"})
+        session.edit().report("t1", reason="short")
+        assert session.error == "failures.READY.trivial_needs_reason"
+        answer = session.report("t1", reason="only the comment was wrong")
+        assert "only the comment was wrong" in str(answer["warning"])
+        assert session.state.used_ranges[0].trivial
+
+    def test_one_range_for_two_items_needs_a_reason(self) -> None:
+        session = self.at()
+        session.edit().report("t1")
+        session.report("t2", "app.py:1-2")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+        session.report("t2", reason="both items are one line of code")
+        assert session.state.place.step == 14
+
+    def test_white_space_alone_needs_a_reason(self) -> None:
+        session = self.at()
+        session.edit(text="def main():\n    return  1\n").report("t1")
+        assert session.error == "failures.READY.trivial_needs_reason"
+        session.report("t1", reason="the formatter's own spacing")
+        assert session.state.used_ranges[0].trivial
+
+    def test_a_range_whose_changed_part_is_empty_is_refused(self) -> None:
+        session = self.at(empty_parts={("app.py", 2, 2)})
+        session.edit(text="def main():\n    pass\n").report("t1", "app.py:1-2")
+        assert session.error == "failures.READY.checklist_evidence_empty_impl"
+
+    def test_several_items_of_one_task_are_held_against_the_next(self) -> None:
+        session = Session().to_ready()
+        two = {"id": "t1", "description": "Two items", "checklist": ["one", "two"]}
+        session.send(tasks=[two, task("t2")])
+        session.edit(text="def main():\n    a = 2\n    return a\n")
+        session.world.call("check_write_target")
+        done = [{"item": name, "status": "done", "evidence": f"app.py:{n}"} for name, n in (("one", 2), ("two", 3))]
+        session.send(task_id="t1", checklist=done, tools_used=["check_write_target"])
+        session.report("t2", "app.py:2-3")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    def test_without_git_the_same_lines_still_need_a_reason(self) -> None:
+        session = Session(Flags(quick=True, no_doc=True), world=World(git=False))
+        session.frame()
+        session.plan("t1", "t2")
+        session.report("t1")
+        session.report("t2")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+
+    def test_gits_own_files_prove_nothing(self) -> None:
+        session = self.at(
+            files={"app.py": "x = 1\n", ".git/config": "[core]\n", "README.md": "#\n"}, ignored={".git/config"}
+        )
+        session.report("t1", ".git/config:1", reason="set up the repository")
+        assert session.error == "failures.READY.checklist_evidence_unchanged"
+
+    def test_a_second_item_on_ground_that_was_changed_again_is_new_work(self) -> None:
+        session = self.at()
+        session.edit().report("t1")
+        session.edit(text="def main():\n    return 2\n    # more\n\n\ndef other():\n    return 3\n")
+        session.report("t2", "app.py:6-7")
+        assert session.state.place.step == 14
+
+    def test_different_files_and_lines_need_none(self) -> None:
+        session = self.at("app.py", "README.md")
+        session.edit(text="def main():\n    x = 2\n    return x\n").report("t1")
+        session.edit("README.md", "# New\n").report("t2", "README.md:1")
+        assert session.state.place.step == 14
+
+    def test_a_change_outside_the_writable_set_stops_the_report(self) -> None:
+        session = self.at()
+        session.edit().edit("README.md", "# Other\n")
+        answer = session.report("t1")
+        assert session.error == "failures.READY.unexplored_changes"
+        assert answer["unexplored"] == ["README.md"]
+        session.state.added_files["README.md"] = "documents the new page"
+        session.report("t1")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_a_new_file_beside_an_explored_one_may_be_written(self) -> None:
+        session = self.at()
+        session.edit("login.py", "def login():\n    return True\n").report("t1", "login.py:1-2")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_a_new_file_in_a_folder_that_nobody_looked_at_may_not(self) -> None:
+        session = self.at()
+        session.edit().edit("deep/login.py", "def login():\n    return True\n").report("t1")
+        assert session.error == "failures.READY.unexplored_changes"
+
+    def test_a_deletion_is_evidenced_in_the_base_version(self) -> None:
+        session = self.at("app.py", "README.md")
+        del session.world.files["README.md"]
+        session.report("t1", "README.md:2")
+        assert session.error == "failures.READY.checklist_evidence_line_out_of_range"
+        session.report("t1", "README.md:1")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_a_range_beside_a_deletion_counts(self) -> None:
+        session = self.at(files={"app.py": "a = 1\nb = 2\nc = 3\n", "README.md": "#\n"})
+        session.edit(text="a = 1\nc = 3\n").report("t1", "app.py:2")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_a_renamed_file_is_evidenced_by_its_old_name(self) -> None:
+        session = self.at()
+        session.world.files["main.py"] = session.world.files.pop("app.py")
+        session.report("t1", "app.py:1")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_a_renamed_file_is_also_evidenced_by_its_new_name(self) -> None:
+        session = self.at()
+        session.world.files["main.py"] = session.world.files.pop("app.py")
+        session.report("t1", "main.py:1")
+        assert session.state.tasks[0].status == "completed"
+
+    @pytest.mark.parametrize("text", ["", "\0\1"])
+    def test_a_new_empty_or_binary_file_is_evidenced_as_line_one(self, text: str) -> None:
+        session = self.at()
+        session.edit("asset.bin", text)
+        session.report("t1", "asset.bin:1-2")
+        assert session.error == "failures.READY.checklist_evidence_line_out_of_range"
+        session.report("t1", "asset.bin:1")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_an_unchanged_empty_file_proves_nothing(self) -> None:
+        session = self.at(files={"app.py": "x = 1\n", "__init__.py": "", "README.md": "#\n"})
+        session.edit(text="x = 2\n").report("t1", "__init__.py:1")
+        assert session.error == "failures.READY.checklist_evidence_unchanged"
+
+    def test_a_deleted_binary_file_is_evidenced_as_a_line(self) -> None:
+        session = self.at("app.py", "logo.png", files={"app.py": "x = 1\n", "logo.png": "\0", "README.md": "#\n"})
+        del session.world.files["logo.png"]
+        session.report("t1", "logo.png:1")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_an_ignored_file_is_evidenced_as_line_one(self) -> None:
+        session = self.at(ignored={"out.log"})
+        session.edit("out.log", "a\nb\n")
+        session.report("t1", "out.log:2")
+        assert session.error == "failures.READY.checklist_evidence_unchanged"
+        session.report("t1", "out.log:1")
+        assert session.error == "failures.READY.trivial_needs_reason"
+        session.report("t1", "out.log:1", reason="The log is made by the build.")
+        assert session.state.tasks[0].status == "completed"
+
+    def test_without_git_only_the_file_is_judged(self) -> None:
+        session = Session(Flags(quick=True), world=World(git=False))
+        session.send(documents_reviewed=["README.md"])
+        session.frame()
+        session.plan("t1")
+        session.report("t1")
+        assert session.state.place.step == 14
+
+    def test_without_git_what_exists_must_have_been_explored(self) -> None:
+        from code_intel_server.flow.judgement import is_writable
+
+        session = Session(Flags(quick=True), world=World(git=False))
+        session.state.explored_files.append("app.py")
+        assert is_writable(session.state, session.ports, "app.py")
+        assert is_writable(session.state, session.ports, "new.py")
+        assert not is_writable(session.state, session.ports, "README.md")
+
+    def test_changes_are_attributed_to_the_task_in_which_they_appeared(self) -> None:
+        session = self.at()
+        session.edit().report("t1")
+        first = session.state.trees.by_task["t1"]
+        session.edit(text="def main():\n    return 3\n").report("t2", reason="the same line again")
+        assert session.state.trees.by_task["t2"] != first
+
+    def test_a_stray_change_before_completion_is_named(self) -> None:
+        session = self.at()
+        session.plan("t1")
+        session.edit().report("t1")
+        session.edit("README.md", "# Late\n")
+        session.send()
+        assert session.error == "failures.READY.unexplored_changes"
+
+    def test_many_strays_are_counted(self) -> None:
+        session = self.at(files={"app.py": "x\n", "README.md": "#\n"} | {f"d/{n}.py": "x\n" for n in range(30)})
+        for number in range(30):
+            session.edit(f"d/{number}.py", "y\n")
+        assert "and 10 more" in str(session.report("t1", "app.py:1")["message"]) or session.error
+
+
+def test_the_phase_of_a_plan_elsewhere_is_named() -> None:
+    session = Session()
+    session.send(tasks=[task()])
+    assert session.error == "failures.READY.phase_mismatch_register"
+    assert session.state.phase is Phase.DOCUMENT_RESEARCH

@@ -1,0 +1,122 @@
+"""SessionState as a checkpoint: everything comes back, nothing foreign is obeyed, and it stays under 256 KB (SPEC 7)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.flow.access import ACCESS, Access, Group, blocked_by
+from code_intel_server.flow.phases import Flags, Intent, Phase, Substep
+from code_intel_server.flow.session import CHECKPOINT_LIMIT, SessionState, compress
+from tests.flow.world import Session, World
+
+
+def state(**changes: object) -> SessionState:
+    """A small state."""
+    base: dict[str, object] = {
+        "session_id": "20260201_123456",
+        "intent": Intent.MODIFY,
+        "query": "q",
+        "phase": Phase.Q1,
+    }
+    return SessionState(**(base | changes))
+
+
+def as_read_from_disk(body: object) -> dict[str, JsonValue]:
+    """What JSON on a disk makes of a body."""
+    read: dict[str, JsonValue] = json.loads(json.dumps(body))
+    return read
+
+
+def test_a_session_in_the_middle_of_its_work_comes_back_whole() -> None:
+    session = Session(Flags(no_doc=True, fast=True), world=World())
+    session.frame()
+    session.state.added_files["app.py"] = "holds the function to change"
+    session.to_verify().send(passed=False, verifier_used="tests", details="fails")
+    restored = SessionState.from_checkpoint(as_read_from_disk(session.state.to_checkpoint()))
+    assert restored == session.state
+
+
+def test_the_layout_is_that_of_v1_13() -> None:
+    body = state(
+        summaries={"step_05_EXPLORATION": "Found it."}, phase=Phase.READY, substep=Substep.PLAN
+    ).to_checkpoint()
+    orchestrator = body["orchestrator_state"]
+    assert isinstance(orchestrator, dict)
+    assert orchestrator["phase_state"] == {"current_phase": "READY", "step": 12, "ready_substep": "plan"}
+    assert orchestrator["counters"] == {
+        "verification_failure_count": 0,
+        "quality_revert_count": 0,
+        "intervention_count": 0,
+    }
+    assert body["phase_payloads"] == {"step_05_EXPLORATION": {"summary": "Found it."}}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda body: body.pop("orchestrator_state"),
+        lambda body: body.update(orchestrator_state=[]),
+        lambda body: body.update(phase_payloads={"step_05_EXPLORATION": "text"}),
+        lambda body: body.update(phase_payloads={"step_05_EXPLORATION": {"summary": 3}}),
+        lambda body: body["orchestrator_state"].update(phase_state=3),
+        lambda body: body["orchestrator_state"].update(counters=None),
+        lambda body: body["orchestrator_state"]["phase_state"].update(current_phase="NOWHERE"),
+        lambda body: body["orchestrator_state"]["phase_state"].update(ready_substep="plan"),
+        lambda body: body["orchestrator_state"]["counters"].update(intervention_count="2"),
+        lambda body: body["orchestrator_state"].update(mood="good"),
+        lambda body: body["orchestrator_state"].update(tasks=[{"id": "t", "description": "d", "status": "half"}]),
+        lambda body: body["orchestrator_state"].pop("session_id"),
+    ],
+)
+def test_any_other_shape_is_a_typed_error(damage: object) -> None:
+    body = as_read_from_disk(state().to_checkpoint())
+    damage(body)  # type: ignore[operator]
+    with pytest.raises(Unavailable):
+        SessionState.from_checkpoint(body)
+
+
+def test_the_oldest_summaries_are_compressed_first_and_control_state_never() -> None:
+    long = "First sentence. " + "More words about src/app.py:12 and more. " * 5000
+    crowded = state(summaries={f"step_{n:02d}_X": long for n in range(2, 8)})
+    body = crowded.to_checkpoint()
+    assert len(json.dumps(body, ensure_ascii=False).encode()) <= CHECKPOINT_LIMIT
+    payloads = body["phase_payloads"]
+    assert isinstance(payloads, dict)
+    first, last = payloads["step_02_X"], payloads["step_07_X"]
+    assert isinstance(first, dict) and isinstance(last, dict)
+    assert first["summary"] == "First sentence. src/app.py:12"
+    assert last["summary"] == long
+    assert SessionState.from_checkpoint(body).session_id == crowded.session_id
+
+
+def test_even_when_every_summary_is_compressed_a_body_is_made() -> None:
+    body = state(query="q" * (CHECKPOINT_LIMIT + 1), summaries={"step_02_X": "One. Two."}).to_checkpoint()
+    assert body["phase_payloads"] == {"step_02_X": {"summary": "One."}}
+
+
+@given(st.text(max_size=600))
+def test_compressing_never_grows_a_summary_much_and_keeps_its_references(text: str) -> None:
+    summary = f"{text} see pkg/mod.py:3-9."
+    short = compress(summary)
+    assert "pkg/mod.py:3-9" in short
+    assert len(short) <= len(summary) + 20
+
+
+class TestAccess:
+    def test_the_table_names_every_tool_of_the_specification(self) -> None:
+        assert len(ACCESS) == 21
+        assert {access.group for access in ACCESS.values()} == set(Group)
+
+    @pytest.mark.parametrize("tool", ACCESS)
+    def test_a_tool_runs_where_its_row_says_and_nowhere_else(self, tool: str) -> None:
+        row: Access = ACCESS[tool]
+        for phase in Phase:
+            assert (blocked_by(tool, phase) is None) is (phase in row.phases)
+        assert (blocked_by(tool, None) is None) is row.outside
+
+    def test_lookups_run_in_every_phase_but_the_first_and_the_last(self) -> None:
+        assert ACCESS["query"].phases == frozenset(Phase) - {Phase.BRANCH_INTERVENTION, Phase.MERGE}

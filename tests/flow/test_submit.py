@@ -1,0 +1,992 @@
+"""submit(): what every phase takes, what it refuses and where it leads (SPEC 3, 4)."""
+
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
+from code_intel_server.workspace.values import GitIntent, GitOperation, ProofStatus
+from tests.flow.world import Session, World
+
+REASON = "Everything was found."
+
+
+def test_a_whole_session_goes_from_documents_to_the_merge() -> None:
+    session = Session().to_ready().to_commit()
+    session.commit()
+    session.send(issues=[], quality_prompt_used="quality_review", quality_score="good")
+    answer = session.raw({"summary": "merged"})
+    assert answer["phase"] == "SESSION_COMPLETE"
+    assert "Merged llm_task_20260201_123456 → main" in str(answer["message"])
+    assert session.state.completed_steps == [3, 4, 5, 6, 8, 10, 12, 13, 14, 15, 17, 18, 19]
+    assert session.world.commits[0].trailers == (
+        ("Code-Intel-Session", "20260201_123456"),
+        ("Code-Intel-Tasks", "t1"),
+    )
+
+
+def test_every_answer_says_what_to_do_and_what_to_send() -> None:
+    session = Session()
+    answer = session.send(documents_reviewed=["README.md"])
+    for key in (
+        "success",
+        "session_id",
+        "phase",
+        "step",
+        "instruction",
+        "expected_payload",
+        "call",
+        "compaction_count",
+        "resources",
+    ):
+        assert key in answer
+    assert answer["step"] == 4
+    assert answer["call"] == "submit_phase"
+    assert "compaction_count" in str(answer["instruction"])
+
+
+@pytest.mark.parametrize(
+    ("payload", "key"),
+    [
+        ({"tools_used": []}, "common_failures.summary_required"),
+        ({"summary": " ", "tools_used": []}, "common_failures.summary_required"),
+        ({"summary": 3, "tools_used": []}, "common_failures.summary_required"),
+        ({"summary": "x"}, "common_failures.tools_used_invalid"),
+        ({"summary": "x", "tools_used": "search_text"}, "common_failures.tools_used_invalid"),
+        ({"summary": "x", "tools_used": [1]}, "common_failures.tools_used_invalid"),
+        ({"summary": "x", "tools_used": [], "documents_reviewed": "a.md"}, "common_failures.field_invalid"),
+        ({"summary": "x", "tools_used": [], "compaction_count": "1"}, "common_failures.field_invalid"),
+        ([], "session_messages.invalid_data"),
+        ("{", "session_messages.invalid_data"),
+        ("[1]", "session_messages.invalid_data"),
+        ('{"summary": NaN}', "session_messages.invalid_data"),
+        ("[" * 100_000, "session_messages.invalid_data"),
+        (None, "session_messages.invalid_data"),
+        ({"summary": "a\x00b"}, "common_failures.text_invalid"),
+        ({"summary": "\ud800"}, "common_failures.text_invalid"),
+        ({"\ud800": "x"}, "common_failures.text_invalid"),
+        ({"summary": "x" * 70_000}, "common_failures.payload_too_large"),
+        ({"summary": "x", "tools_used": ["t"] * 2001}, "common_failures.payload_too_large"),
+        ({"summary": "x", "tools_used": [[["t"] * 9] * 200] * 10}, "common_failures.payload_too_large"),
+        ({"summary": "x", "tasks": []}, "failures.READY.phase_mismatch_register"),
+        ({"summary": "x", "task_id": "t"}, "failures.READY.phase_mismatch_complete"),
+        ({"summary": "x", "tools_used": [], "documents_reviewed": []}, "failures.DOCUMENT_RESEARCH.empty_documents"),
+        (
+            {"summary": "x", "tools_used": [], "documents_reviewed": ["no.md"]},
+            "failures.DOCUMENT_RESEARCH.document_not_found",
+        ),
+        (
+            {"summary": "x", "tools_used": [], "documents_reviewed": ["/etc/passwd"]},
+            "failures.DOCUMENT_RESEARCH.document_not_found",
+        ),
+    ],
+)
+def test_a_bad_payload_is_refused_with_the_reinstruction_and_changes_nothing(payload: object, key: str) -> None:
+    session = Session()
+    answer = session.raw(payload)
+    assert session.error == key
+    assert answer["success"] is False
+    assert answer["phase"] == answer["current_phase"] == "DOCUMENT_RESEARCH"
+    assert answer["expected_payload"]
+    assert session.state.submits == 0
+
+
+def test_a_json_string_is_parsed() -> None:
+    session = Session()
+    session.raw('{"summary": "read", "tools_used": [], "documents_reviewed": ["README.md"]}')
+    assert session.state.phase is Phase.QUERY_FRAME
+
+
+def test_a_payload_of_another_phase_is_told_so() -> None:
+    session = Session()
+    answer = session.send(explored_files=["app.py"], findings=["x"])
+    assert "EXPLORATION" in str(answer["hints"])
+
+
+def test_unknown_fields_are_ignored_and_named() -> None:
+    answer = Session().send(documents_reviewed=["README.md"], mood="good")
+    assert answer["ignored_fields"] == ["mood"]
+
+
+def test_no_documents_are_right_where_the_project_has_none() -> None:
+    session = Session(world=World(documents=[]))
+    session.send(documents_reviewed=[])
+    assert session.state.phase is Phase.QUERY_FRAME
+
+
+def test_an_accepted_submit_sent_again_gets_the_same_answer_and_one_effect() -> None:
+    session = Session()
+    first = session.send(documents_reviewed=["README.md"], compaction_count=0)
+    again = session.send(documents_reviewed=["README.md"], compaction_count=1)
+    assert again == first
+    assert session.last is not None
+    assert session.last.replayed
+    assert session.state.submits == 1
+
+
+class TestQueryFrame:
+    def at(self) -> Session:
+        session = Session(Flags(no_doc=True), query="Add a  LOGIN page to the App")
+        assert session.state.phase is Phase.QUERY_FRAME
+        return session
+
+    def test_only_the_action_type_is_required(self) -> None:
+        session = self.at()
+        session.send(action_type=" ")
+        assert session.error == "failures.QUERY_FRAME.action_type_required"
+        answer = session.send(action_type="add")
+        assert len(answer["hints"]) == 4  # type: ignore[arg-type]
+
+    def test_a_quote_is_compared_with_case_and_white_space_folded(self) -> None:
+        session = self.at()
+        answer = session.send(action_type="add", target_feature={"value": "login", "quote": "a login\npage"})
+        assert session.state.query_frame is not None
+        assert session.state.query_frame.slots["target_feature"].value == "login"
+        assert len(answer["hints"]) == 3  # type: ignore[arg-type]
+
+    def test_a_quote_that_the_user_never_said_is_refused_by_name(self) -> None:
+        session = self.at()
+        answer = session.send(action_type="add", observed_issue={"value": "slow", "quote": "it is slow"})
+        assert session.error == "failures.QUERY_FRAME.quote_not_found"
+        assert "observed_issue" in str(answer["message"])
+
+    @pytest.mark.parametrize("slot", ["login", {"value": "login"}])
+    def test_a_value_without_a_quote_is_refused(self, slot: object) -> None:
+        session = self.at()
+        session.send(action_type="add", target_feature=slot)
+        assert session.error == "failures.QUERY_FRAME.quote_required"
+
+    def test_symbols_are_scored_and_resolved(self) -> None:
+        answer = self.at().send(action_type="add", target_symbols=["main", "nothing"], target_feature=None)
+        assert answer["symbol_relevance"] == [
+            {"symbol": "main", "score": 0.5, "resolved": ["app.py"]},
+            {"symbol": "nothing", "score": 0.5, "resolved": []},
+        ]
+
+
+class TestExploration:
+    def at(self, **flags: object) -> Session:
+        session = Session(Flags(no_doc=True, **flags))  # type: ignore[arg-type]
+        session.frame()
+        return session
+
+    def test_two_distinct_lookups_must_really_have_run(self) -> None:
+        session = self.at()
+        session.world.call("search_text")
+        session.world.call("search_text")
+        session.world.call("find_definitions", outcome="failed")
+        session.send(explored_files=["app.py"], findings=["x"], tools_used=["search_text", "find_definitions"])
+        assert session.error == "common_failures.exploration_min_tools"
+
+    def test_the_lookups_must_also_be_reported(self) -> None:
+        session = self.at()
+        session.world.call("search_text")
+        session.world.call("query")
+        session.send(explored_files=["app.py"], findings=["x"], tools_used=["search_text"])
+        assert session.error == "common_failures.required_tools_not_reported"
+        session.send(explored_files=["app.py"], findings=["x"], tools_used=["code_intel.search_text", "mcp__a__query"])
+        assert session.state.phase is Phase.Q1
+
+    @pytest.mark.parametrize("empty", [{"explored_files": []}, {"findings": []}, {"findings": [" "]}])
+    def test_empty_results_are_refused(self, empty: dict[str, object]) -> None:
+        session = self.at()
+        session.world.call("search_text")
+        session.world.call("query")
+        given = {"explored_files": ["app.py"], "findings": ["x"], "tools_used": ["search_text", "query"]} | empty
+        session.send(**given)
+        assert session.error == "failures.EXPLORATION.empty_result"
+
+    def test_files_that_do_not_exist_are_named(self) -> None:
+        session = self.at()
+        answer = session.explore("gone.py", "app.py")
+        assert session.error == "failures.EXPLORATION.file_not_found"
+        assert "gone.py" in str(answer["message"])
+
+    def test_the_server_says_how_sure_it_is_and_which_files_no_tool_showed(self) -> None:
+        session = self.at()
+        session.world.call("search_text", "app.py")
+        session.world.call("get_symbols", "app.py")
+        answer = session.send(
+            explored_files=["./app.py", "README.md", "app.py"],
+            findings=["x"],
+            tools_used=["search_text", "get_symbols"],
+        )
+        assert answer["unseen_files"] == ["README.md"]
+        assert answer["confidence"] == pytest.approx(0.3 * 0.5 + 0.4 * 0.5 + 0.3)
+        assert session.state.explored_files == ["app.py", "README.md"]
+        assert "README.md" in str(answer["hints"])
+
+
+class TestGates:
+    def at(self, **flags: object) -> Session:
+        session = Session(Flags(no_doc=True, **flags))  # type: ignore[arg-type]
+        session.frame()
+        session.explore()
+        return session
+
+    @pytest.mark.parametrize(
+        ("payload", "key"),
+        [
+            ({"reason": REASON}, "semantic_needs_more_information_required"),
+            ({"needs_more_information": "no", "reason": REASON}, "semantic_needs_more_information_type"),
+            ({"needs_more_information": True}, "semantic_reason_required"),
+            ({"needs_more_information": True, "reason": 3}, "semantic_reason_required"),
+            ({"needs_more_information": True, "reason": "too short"}, "semantic_reason_length"),
+        ],
+    )
+    def test_q1_wants_a_boolean_and_a_reason(self, payload: dict[str, object], key: str) -> None:
+        session = self.at()
+        session.send(**payload)
+        assert session.error == f"tool_errors.check_phase_necessity.{key}"
+
+    def test_each_gate_names_its_own_field(self) -> None:
+        session = self.at()
+        session.send(needs_more_information=False, needs_more_information_reason=REASON)
+        session.send(reason=REASON)
+        assert session.error == "tool_errors.check_phase_necessity.verification_has_unverified_required"
+        session.send(has_unverified_hypotheses=False, reason=REASON)
+        session.send(needs_impact_analysis=1, reason=REASON)
+        assert session.error == "tool_errors.check_phase_necessity.impact_needs_analysis_type"
+
+    def test_the_answer_says_what_the_server_would_have_chosen(self) -> None:
+        session = self.at()
+        first = session.send(needs_more_information=False, reason=REASON)
+        assert first["server_assessment"] == {
+            "needed": False,
+            "why": "confidence 0.85 of the exploration",
+            "agrees": True,
+        }
+        session.send(has_unverified_hypotheses=False, reason=REASON)
+        third = session.send(needs_impact_analysis=False, reason=REASON)
+        assert third["server_assessment"] == {"needed": True, "why": "no references looked up", "agrees": False}
+
+    def test_gate_full_runs_what_was_judged_needless_and_says_so(self) -> None:
+        session = Session(Flags(no_doc=True, gate_level=GateLevel.FULL))
+        session.frame()
+        answer = session.explore()
+        assert "SEMANTIC runs" in str(answer["hints"])
+        session.send(needs_more_information=False, reason=REASON)
+        assert session.state.phase is Phase.SEMANTIC
+
+    def test_yes_leads_into_the_phase(self) -> None:
+        session = self.at()
+        session.send(needs_more_information=True, reason=REASON)
+        session.world.call("semantic_search", results=0)
+        session.send(search_results=[], tools_used=["semantic_search"])
+        session.send(has_unverified_hypotheses=True, reason=REASON)
+        assert session.state.phase.name == "VERIFICATION"
+        session.send(hypotheses_verified=[{"hypothesis": "h", "result": True, "evidence": "app.py:1"}])
+        session.send(needs_impact_analysis=True, reason=REASON)
+        assert session.state.phase.name == "IMPACT_ANALYSIS"
+        session.world.call("analyze_impact")
+        session.send(impact_summary={}, tools_used=["analyze_impact"])
+        assert session.error == "failures.IMPACT_ANALYSIS.empty_impact_summary"
+        session.send(impact_summary={"tests": "none"}, tools_used=["analyze_impact"])
+        assert session.state.phase.name == "READY"
+
+
+class TestSemanticAndVerification:
+    def at_semantic(self) -> Session:
+        session = TestGates().at()
+        session.send(needs_more_information=True, reason=REASON)
+        return session
+
+    def test_semantic_search_must_have_run(self) -> None:
+        session = self.at_semantic()
+        session.send(search_results=["app.py:1"], tools_used=["semantic_search"])
+        assert session.error == "common_failures.required_tools_not_used"
+
+    def test_no_results_are_refused_where_the_search_found_some(self) -> None:
+        session = self.at_semantic()
+        session.world.call("semantic_search", results=3)
+        session.send(search_results=[], tools_used=["semantic_search"])
+        assert session.error == "failures.SEMANTIC.empty_search_results"
+
+    def test_results_of_a_search_that_ran_are_taken(self) -> None:
+        session = self.at_semantic()
+        session.world.call("semantic_search", results=3)
+        session.send(search_results=["app.py:1"], tools_used=["semantic_search"])
+        assert session.state.phase is Phase.Q2
+
+    def test_no_search_at_all_cannot_have_been_empty(self) -> None:
+        session = self.at_semantic()
+        override = session.contract.texts.phases["SEMANTIC", ""]
+        assert override.required_tools == ("semantic_search",)
+
+    def at_verification(self) -> Session:
+        session = TestGates().at()
+        session.send(needs_more_information=False, reason=REASON)
+        session.send(has_unverified_hypotheses=True, reason=REASON)
+        return session
+
+    def test_hypotheses_must_be_given_and_hold(self) -> None:
+        session = self.at_verification()
+        session.send(hypotheses_verified=[])
+        assert session.error == "failures.VERIFICATION.empty_hypotheses"
+        session.send(hypotheses_verified=[{"hypothesis": "h", "result": False, "evidence": "app.py:1"}])
+        assert session.error == "failures.VERIFICATION.result_false_exists"
+        session.send(hypotheses_verified=[{"hypothesis": "h", "result": "yes", "evidence": "app.py:1"}])
+        assert session.error == "common_failures.field_invalid"
+
+    @pytest.mark.parametrize(
+        ("evidence", "good"),
+        [
+            ("app.py:1", True),
+            ("see app.py:1-2, it returns", True),
+            ("search_text showed it", True),
+            ("analyze_impact showed it", False),
+            ("app.py:99", False),
+            ("app.py:2-1", False),
+            ("gone.py:1", False),
+            ("../app.py:1", False),
+            ("", False),
+        ],
+    )
+    def test_evidence_is_a_place_that_exists_or_a_tool_that_ran(self, evidence: str, good: bool) -> None:
+        session = self.at_verification()
+        session.send(hypotheses_verified=[{"hypothesis": "h", "result": True, "evidence": evidence}])
+        assert (session.state.phase is Phase.Q3) is good
+        assert session.error == ("" if good else "failures.VERIFICATION.evidence_invalid")
+
+
+class TestBranchIntervention:
+    def at(self, **world: object) -> Session:
+        return Session(world=World(stale=("llm_task_old",), **world))  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("choice", [None, "", "Delete", 3, ["delete"]])
+    def test_another_choice_is_refused(self, choice: object) -> None:
+        session = self.at()
+        session.send(choice=choice)
+        assert session.error == "failures.BRANCH_INTERVENTION.invalid_choice"
+
+    def test_delete_removes_the_branches_recoverably(self) -> None:
+        session = self.at()
+        answer = session.send(choice="delete")
+        assert answer["branches_removed"] == ["llm_task_old"]
+        assert answer["archived"] == ["refs/code-intel/archive/llm_task_old"]
+        assert session.last is not None
+        assert session.last.retired == ("20200101_000000",)
+        assert session.state.phase is Phase.DOCUMENT_RESEARCH
+
+    def test_merge_is_offered_only_on_a_task_branch_with_a_base(self) -> None:
+        session = self.at()
+        assert "merge is not offered" in str(session.send(choice="x")["instruction"])
+        session.send(choice="merge")
+        assert session.error == "failures.BRANCH_INTERVENTION.merge_not_offered"
+        session = self.at(current="llm_task_old", current_base="main")
+        assert "2) merge" in str(session.send(choice="x")["instruction"])
+        answer = session.send(choice="merge")
+        assert answer["merge_commit"]
+        assert session.state.base == "main"
+
+    def test_a_failed_operation_is_the_users_and_continue_stays_open(self) -> None:
+        session = self.at(failing={"retire": "failures.BRANCH_INTERVENTION.branch_operation_failed"})
+        answer = session.send(choice="delete")
+        assert answer["error"] == "branch_operation_failed"
+        assert answer["requires_user_intervention"] is True
+        session.send(choice="continue")
+        assert session.state.branch_policy == "continue"
+
+    def test_continue_on_a_task_branch_goes_on_with_it(self) -> None:
+        session = self.at(current="llm_task_old", current_base="main")
+        session.send(choice="continue")
+        session.to_ready().plan("t1")
+        assert session.state.task_branch is not None
+        assert session.state.task_branch.name == "llm_task_old"
+
+    def test_continue_off_a_task_branch_commits_where_head_is_and_merges_nothing(self) -> None:
+        session = self.at()
+        session.send(choice="continue")
+        session.to_ready().to_commit()
+        assert session.state.task_branch is None
+        session.commit()
+        assert session.world.commits[0].branch is None
+        session.send(issues=[], quality_prompt_used="quality_review")
+        assert session.raw({"summary": "end"})["message"] == "No task branch. Session complete."
+
+
+class TestVerification:
+    @pytest.mark.parametrize(
+        ("payload", "key"),
+        [
+            ({}, "passed_required"),
+            ({"passed": True, "verifier_used": "nope"}, "verifier_not_found"),
+            ({"passed": True}, "verifier_not_found"),
+            ({"passed": False, "verifier_used": "tests", "failed_tasks": ["zz"]}, "unknown_failed_tasks"),
+            ({"passed": False, "verifier_used": "tests"}, "details_required"),
+        ],
+    )
+    def test_a_verdict_needs_its_parts(self, payload: dict[str, object], key: str) -> None:
+        session = Session().to_ready().to_verify()
+        session.send(**payload)
+        assert session.error == f"failures.POST_IMPL_VERIFY.{key}"
+
+    def test_a_pass_against_a_failing_command_is_refused_with_its_output(self) -> None:
+        session = Session(world=World(proof=ProofStatus.FAILED)).to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests.md", details="all green")
+        assert session.error == "failures.POST_IMPL_VERIFY.proof_failed"
+        assert "1 failed" in str(answer["message"])
+        assert answer["proof"]["status"] == "failed"  # type: ignore[index]
+        session.send(passed=False, verifier_used="tests", details="1 failed")
+        assert session.state.phase is Phase.READY
+
+    @pytest.mark.parametrize(
+        ("status", "trailer"),
+        [(ProofStatus.UNPROVEN, "Code-Intel-Unproven"), (ProofStatus.WAIVED, "Code-Intel-Waived")],
+    )
+    def test_what_was_not_proven_is_said_in_answer_and_trailer(self, status: ProofStatus, trailer: str) -> None:
+        session = Session(world=World(proof=status)).to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests", details="green")
+        assert "pytest -q" in str(answer["warning"])
+        answer = session.commit()
+        assert "pytest -q" in str(answer["warning"])
+        assert (trailer, "pytest -q") in session.world.commits[0].trailers
+
+    def test_without_commands_the_verdict_is_marked(self) -> None:
+        session = Session().to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests", details="green")
+        assert answer["proof"] == "none"
+        assert "proof: none" in str(answer["warning"])
+
+    def test_a_failure_goes_back_to_the_plan_with_reason_and_tasks(self) -> None:
+        session = Session().to_ready().to_verify()
+        answer = session.send(passed=False, verifier_used="tests", details="test_x fails")
+        assert (answer["phase"], answer["step"]) == ("READY", 12)
+        assert answer["revert_reason"] == "test_x fails"
+        assert answer["tasks"] == [
+            {
+                "id": "t1",
+                "description": "Do t1",
+                "status": "completed",
+                "failure_count": 1,
+                "revert_reason": "test_x fails",
+            }
+        ]
+        assert session.state.verification_failure_count == 1
+
+    def test_three_failures_lead_to_an_intervention_and_back(self) -> None:
+        session = Session().to_ready().to_verify()
+        for number in range(3):
+            session.send(passed=False, verifier_used="tests", details=f"fails {number}", failed_tasks=["t1"])
+            if number < 2:
+                assert session.state.place.step == 12
+                session.plan(f"fix{number}")
+                session.edit(text=f"def main():\n    return {number + 5}\n").report(
+                    f"fix{number}", reason="the same line again"
+                )
+                session.send()
+        assert session.state.phase is Phase.VERIFY_INTERVENTION
+        session.send(prompt_used="nope", action_taken="x")
+        assert session.error == "failures.VERIFY_INTERVENTION.prompt_not_found"
+        session.send(prompt_used="interventions/step_back.md")
+        assert session.error == "failures.VERIFY_INTERVENTION.action_taken_required"
+        session.send(prompt_used="interventions/step_back.md", action_taken="Start from the test.")
+        assert session.state.place.step == 12
+        assert session.state.intervention_count == 1
+        assert session.state.verification_failure_count == 0
+        assert all(task.failure_count == 0 for task in session.state.tasks)
+
+    def escalating(self) -> Session:
+        session = Session().to_ready().to_verify()
+        session.state.intervention_count = 2
+        session.state.verification_failure_count = 2
+        answer = session.send(passed=False, verifier_used="tests", details="still")
+        assert answer["requires_user_intervention"] is True
+        assert "user_escalation.md" in str(answer["instruction"])
+        assert "Intervention executed 2 times" in str(answer["message"])
+        return session
+
+    def test_after_two_interventions_the_user_decides(self) -> None:
+        session = self.escalating()
+        session.send(prompt_used="step_back", action_taken="x", user_decision="continue")
+        assert session.error == "failures.VERIFY_INTERVENTION.escalation_prompt_required"
+        session.send(prompt_used="user_escalation", action_taken="asked", user_decision="maybe")
+        assert session.error == "failures.VERIFY_INTERVENTION.user_decision_required"
+        session.send(prompt_used=".code-intel/user_escalation.md", action_taken="asked", user_decision="continue")
+        assert session.state.place.step == 12
+
+    def test_the_user_may_stop_the_session(self) -> None:
+        session = self.escalating()
+        answer = session.send(prompt_used="user_escalation", action_taken="asked", user_decision="stop")
+        assert answer["phase"] == "SESSION_ABANDONED"
+
+    def test_without_interventions_the_third_failure_asks_the_user(self) -> None:
+        session = Session(Flags(no_intervention=True)).to_ready().to_verify()
+        session.state.verification_failure_count = 2
+        answer = session.send(passed=False, verifier_used="tests", details="again")
+        assert answer["step"] == 12
+        assert answer["requires_user_intervention"] is True
+        assert "3 times" in str(answer["warning"])
+
+    @pytest.mark.parametrize(("passed", "said"), [(True, "passed"), (False, "failed")])
+    def test_only_verify_ends_with_its_verdict(self, passed: bool, said: str) -> None:
+        session = Session(Flags(only_verify=True))
+        assert "Change nothing" in str(session.send()["instruction"])
+        answer = session.send(passed=passed, verifier_used="generic", details="looked at it")
+        assert answer["phase"] == "SESSION_COMPLETE"
+        assert f"Verification {said}" in str(answer["message"])
+
+    def test_procedures_that_only_the_package_has_are_sent_as_text(self) -> None:
+        session = Session(world=World(packaged_prompts=True)).to_ready().to_verify()
+        answer = session.raw({})
+        assert answer["procedures"] == {"generic": "Do generic."}
+        assert answer["other_procedures"] == ["tests"]
+        session.send(passed=True, verifier_used="tests", details="green")
+        answer = session.raw({})
+        assert answer["procedure"] == {"name": "garbage_detection", "text": "Do garbage_detection."}
+
+
+class TestPreCommit:
+    def at(self, **world: object) -> Session:
+        return Session(world=World(**world)).to_ready().to_commit()  # type: ignore[arg-type]
+
+    def test_review_changes_must_have_run_in_this_round(self) -> None:
+        session = self.at()
+        session.send(reviewed_files=["app.py"], commit_message="m", tools_used=["review_changes"])
+        assert session.error == "common_failures.required_tools_not_used"
+
+    @pytest.mark.parametrize(
+        ("change", "key"),
+        [
+            ({"commit_message": " "}, "failures.PRE_COMMIT.missing_commit_message"),
+            ({"review_prompt_used": "nope"}, "failures.PRE_COMMIT.review_prompt_not_found"),
+            ({"reviewed_files": []}, "failures.PRE_COMMIT.files_not_reviewed"),
+            ({"reviewed_files": [{"path": "app.py", "decision": "discard"}]}, "failures.PRE_COMMIT.review_failed"),
+            ({"reviewed_files": [{"path": "app.py", "decision": "burn"}]}, "common_failures.field_invalid"),
+            ({"reviewed_files": [3]}, "common_failures.field_invalid"),
+        ],
+    )
+    def test_a_commit_needs_its_parts(self, change: dict[str, object], key: str) -> None:
+        session = self.at()
+        session.world.call("review_changes")
+        payload = {
+            "reviewed_files": ["app.py"],
+            "commit_message": "m",
+            "review_prompt_used": "garbage_detection",
+            "tools_used": ["review_changes"],
+        }
+        session.send(**payload | change)
+        assert session.error == key
+
+    @pytest.mark.parametrize("pattern", ["app.py", "./app.py", "*.py", "*"])
+    def test_globs_cover_files(self, pattern: str) -> None:
+        session = self.at()
+        session.commit(pattern)
+        assert session.world.commits[0].keep == ("app.py",)
+
+    def test_a_folder_covers_what_is_in_it_and_an_exact_path_wins(self) -> None:
+        session = Session(
+            world=World(files={"src/a.py": "x = 1\n", "src/b.py": "y = 1\n"}, documents=[])
+        ).to_ready_without_documents()
+        session.plan("t1")
+        session.edit("src/a.py", "x = 2\n").edit("src/b.py", "y = 2\n").report("t1", "src/a.py:1")
+        session.send()
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.commit("src/", {"path": "src/b.py", "decision": "leave", "reason": "the user's own"})
+        assert session.world.commits[0].keep == ("src/a.py",)
+        assert session.world.commits[0].leave == ("src/b.py",)
+
+    def test_a_discarded_file_is_archived_and_put_back(self) -> None:
+        session = self.at()
+        answer = session.commit({"path": "app.py", "decision": "discard", "reason": "debug output only"})
+        assert session.world.files["app.py"] == "def main():\n    return 1\n"
+        assert "Nothing to commit" in str(answer["warning"])
+        assert session.state.commits == []
+
+    def test_discarding_beside_a_commit_names_the_archive(self) -> None:
+        session = self.at()
+        session.edit("junk.txt", "x\n")
+        answer = session.commit("app.py", {"path": "junk.txt", "decision": "discard", "reason": "left over"})
+        assert answer["archived"] == ["refs/code-intel/archive/discarded"]
+        assert "junk.txt" not in session.world.files
+
+    def test_a_change_that_nobody_explored_is_not_committed(self) -> None:
+        session = self.at()
+        session.world.files["README.md"] = "# Changed\n"
+        answer = session.commit("*")
+        assert session.error == "failures.PRE_COMMIT.unexplored_changes"
+        assert answer["unexplored"] == ["README.md"]
+        session.commit("app.py", {"path": "README.md", "decision": "leave", "reason": "the user's own edit"})
+        assert session.state.phase is Phase.QUALITY_REVIEW
+
+    def test_weakened_tests_need_a_reason(self) -> None:
+        session = self.at(weak={"app.py": ("test_login deleted",)})
+        answer = session.commit("app.py")
+        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+        assert "test_login deleted" in str(answer["message"])
+        session.commit({"path": "app.py", "reason": "the feature is gone"})
+        assert session.state.phase is Phase.QUALITY_REVIEW
+
+    def test_an_edit_after_the_receipt_runs_the_proofs_again(self) -> None:
+        session = self.at(proof=ProofStatus.PROVEN)
+        assert session.world.proof_runs == 1
+        session.edit(text="def main():\n    return 3\n")
+        session.commit()
+        assert session.world.proof_runs == 2
+        assert session.state.phase is Phase.QUALITY_REVIEW
+
+    def test_an_unchanged_tree_keeps_its_receipt(self) -> None:
+        session = self.at(proof=ProofStatus.PROVEN)
+        session.commit()
+        assert session.world.proof_runs == 1
+
+    def test_a_proof_that_now_fails_goes_back_to_the_plan_and_counts(self) -> None:
+        session = self.at(proof=ProofStatus.PROVEN)
+        session.edit(text="def main():\n    return 3\n")
+        session.world.proof = ProofStatus.FAILED
+        answer = session.commit()
+        assert answer["step"] == 12
+        assert "pytest -q" in str(answer["revert_reason"])
+        assert "1 failed" in str(answer["warning"])
+        assert session.state.verification_failure_count == 1
+        assert session.world.commits == []
+
+    def test_a_revert_reason_instead_of_a_message_goes_back_to_the_plan(self) -> None:
+        session = self.at()
+        session.world.call("review_changes")
+        answer = session.send(revert_reason="leaks a handle", tools_used=["review_changes"])
+        assert answer["step"] == 12
+        assert answer["revert_reason"] == "leaks a handle"
+        assert session.state.verification_failure_count == 1
+
+    def test_a_commit_resets_the_consecutive_failures(self) -> None:
+        session = self.at()
+        session.state.verification_failure_count = 2
+        session.commit()
+        assert session.state.verification_failure_count == 0
+
+    def test_without_verification_nothing_is_proven_and_the_trailer_says_so(self) -> None:
+        session = Session(Flags(no_verify=True), world=World(proof=ProofStatus.FAILED)).to_ready()
+        session.plan("t1")
+        session.edit().report("t1")
+        session.send()
+        assert session.state.phase is Phase.PRE_COMMIT
+        session.commit()
+        assert ("Code-Intel-Skipped", "POST_IMPL_VERIFY, VERIFY_INTERVENTION") in session.world.commits[0].trailers
+
+    def test_a_failing_hook_is_the_users_and_changes_nothing(self) -> None:
+        session = self.at(failing={"commit": "failures.PRE_COMMIT.finalize_failed"})
+        answer = session.commit()
+        assert answer["error"] == "finalize_failed"
+        session.world.failing.clear()
+        session.commit("app.py", mood="again")
+        assert session.state.phase is Phase.QUALITY_REVIEW
+
+    def test_a_lost_branch_is_said(self) -> None:
+        session = self.at()
+        session.state.task_branch = None
+        session.commit()
+        assert session.error == "failures.PRE_COMMIT.branch_manager_not_found"
+
+    def test_both_names_of_a_renamed_file_are_committed(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1")
+        session.world.files["main.py"] = session.world.files.pop("app.py")
+        session.report("t1", "app.py:1")
+        session.send()
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.commit("main.py")
+        assert session.world.commits[0].keep == ("main.py", "app.py")
+
+
+class TestQualityAndMerge:
+    def at(self, **world: object) -> Session:
+        session = TestPreCommit().at(**world)
+        session.commit()
+        return session
+
+    @pytest.mark.parametrize(
+        ("payload", "key"),
+        [
+            ({"quality_prompt_used": "quality_review"}, "issues_required"),
+            ({"issues": [], "quality_prompt_used": "nope"}, "quality_prompt_not_found"),
+        ],
+    )
+    def test_a_verdict_on_quality_needs_its_parts(self, payload: dict[str, object], key: str) -> None:
+        session = self.at()
+        session.send(**payload)
+        assert session.error == f"failures.QUALITY_REVIEW.{key}"
+
+    def test_the_tree_must_be_what_was_committed(self) -> None:
+        session = self.at()
+        session.edit(text="def main():\n    return 9\n")
+        answer = session.send(issues=[], quality_prompt_used="quality_review")
+        assert answer["error"] == "commit_execution_failed"
+        assert answer["changed"] == ["app.py"]
+        session.send(issues=["app.py:2 changed after the commit"], quality_prompt_used="quality_review")
+        assert session.state.place.step == 12
+
+    def test_issues_go_back_to_the_plan_and_the_third_time_to_the_merge(self) -> None:
+        session = self.at()
+        for number in range(3):
+            answer = session.send(issues=[f"ugly {number}"], quality_prompt_used="quality_review")
+            if number == 2:
+                break
+            assert answer["revert_reason"] == f"Quality review: ugly {number}"
+            assert f"{number + 1} of 3" in str(answer["warning"])
+            session.plan(f"fix{number}")
+            session.edit(text=f"def main():\n    return {number + 20}\n").report(
+                f"fix{number}", reason="the same line again"
+            )
+            session.send()
+            session.send(passed=True, verifier_used="tests", details="green")
+            session.commit(mood=number)
+        assert answer["phase"] == "MERGE"
+        assert answer["warning"] == "Completed with unresolved quality issues."
+        final = session.raw({"summary": "end"})
+        assert "1 quality issue(s) unresolved" in str(final["instruction"])
+
+    def test_the_merge_waits_for_the_quality_review(self) -> None:
+        session = self.at()
+        session.send(issues=[], quality_prompt_used="quality_review")
+        session.state.completed_steps.remove(18)
+        session.raw({"summary": "end"})
+        assert session.error == "failures.MERGE.quality_review_required"
+
+    def test_a_session_without_branch_information_is_inconsistent(self) -> None:
+        session = self.at()
+        session.send(issues=[], quality_prompt_used="quality_review")
+        session.state.task_branch = None
+        session.raw({"summary": "end"})
+        assert session.error == "failures.MERGE.branch_manager_not_found"
+
+    def test_a_conflict_is_the_users_and_can_be_tried_again(self) -> None:
+        session = self.at(failing={"merge": "failures.MERGE.merge_failed"})
+        session.send(issues=[], quality_prompt_used="quality_review")
+        assert session.raw({"summary": "end"})["error"] == "merge_failed"
+        session.world.failing.clear()
+        assert session.raw({"summary": "end"})["phase"] == "SESSION_COMPLETE"
+
+    def test_finish_mode_branch_says_how_to_push(self) -> None:
+        session = self.at(push_hint="git push origin llm_task_x")
+        session.send(issues=[], quality_prompt_used="quality_review")
+        assert session.raw({"summary": "end"})["push"] == "git push origin llm_task_x"
+
+
+class TestEndings:
+    def test_an_investigation_ends_after_its_last_question(self) -> None:
+        session = Session(intent=Intent.QUESTION)
+        session.send(documents_reviewed=["README.md"])
+        session.frame()
+        session.explore()
+        session.send(needs_more_information=False, reason=REASON)
+        session.send(has_unverified_hypotheses=False, reason=REASON)
+        answer = session.send(needs_impact_analysis=False, reason=REASON)
+        assert answer["phase"] == "SESSION_COMPLETE"
+        assert "Exploration complete" in str(answer["message"])
+        assert answer["call"] == "none"
+
+    def test_quick_ends_with_the_verdict_and_makes_no_branch(self) -> None:
+        session = Session(Flags(quick=True, no_doc=True))
+        answer = session.frame()
+        assert "add_explored_files" in str(answer["instruction"])
+        session.state.added_files["app.py"] = "the file to change"
+        session.to_verify()
+        assert session.world.current == "main"
+        answer = session.send(passed=True, verifier_used="tests", details="green")
+        assert "(--quick)" in str(answer["message"])
+
+    def test_quick_without_verification_ends_with_the_completion(self) -> None:
+        session = Session(Flags(quick=True, no_doc=True, no_verify=True))
+        session.frame()
+        session.state.added_files["app.py"] = "the file to change"
+        session.plan("t1")
+        session.edit().report("t1")
+        assert "--no-verify + --quick" in str(session.send()["message"])
+
+
+class TestCompaction:
+    def test_the_example_of_v1_13_replays(self) -> None:
+        session = Session(Flags(no_doc=True))
+        first = session.send(action_type="add", compaction_count=0)
+        assert first["compaction_count"] == 0
+        assert "phase_summaries" not in first
+        session.world.call("search_text")
+        session.world.call("query")
+        found = {"explored_files": ["app.py"], "findings": ["x"], "tools_used": ["search_text", "query"]}
+        second = session.send(**found, compaction_count=1)
+        assert second["compaction_count"] == 1
+        assert second["phase_summaries"] == {"step_04_QUERY_FRAME": "Done.", "step_05_EXPLORATION": "Done."}
+        third = session.send(needs_more_information=False, reason=REASON, compaction_count=1)
+        assert "phase_summaries" not in third
+        fourth = session.send(has_unverified_hypotheses=False, reason=REASON, compaction_count=2)
+        assert fourth["compaction_count"] == 2
+        assert "phase_summaries" in fourth
+
+    def test_a_refusal_carries_the_summaries_but_does_not_store_the_count(self) -> None:
+        session = Session(Flags(no_doc=True))
+        session.frame()
+        answer = session.send(compaction_count=1)
+        assert "phase_summaries" in answer
+        assert session.state.compaction_count == 0
+
+    def test_an_absent_count_is_not_compared(self) -> None:
+        session = Session(Flags(no_doc=True))
+        session.state.compaction_count = 4
+        answer = session.frame()
+        assert "phase_summaries" not in answer
+        assert answer["compaction_count"] == 4
+
+    def test_the_hook_brings_the_summaries_back_once_without_a_count(self) -> None:
+        session = Session(Flags(no_doc=True))
+        session.state.compacted = True
+        assert "phase_summaries" in session.frame()
+        assert not session.state.compacted
+
+
+class TestCorners:
+    def test_an_exploration_whose_named_groups_are_overridden_by_plain_tools_counts_those(self, tmp_path: Path) -> None:
+        file = tmp_path / "phase_contract.yml"
+        file.write_text(
+            "phases:\n  EXPLORATION:\n    required_tools:\n      - any_of: [search_text, query]\n        at_least: 1\n"
+        )
+        session = Session(Flags(no_doc=True))
+        session.contract = Contract.load(file)
+        session.frame()
+        session.world.call("find_definitions")
+        session.send(explored_files=["app.py"], findings=["x"], tools_used=["find_definitions"])
+        assert session.error == "common_failures.exploration_min_tools"
+        session.world.call("query")
+        session.send(explored_files=["app.py"], findings=["x"], tools_used=["query"])
+        assert session.state.phase is Phase.Q1
+
+    def test_a_tool_that_ran_but_was_not_reported_is_named(self) -> None:
+        session = TestPreCommit().at()
+        session.world.call("review_changes")
+        answer = session.send(reviewed_files=["app.py"], commit_message="m", review_prompt_used="garbage_detection")
+        assert session.error == "common_failures.required_tools_not_reported"
+        assert "review_changes" in str(answer["message"])
+
+    def test_a_whole_folder_named_twice_is_decided_once(self) -> None:
+        session = TestPreCommit().at()
+        session.commit("*.py", "*", "app.py")
+        assert session.world.commits[0].keep == ("app.py",)
+
+    def test_what_an_earlier_commit_changed_and_a_later_round_took_back_is_committed_too(self) -> None:
+        session = TestQualityAndMerge().at()
+        session.send(issues=["was better before"], quality_prompt_used="quality_review")
+        session.plan("fix1")
+        session.world.files["app.py"] = "def main():\n    return 1\n"
+        session.edit("login.py", "def login():\n    return True\n").report("fix1", "login.py:1-2")
+        session.send(summary="Taken back.")
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.commit("login.py", mood="second")
+        assert session.world.commits[1].keep == ("login.py", "app.py")
+
+    def test_unexplored_files_that_tools_showed_need_no_hint(self) -> None:
+        session = Session(Flags(no_doc=True))
+        session.frame()
+        assert "hints" not in session.explore("app.py")
+
+    def test_error_details_of_any_kind_reach_the_answer_as_json(self) -> None:
+        from code_intel_server.flow.responses import _json
+
+        assert _json({"a": (1, None, Path("x")), "b": {"c": True}}) == {"a": [1, None, "x"], "b": {"c": True}}
+
+
+class TestInterruptedCommit:
+    """A commit that was made and never told: the next submit takes it over (SPEC 6)."""
+
+    def at(self, new: str) -> Session:
+        session = TestPreCommit().at()
+        intent = GitIntent(GitOperation.COMMIT, "refs/heads/x", session.state.tip, new, "n")
+        session.state.pending = intent
+        session.world.adopts = new
+        return session
+
+    def test_the_published_commit_is_told_and_not_made_twice(self) -> None:
+        session = self.at("c" * 40)
+        answer = session.commit()
+        assert "c" * 40 in session.state.commits
+        assert session.state.pending is None
+        assert answer["phase"] == "QUALITY_REVIEW"
+
+    def test_going_back_keeps_the_published_commit_as_the_tip(self) -> None:
+        session = self.at("c" * 40)
+        session.world.call("review_changes")
+        session.send(revert_reason="leaks a handle", tools_used=["review_changes"])
+        assert session.state.tip == "c" * 40
+        assert session.state.place.step == 12
+        assert session.state.pending is None
+
+    def test_an_intent_that_never_happened_is_dropped(self) -> None:
+        session = self.at("")
+        session.commit()
+        assert session.state.pending is None
+        assert len(session.state.commits) == 1
+
+    def test_a_commit_that_holds_everything_already_is_the_answer(self) -> None:
+        session = self.at("c" * 40)
+        session.edit(text="def main():\n    return 1\n")
+        answer = session.commit()
+        assert answer["commit"] == "c" * 40
+        assert session.state.commits == ["c" * 40]
+
+
+class TestLeftFiles:
+    def test_leaving_needs_a_reason_and_is_said_in_answer_and_trailer(self) -> None:
+        session = TestPreCommit().at()
+        session.edit("README.md", "# Mine\n")
+        session.commit("app.py", {"path": "README.md", "decision": "leave"})
+        assert session.error == "failures.PRE_COMMIT.leave_needs_reason"
+        answer = session.commit("app.py", {"path": "README.md", "decision": "leave", "reason": "the user's edit"})
+        assert "README.md" in str(answer["warning"])
+        assert ("Code-Intel-Left", "README.md") in session.world.commits[-1].trailers
+
+    def test_what_a_hook_made_of_the_commit_is_said_at_the_merge(self) -> None:
+        session = TestPreCommit().at()
+        session.state.altered = ["app.py"]
+        session.state.left = ["x.md"]
+        from code_intel_server.flow.handlers.delivery import trailers
+
+        assert ("Code-Intel-Altered", "1 file(s) by a filter or hook") in trailers(session.state)
+
+    def test_what_a_verify_command_writes_to_a_reviewed_file_must_be_reviewed_again(self) -> None:
+        session = TestPreCommit().at(proof=ProofStatus.PROVEN)
+        session.edit(text="def main():\n    return 3\n")
+        session.world.writes_on_proof = {"app.py": "def main():\n    return 4\n"}
+        session.commit()
+        assert session.error == "failures.PRE_COMMIT.changed_meanwhile"
+
+    def test_a_session_without_tasks_names_none(self) -> None:
+        from code_intel_server.flow.handlers.delivery import trailers
+
+        assert trailers(Session().state) == (("Code-Intel-Session", "20260201_123456"),)
+
+    def test_globs_within_and_across_folders(self) -> None:
+        from code_intel_server.flow.handlers.delivery import _globbed
+
+        assert _globbed("src/a.py", "src/*.py")
+        assert not _globbed("src/deep/a.py", "src/*.py")
+        assert _globbed("src/deep/a.py", "src/**")
+        assert _globbed("a.py", "**/a.py")
+        assert _globbed("src/a.py", "src/?.py")
+        assert not _globbed("src/a.py", "*")
+
+    def test_an_unmoved_branch_is_only_removed(self) -> None:
+        session = TestQualityAndMerge().at()
+        session.send(issues=[], quality_prompt_used="quality_review")
+        session.world.unmoved = True
+        assert "held no commit of its own" in str(session.raw({"summary": "end"})["message"])
+
+    def test_a_project_without_documents_is_told_so(self) -> None:
+        session = Session(world=World(documents=[]))
+        assert "No project document" in str(session.raw({})["instruction"])
+
+    def test_one_packaged_procedure_of_its_kind_is_sent_alone_and_several_together(self) -> None:
+        session = Session(world=World(packaged_prompts=True)).to_ready().to_verify()
+        session.state.verification_failure_count = 2
+        answer = session.send(passed=False, verifier_used="tests", details="again")
+        assert answer["procedure"] == {"name": "step_back", "text": "Do step_back."}
+        session.world.more_interventions = True
+        assert set(session.raw({})["procedures"]) == {"step_back", "smaller_step"}  # type: ignore[call-overload]
+
+    def test_pending_tasks_show_their_checklist_after_a_revert(self) -> None:
+        session = Session().to_ready().to_verify()
+        session.send(passed=False, verifier_used="tests", details="fails")
+        session.plan("fix1")
+        session.state.revert_reason = "again"
+        session.state.substep = Substep.PLAN
+        rows = session.raw({})["tasks"]
+        assert rows[1]["checklist"] == ["Item of fix1"]  # type: ignore[index]

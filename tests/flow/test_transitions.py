@@ -1,0 +1,316 @@
+"""The table leads every legal session to its end, by the road the v1.16 matrix draws (SPEC 3)."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from code_intel_server.flow.phases import (
+    CONFLICTS,
+    READY_COMPLETE,
+    READY_IMPL,
+    READY_PLAN,
+    End,
+    Event,
+    Flags,
+    GateLevel,
+    Intent,
+    Phase,
+    Place,
+)
+from code_intel_server.flow.transitions import (
+    ESCALATION_LIMIT,
+    FAILURE_LIMIT,
+    POST_IMPL_VERIFY,
+    PRE_COMMIT,
+    QUALITY_LIMIT,
+    QUALITY_REVIEW,
+    TABLE,
+    VERIFY_INTERVENTION,
+    Answers,
+    Counters,
+    IllegalMove,
+    Road,
+    begin,
+    escalates,
+    settle,
+)
+
+BOOLEANS = ("no_verify", "no_quality", "only_verify", "only_explore", "fast", "quick", "no_doc", "no_intervention")
+
+# The Phase Matrix of the v1.16 document: steps that run, by column, when a stale branch exists and every Q says yes.
+MATRIX: dict[str, tuple[Intent, dict[str, bool], list[int]]] = {
+    "impl": (Intent.IMPLEMENT, {}, [*range(2, 16), 17, 18, 19]),
+    "investigate": (Intent.INVESTIGATE, {}, [*range(2, 12)]),
+    "question": (Intent.QUESTION, {}, [*range(2, 12)]),
+    "only_explore": (Intent.MODIFY, {"only_explore": True}, [*range(2, 12)]),
+    "no_verify": (Intent.IMPLEMENT, {"no_verify": True}, [*range(2, 15), 17, 18, 19]),
+    "no_quality": (Intent.IMPLEMENT, {"no_quality": True}, [*range(2, 16), 17, 19]),
+    "fast": (Intent.IMPLEMENT, {"fast": True}, [2, 3, 4, 12, 13, 14, 15, 17, 19]),
+    "quick": (Intent.IMPLEMENT, {"quick": True}, [2, 3, 4, 12, 13, 14, 15]),
+    "quick no_verify": (Intent.IMPLEMENT, {"quick": True, "no_verify": True}, [2, 3, 4, 12, 13, 14]),
+    "no_doc": (Intent.IMPLEMENT, {"no_doc": True}, [2, *range(4, 16), 17, 18, 19]),
+    "no_intervention": (Intent.IMPLEMENT, {"no_intervention": True}, [*range(2, 16), 17, 18, 19]),
+    "only_verify": (Intent.IMPLEMENT, {"only_verify": True}, [15]),
+}
+
+
+def flags_of(given: dict[str, bool], gate: GateLevel = GateLevel.AUTO) -> Flags:
+    """Flags by name."""
+    return Flags(gate, **given)
+
+
+FORWARD = {
+    READY_PLAN: Event.PLANNED,
+    READY_IMPL: Event.REPORTED_LAST,
+    POST_IMPL_VERIFY: Event.PASSED,
+    PRE_COMMIT: Event.COMMITTED,
+    QUALITY_REVIEW: Event.CLEAN,
+    Place(Phase.MERGE): Event.MERGED,
+}
+
+
+def walk(road: Road) -> list[int]:
+    """The steps of a session in which everything goes well."""
+    at: Place | End = begin(road)
+    steps: list[int] = []
+    while isinstance(at, Place):
+        steps.append(at.step)
+        at = settle(road, at, FORWARD.get(at, Event.OK), Counters()).to
+    assert at is End.COMPLETE
+    return steps
+
+
+@pytest.mark.parametrize("column", MATRIX)
+def test_every_column_of_the_phase_matrix_gives_its_road(column: str) -> None:
+    intent, flags, steps = MATRIX[column]
+    assert walk(Road(intent, flags_of(flags), Answers(True, True, True, True, True))) == steps
+
+
+@pytest.mark.parametrize(("answers", "left_out"), [((1, 0, 0), {9, 11}), ((0, 1, 0), {7, 11}), ((0, 0, 1), {7, 9})])
+def test_a_question_answered_no_skips_its_phase(answers: tuple[int, int, int], left_out: set[int]) -> None:
+    steps = walk(Road(Intent.IMPLEMENT, Flags(), Answers(False, True, *map(bool, answers))))
+    assert set(range(3, 16)) - set(steps) == left_out
+
+
+def test_gate_full_runs_everything_whatever_the_answers() -> None:
+    road = Road(Intent.IMPLEMENT, Flags(gate_level=GateLevel.FULL), Answers(stale_branches=True))
+    assert walk(road) == [*range(2, 16), 17, 18, 19]
+
+
+def test_an_investigation_ends_after_q3_where_no_impact_analysis_is_needed() -> None:
+    assert walk(Road(Intent.INVESTIGATE, Flags())) == [3, 4, 5, 6, 8, 10]
+
+
+def test_disabled_document_research_is_left_out_but_is_no_skipped_gate() -> None:
+    road = Road(Intent.IMPLEMENT, Flags(), Answers(documents_enabled=False))
+    assert walk(road)[0] == 4
+    assert road.gates_skipped_by_flag() == ()
+
+
+def test_gates_that_a_flag_skipped_are_named() -> None:
+    assert Road(Intent.IMPLEMENT, Flags(no_quality=True, no_doc=True)).gates_skipped_by_flag() == (
+        "DOCUMENT_RESEARCH",
+        "QUALITY_REVIEW",
+    )
+
+
+def test_flags_that_only_shape_implementation_are_ignored_by_an_investigation() -> None:
+    road = Road(Intent.QUESTION, Flags(fast=True, no_quality=True, no_doc=True))
+    assert road.ignored_flags() == ("no_quality", "fast")
+    assert 5 in walk(road)
+
+
+def test_only_verify_ignores_what_shapes_the_rest() -> None:
+    road = Road(Intent.IMPLEMENT, Flags(only_verify=True, fast=True, gate_level=GateLevel.FULL))
+    assert road.ignored_flags() == ("gate_level", "fast")
+    assert Road(Intent.IMPLEMENT, Flags(fast=True)).ignored_flags() == ()
+
+
+def test_a_move_that_is_not_in_the_table_is_illegal() -> None:
+    with pytest.raises(IllegalMove):
+        settle(Road(Intent.IMPLEMENT, Flags()), PRE_COMMIT, Event.PASSED, Counters())
+
+
+def test_the_third_failure_leads_to_an_intervention_and_escalates_after_two() -> None:
+    road = Road(Intent.IMPLEMENT, Flags())
+    counters = Counters()
+    for round_number in range(3):
+        for _ in range(FAILURE_LIMIT - 1):
+            settled = settle(road, POST_IMPL_VERIFY, Event.FAILED, counters)
+            assert settled.to == READY_PLAN
+            counters = settled.counters
+        settled = settle(road, POST_IMPL_VERIFY, Event.FAILED, counters)
+        assert settled.to == VERIFY_INTERVENTION
+        assert settled.needs_user is (round_number >= ESCALATION_LIMIT) is escalates(settled.counters)
+        counters = settle(road, VERIFY_INTERVENTION, Event.INTERVENED, settled.counters).counters
+        assert (counters.verification_failures, counters.interventions) == (0, round_number + 1)
+
+
+def test_a_task_that_failed_three_times_leads_to_an_intervention() -> None:
+    settled = settle(Road(Intent.MODIFY, Flags()), POST_IMPL_VERIFY, Event.FAILED, Counters(0, FAILURE_LIMIT))
+    assert settled.to == VERIFY_INTERVENTION
+
+
+@pytest.mark.parametrize("flags", [Flags(no_intervention=True), Flags(quick=True)])
+def test_without_interventions_every_third_failure_needs_the_user(flags: Flags) -> None:
+    counters, asked = Counters(), []
+    for _ in range(7):
+        settled = settle(Road(Intent.IMPLEMENT, flags), POST_IMPL_VERIFY, Event.FAILED, counters)
+        assert settled.to == READY_PLAN
+        counters = settled.counters
+        asked.append(settled.needs_user)
+    assert asked == [False, False, True, False, False, True, False]
+
+
+def test_the_third_quality_revert_merges_with_a_warning() -> None:
+    road, counters = Road(Intent.IMPLEMENT, Flags()), Counters()
+    for _ in range(QUALITY_LIMIT - 1):
+        settled = settle(road, QUALITY_REVIEW, Event.ISSUES, counters)
+        assert (settled.to, settled.forced) == (READY_PLAN, False)
+        counters = settled.counters
+    settled = settle(road, QUALITY_REVIEW, Event.ISSUES, counters)
+    assert (settled.to, settled.forced) == (Place(Phase.MERGE), True)
+
+
+def test_a_stop_in_escalation_abandons_the_session() -> None:
+    settled = settle(Road(Intent.IMPLEMENT, Flags()), VERIFY_INTERVENTION, Event.STOPPED, Counters(3, 3, 2))
+    assert settled.to is End.ABANDONED
+
+
+def legal_flag_sets() -> Iterator[Flags]:
+    """Every combination of flags that start_session takes."""
+    for values in itertools.product((False, True), repeat=len(BOOLEANS)):
+        given = dict(zip(BOOLEANS, values, strict=True))
+        if any(given[one] and given[other] for one, other in CONFLICTS):
+            continue
+        for gate in GateLevel:
+            yield flags_of(given, gate)
+
+
+def all_roads() -> Iterator[Road]:
+    """Every legal flag set, intent, start and set of answers."""
+    answers = [Answers(*values) for values in itertools.product((False, True), repeat=5)]
+    for flags in legal_flag_sets():
+        for intent in Intent:
+            for answer in answers:
+                yield Road(intent, flags, answer)
+
+
+Node = tuple[Place, Counters]
+
+
+def successors(road: Road, node: Node) -> Iterator[tuple[Event, Node | End, bool]]:
+    """Every legal event at a node; counters are folded so that the graph is finite and no rule can tell."""
+    place, counters = node
+    for (at, event), _ in TABLE.items():
+        if at != place or (event is Event.STOPPED and not escalates(counters)):
+            continue
+        for task_failed in (False, True) if event in {Event.FAILED, Event.REVERTED} else (False,):
+            moved = Counters(
+                counters.verification_failures,
+                min(counters.task_failures + task_failed, FAILURE_LIMIT),
+                counters.interventions,
+                counters.quality_reverts,
+            )
+            settled = settle(road, place, event, moved)
+            if isinstance(settled.to, End):
+                yield event, settled.to, settled.needs_user
+            else:
+                yield event, (settled.to, fold(settled.counters)), settled.needs_user
+
+
+def fold(counters: Counters) -> Counters:
+    """Failures count modulo 3 beyond 3, interventions up to the escalation limit."""
+    failures = counters.verification_failures
+    return Counters(
+        failures if failures <= FAILURE_LIMIT else (failures - 1) % FAILURE_LIMIT + 1,
+        counters.task_failures,
+        min(counters.interventions, ESCALATION_LIMIT),
+        counters.quality_reverts,
+    )
+
+
+def explore(road: Road) -> dict[Node, list[tuple[Event, Node | End, bool]]]:
+    """The whole reachable graph of one road."""
+    start = (begin(road), Counters())
+    graph: dict[Node, list[tuple[Event, Node | End, bool]]] = {}
+    frontier = [start]
+    while frontier:
+        node = frontier.pop()
+        if node in graph:
+            continue
+        graph[node] = list(successors(road, node))
+        frontier += [to for _, to, _ in graph[node] if not isinstance(to, End)]
+    return graph
+
+
+def reaches_an_end(graph: dict[Node, list[tuple[Event, Node | End, bool]]]) -> set[Node]:
+    """The nodes from which completion, or a hand-over to the user, can be reached."""
+    good: set[Node] = set()
+    grew = True
+    while grew:
+        grew = False
+        for node, edges in graph.items():
+            if node not in good and any(isinstance(to, End) or to in good for _, to, _ in edges):
+                good.add(node)
+                grew = True
+    return good
+
+
+def has_silent_cycle(graph: dict[Node, list[tuple[Event, Node | End, bool]]]) -> bool:
+    """Whether a cycle exists that asks nobody. A plan or a report stays in READY by its own: tasks bound it."""
+    inside = {Event.PLANNED, Event.REPORTED}
+    edges = {
+        node: [
+            to
+            for event, to, asks in out
+            if not asks and not isinstance(to, End) and not (event in inside and to == node)
+        ]
+        for node, out in graph.items()
+    }
+    # The re-plan from READY_COMPLETE goes back to reports; a report that is not new is refused, so tasks bound it too.
+    for node in edges:
+        if node[0] == READY_COMPLETE:
+            edges[node] = [to for to in edges[node] if to[0] != READY_IMPL]
+    state: dict[Node, int] = {}
+    for root in edges:
+        stack = [(root, iter(edges[root]))] if root not in state else []
+        while stack:
+            node, rest = stack[-1]
+            state[node] = 1
+            for to in rest:
+                if state.get(to) == 1:
+                    return True
+                if to not in state:
+                    stack.append((to, iter(edges[to])))
+                    break
+            else:
+                state[node] = 2
+                stack.pop()
+    return False
+
+
+def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
+    record_property: Callable[[str, object], None],
+) -> None:
+    seen: dict[frozenset[object], int] = {}
+    roads = states = 0
+    for road in all_roads():
+        roads += 1
+        reasons = frozenset[object](road.reasons())
+        if reasons in seen:  # the table sees nothing of a road but its reasons
+            states += seen[reasons]
+            continue
+        graph = explore(road)
+        assert reaches_an_end(graph) == set(graph), road
+        assert not has_silent_cycle(graph), road
+        assert all(road.runs(place) for place, _ in graph if place != VERIFY_INTERVENTION)
+        seen[reasons] = len(graph)
+        states += len(graph)
+    flag_sets = sum(1 for _ in legal_flag_sets())
+    print(f"\n{flag_sets} legal flag sets, {roads} roads, {len(seen)} distinct, {states} states")
+    record_property("flag_sets", flag_sets)
+    record_property("roads", roads)
+    record_property("states", states)
+    assert roads == flag_sets * 4 * 32

@@ -1,0 +1,453 @@
+"""A world in memory for the flow: files, snapshots, branches and prompts that behave like the real ones, without a disk.
+
+It exists so that every branch of the state machine runs in microseconds; the same sessions run against real git in
+tests/e2e.
+"""
+
+import difflib
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import UserActionNeeded
+from code_intel_server.flow.dispatch import Submission, submit
+from code_intel_server.flow.phases import Flags, Intent
+from code_intel_server.flow.ports import Ports, SymbolRelevance
+from code_intel_server.flow.session import SessionState, Trees
+from code_intel_server.flow.transitions import begin
+from code_intel_server.workspace.values import (
+    Abandoned,
+    Change,
+    ChangeKind,
+    CommandRun,
+    CommitRequest,
+    CommitResult,
+    GitIntent,
+    GitOperation,
+    Hunk,
+    LedgerEntry,
+    MergeResult,
+    Prompt,
+    Proof,
+    ProofStatus,
+    Record,
+    Retired,
+    Survey,
+    TaskBranch,
+)
+
+Files = dict[str, str]
+
+
+@dataclass
+class World:
+    """Everything the ports can see; tests change it freely between submits."""
+
+    files: Files = field(default_factory=lambda: {"app.py": "def main():\n    return 1\n", "README.md": "# App\n"})
+    documents: list[str] = field(default_factory=lambda: ["README.md"])
+    git: bool = True
+    current: str = "main"
+    current_base: str = ""
+    stale: tuple[str, ...] = ()
+    calls: list[LedgerEntry] = field(default_factory=list)
+    proof: ProofStatus = ProofStatus.NONE
+    proof_runs: int = 0
+    commits: list[CommitRequest] = field(default_factory=list)
+    discarded: list[str] = field(default_factory=list)
+    intents: list[GitIntent] = field(default_factory=list)
+    failing: dict[str, str] = field(default_factory=dict)
+    weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    trivial: set[str] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
+    empty_parts: set[tuple[str, int, int]] = field(default_factory=set)
+    ignored: set[str] = field(default_factory=set)
+    packaged_prompts: bool = False
+    push_hint: str = ""
+    unmoved: bool = False
+    adopts: str = ""
+    writes_on_proof: Files = field(default_factory=dict)
+    more_interventions: bool = False
+    tip_count: int = 0
+    base: str = ""
+    snapshots: dict[str, Files] = field(default_factory=dict)
+    heads: dict[str, Files] = field(default_factory=dict)
+
+    def call(self, tool: str, *files: str, results: int = 1, outcome: str = "ok") -> None:
+        """Let a tool run: one more line in the ledger."""
+        self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files))
+
+    def head(self) -> str:
+        return f"{self.tip_count:040x}"
+
+    def fail(self, operation: str) -> None:
+        if operation in self.failing:
+            raise UserActionNeeded(self.failing[operation], choice="x", errors="y", files="z")
+
+
+@dataclass
+class WorldTree:
+    world: World
+
+    def snapshot(self) -> str:
+        if not self.world.git:
+            return ""
+        files = {path: text for path, text in self.world.files.items() if path not in self.world.ignored}
+        name = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
+        self.world.snapshots[name] = files
+        return name
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        before, after = self.world.snapshots[old], self.world.snapshots[new]
+        gone = {path for path in before if path not in after}
+        rows: list[Change] = []
+        for path, text in sorted(after.items()):
+            if path not in before:
+                source = next((old_path for old_path in sorted(gone) if before[old_path] == text and text), "")
+                if source:
+                    gone.discard(source)
+                    rows.append(Change(path, ChangeKind.RENAMED, source))
+                else:
+                    rows.append(Change(path, ChangeKind.ADDED, binary="\0" in text, hunks=hunks("", text)))
+            elif before[path] != text:
+                rows.append(Change(path, ChangeKind.MODIFIED, binary="\0" in text, hunks=hunks(before[path], text)))
+        rows += [Change(path, ChangeKind.DELETED, hunks=hunks(before[path], "")) for path in sorted(gone)]
+        return tuple(rows)
+
+    def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
+        text = self.world.snapshots.get(snapshot, {}).get(path)
+        return None if text is None or "\0" in text else tuple(text.splitlines())
+
+    def exists(self, snapshot: str, path: str) -> bool:
+        return path in self.world.snapshots.get(snapshot, {})
+
+    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
+    def head_snapshot(self, commit: str) -> str:
+        return self.snapshot() if commit not in self.world.heads else self._kept(self.world.heads[commit])
+
+    def _kept(self, files: Files) -> str:
+        name = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
+        self.world.snapshots[name] = files
+        return name
+
+
+def hunks(before: str, after: str) -> tuple[Hunk, ...]:
+    """The -U0 hunks between two texts."""
+    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    return tuple(
+        Hunk(i1 + (i2 > i1), i2 - i1, j1 + (j2 > j1), j2 - j1)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    )
+
+
+@dataclass
+class WorldEvidence:
+    world: World
+
+    def exists(self, path: str) -> bool:
+        return path in self.world.files
+
+    def normal(self, path: str) -> str | None:
+        return None if path.startswith(("/", "..")) else path.removeprefix("./")
+
+    def total_lines(self, path: str) -> int | None:
+        text = self.world.files.get(path)
+        return None if text is None else len(text.splitlines())
+
+    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
+        return RangeVerdict(
+            empty=path in self.world.empty or (path, start, end) in self.world.empty_parts,
+            trivial=path in self.world.trivial,
+            why="comments",
+        )
+
+    def weakened(
+        self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+    ) -> tuple[str, ...]:
+        return self.world.weak.get(path, ())
+
+
+@dataclass
+class WorldBranches:
+    world: World
+
+    def survey(self) -> Survey:
+        world = self.world
+        return Survey(
+            git=world.git,
+            blocker="" if world.git else "This is not a git repository.",
+            current=world.current,
+            head=world.head(),
+            stale=world.stale,
+            current_base=world.current_base,
+            dirty=(),
+            untracked={},
+            identity_missing=False,
+        )
+
+    def create(
+        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+    ) -> TaskBranch:
+        self.world.fail("create")
+        record(GitIntent(GitOperation.CREATE_BRANCH, "refs/heads/x", "", self.world.head(), session_id))
+        branch = TaskBranch(f"llm_task_{session_id}", self.world.current, self.world.head())
+        self.world.current, self.world.current_base = branch.name, branch.base
+        return branch
+
+    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+        self.world.fail("retire")
+        stale, self.world.stale = self.world.stale, ()
+        merged = self.world.head() if choice == "merge" else ""
+        if self.world.current_base:
+            self.world.current, self.world.current_base = self.world.current_base, ""
+        return Retired(stale, tuple(f"refs/code-intel/archive/{name}" for name in stale), merged, ("20200101_000000",))
+
+    def tip(self) -> str:
+        return self.world.head()
+
+    def current(self) -> str:
+        return self.world.current
+
+    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+        base = self.world.snapshots[self.world.base]
+        for path in request.discard:
+            if path in base:
+                self.world.files[path] = base[path]
+            else:
+                self.world.files.pop(path, None)
+        self.world.discarded += request.discard
+        return ("refs/code-intel/archive/discarded",)
+
+    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+        self.world.fail("commit")
+        if pending is not None:
+            return CommitResult(self.world.adopts, self.world.adopts)
+        self.world.commits.append(request)
+        if not request.keep:
+            return CommitResult("", self.world.head())
+        self.world.tip_count += 1
+        return CommitResult(self.world.head(), self.world.head())
+
+    def merge(
+        self,
+        branch: TaskBranch,
+        session_id: str,
+        expected_tip: str,
+        trailers: Sequence[tuple[str, str]],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> MergeResult:
+        self.world.fail("merge")
+        self.world.current, self.world.current_base = branch.base, ""
+        return MergeResult(
+            "" if self.world.unmoved else self.world.head(), branch.name, branch.base, self.world.push_hint
+        )
+
+    def abandon(
+        self,
+        session_id: str,
+        branch: TaskBranch | None,
+        before: Mapping[str, str],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> Abandoned:
+        self.world.current = branch.base if branch else self.world.current
+        return Abandoned((), self.world.current)
+
+
+@dataclass
+class WorldProofs:
+    world: World
+
+    def run(self, session_id: str, progress: Callable[[float, float, str], None]) -> Proof:
+        self.world.proof_runs += 1
+        self.world.files |= self.world.writes_on_proof
+        status = self.world.proof
+        tree = WorldTree(self.world).snapshot()
+        if status is ProofStatus.NONE:
+            return Proof(status, tree)
+        return Proof(status, tree, (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why"),))
+
+
+@dataclass
+class WorldDocuments:
+    world: World
+
+    def any_document(self) -> bool:
+        return bool(self.world.documents)
+
+    def find_prompt(self, kind: str, name: str) -> Prompt | None:
+        stem = name.rsplit("/", 1)[-1].removesuffix(".md")
+        return next((prompt for prompt in self.prompts(kind) if prompt.name == stem), None)
+
+    def prompts(self, kind: str) -> tuple[Prompt, ...]:
+        names = {
+            "verifiers": ("generic", "tests"),
+            "interventions": ("step_back", "smaller_step") if self.world.more_interventions else ("step_back",),
+            "review_prompts": ("garbage_detection", "quality_review"),
+            "user_escalation": ("user_escalation",),
+            "task_planning": ("task_planning",),
+        }[kind]
+        packaged = self.world.packaged_prompts
+        return tuple(Prompt(kind, name, f".code-intel/{kind}/{name}.md", f"Do {name}.", packaged) for name in names)
+
+    def existing(self, names: Sequence[str]) -> tuple[str, ...]:
+        return () if self.world.packaged_prompts else tuple(names)
+
+
+@dataclass
+class WorldRelevance:
+    world: World
+
+    def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
+        return tuple(
+            SymbolRelevance(name, 0.5, tuple(p for p, text in self.world.files.items() if f"def {name}" in text))
+            for name in symbols
+        )
+
+
+@dataclass
+class WorldLedger:
+    world: World
+
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        return tuple(self.world.calls)
+
+
+class Session:
+    """A session in a world: submit payloads and look at the answers, as a client would."""
+
+    def __init__(
+        self,
+        flags: Flags | None = None,
+        intent: Intent = Intent.IMPLEMENT,
+        world: World | None = None,
+        query: str = "Add a login page to the App",
+    ) -> None:
+        self.world = world or World()
+        self.contract = Contract.load(None)
+        self.saved: list[GitIntent] = []
+        self.ports = Ports(
+            branches=WorldBranches(self.world),
+            tree=WorldTree(self.world),
+            evidence=WorldEvidence(self.world),
+            proofs=WorldProofs(self.world),
+            documents=WorldDocuments(self.world),
+            relevance=WorldRelevance(self.world),
+            ledger=WorldLedger(self.world),
+            record=self.saved.append,
+            progress=lambda _done, _total, _message: None,
+        )
+        start = self.ports.tree.snapshot()
+        self.world.base = start
+        self.state = SessionState(
+            session_id="20260201_123456",
+            intent=intent,
+            query=query,
+            flags=flags or Flags(),
+            phase="QUERY_FRAME",
+            stale_branches=bool(self.world.stale),
+            base=self.world.current,
+            head_at_start=self.world.head(),
+            trees=Trees(start=start, base=start),
+        )
+        place = begin(self.state.road)
+        self.state.phase, self.state.substep = place.phase, place.substep
+        self.last: Submission | None = None
+
+    def send(self, **payload: object) -> dict[str, object]:
+        """Submit with a summary and an empty tools list unless given; keep the new state when accepted."""
+        data = {"summary": "Done.", "tools_used": [], **payload}
+        return self.raw(data)
+
+    def raw(self, data: object) -> dict[str, object]:
+        """Submit exactly `data`."""
+        before = self.state.model_dump_json()
+        self.last = submit(self.state, data, self.contract, self.ports)  # type: ignore[arg-type]
+        assert self.state.model_dump_json() == before, "a submit must not change the state in place"
+        if self.last.state is not None:
+            self.state = self.last.state
+        return dict(self.last.response)
+
+    @property
+    def error(self) -> str:
+        """The message key of the last refusal."""
+        assert self.last is not None
+        return self.last.key
+
+    def frame(self) -> dict[str, object]:
+        return self.send(action_type="add", target_symbols=["main"])
+
+    def explore(self, *files: str) -> dict[str, object]:
+        self.world.call("search_text", *(files or ("app.py",)))
+        self.world.call("find_definitions", "app.py")
+        return self.send(
+            explored_files=list(files or ("app.py",)),
+            findings=["app.py:1 - entry"],
+            tools_used=["mcp__code-intel__search_text", "find_definitions"],
+        )
+
+    def to_ready(self, *files: str) -> "Session":
+        """Through steps 3 to 10 with every answer no."""
+        self.send(documents_reviewed=["README.md"])
+        self.frame()
+        self.explore(*files)
+        self.send(needs_more_information=False, reason="Everything was found.")
+        self.send(has_unverified_hypotheses=False, reason="Nothing is left open.")
+        self.send(needs_impact_analysis=False, reason="Nothing else uses it.")
+        assert str(self.state.phase) == "READY"
+        return self
+
+    def to_ready_without_documents(self) -> "Session":
+        """Like `to_ready` where the project has no documents; explores every file."""
+        self.send(documents_reviewed=[])
+        self.frame()
+        self.explore(*self.world.files)
+        self.send(needs_more_information=False, reason="Everything was found.")
+        self.send(has_unverified_hypotheses=False, reason="Nothing is left open.")
+        self.send(needs_impact_analysis=False, reason="Nothing else uses it.")
+        return self
+
+    def plan(self, *ids: str, **more: object) -> dict[str, object]:
+        recorded = [
+            {"id": t.id, "description": t.description, "status": "completed"} for t in self.state.tasks if not t.pending
+        ]
+        fresh = [
+            {"id": name, "description": f"Do {name}", "status": "pending", "checklist": [{"item": f"Item of {name}"}]}
+            for name in ids
+        ]
+        return self.send(tasks=recorded + fresh, **more)
+
+    def edit(self, path: str = "app.py", text: str = "def main():\n    return 2\n") -> "Session":
+        self.world.files[path] = text
+        return self
+
+    def report(self, task: str, evidence: str = "app.py:2", **item: object) -> dict[str, object]:
+        self.world.call("check_write_target")
+        entry = {"item": f"Item of {task}", "status": "done", "evidence": evidence, **item}
+        return self.send(task_id=task, checklist=[entry], tools_used=["check_write_target"])
+
+    def to_verify(self) -> "Session":
+        """A planned, edited and reported task."""
+        self.plan("t1")
+        self.edit().report("t1")
+        self.send(summary="All tasks are done.")
+        return self
+
+    def to_commit(self) -> "Session":
+        self.to_verify().send(passed=True, verifier_used="tests", details="green")
+        return self
+
+    def commit(self, *reviewed: object, **more: object) -> dict[str, object]:
+        self.world.call("review_changes")
+        return self.send(
+            reviewed_files=list(reviewed or ("app.py",)),
+            commit_message="Add it",
+            review_prompt_used="garbage_detection",
+            tools_used=["review_changes"],
+            **more,
+        )
