@@ -1,0 +1,65 @@
+"""Remembers with every task branch which branch it came from.
+
+The record is a small JSON blob under `refs/code-intel/base/<branch>`: created and deleted in the same ref transaction as
+the branch, kept by `git gc`, and, unlike a configuration key, never executed by anything.
+"""
+
+import json
+from dataclasses import dataclass
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.workspace.git import BASES, HEADS, TASK_PREFIX, Git, RefChange, is_oid
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRecord:
+    """`base` is a branch name, `oid` its tip when the task branch was made; `kept` after finish mode `branch`."""
+
+    base: str
+    oid: str
+    kept: bool = False
+
+
+def read_base(git: Git, branch: str) -> BaseRecord | None:
+    """The record of a task branch; None where there is none that makes sense."""
+    if not git.oid(BASES + branch, "blob"):
+        return None
+    try:
+        value = json.loads(git.read_blob(BASES + branch))
+    except (ValueError, RecursionError, Unavailable):
+        return None
+    if not isinstance(value, dict):
+        return None
+    base, oid = value.get("base"), value.get("oid")
+    if not isinstance(base, str) or not isinstance(oid, str) or not is_oid(oid) or not is_branch_name(git, base):
+        return None
+    return BaseRecord(base, oid, value.get("kept") is True)
+
+
+def record_change(git: Git, branch: str, record: BaseRecord) -> RefChange:
+    """The ref change that stores a record (replacing the present one)."""
+    text = json.dumps({"base": record.base, "oid": record.oid, "kept": record.kept}, sort_keys=True)
+    return RefChange(BASES + branch, git.oid(BASES + branch, "blob"), git.write_blob(text.encode()))
+
+
+def drop_changes(git: Git, branch: str) -> list[RefChange]:
+    """The ref change that removes the record, where there is one."""
+    present = git.refs(BASES + branch).get(BASES + branch)
+    return [RefChange(BASES + branch, present, "")] if present else []
+
+
+def is_branch_name(git: Git, name: str) -> bool:
+    """Whether a name can be given to git as a branch: well-formed, and not to be taken for an option or for HEAD."""
+    return (
+        bool(name)
+        and not name.startswith("-")
+        and name not in {"@", "HEAD"}
+        and git.run("check-ref-format", HEADS + name).ok
+    )
+
+
+def stale_branches(git: Git) -> dict[str, str]:
+    """Task branches (name → tip) that nobody means to keep."""
+    found = git.refs(HEADS + TASK_PREFIX + "*")
+    names = {ref.removeprefix(HEADS): oid for ref, oid in found.items()}
+    return {name: oid for name, oid in names.items() if not ((read_base(git, name)) or BaseRecord("", "")).kept}

@@ -1,0 +1,380 @@
+"""The git effects of a session, each safe to repeat: implements the `Branches` port (SPEC 6).
+
+Every effect goes: is it legal → compute → record the intent → do it. Given the recorded intent again, it looks at the
+refs first: what is done is not done twice, what is half done is finished.
+"""
+
+import os
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.workspace import merges, status
+from code_intel_server.workspace.abandon import Abandon
+from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
+from code_intel_server.workspace.commits import Commit, identity_missing
+from code_intel_server.workspace.files import write_whole
+from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_repository
+from code_intel_server.workspace.messages import stamped
+from code_intel_server.workspace.refusals import failed, refuse
+from code_intel_server.workspace.shelf import return_aside
+from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.values import (
+    Abandoned,
+    CommitRequest,
+    CommitResult,
+    GitIntent,
+    GitOperation,
+    MergeResult,
+    Record,
+    Retired,
+    StaleBranch,
+    Survey,
+    TaskBranch,
+)
+
+CREATION_FAILED = "failures.READY.branch_creation_failed"
+OPERATION_FAILED = "failures.BRANCH_INTERVENTION.branch_operation_failed"
+FINALIZE_FAILED = "failures.PRE_COMMIT.finalize_failed"
+MERGE_FAILED = "failures.MERGE.merge_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What `cleanup_stale` removed (or, on a dry run, would remove), where it is kept, and what it had to leave."""
+
+    branches: tuple[StaleBranch, ...]
+    archived: tuple[str, ...] = ()
+    left: Mapping[str, str] | None = None
+
+
+class BranchManager:
+    """`finish` is `merge` or `branch` (SPEC 12); `patience` in seconds is how long a held index is waited for."""
+
+    def __init__(self, root: Path, tree: TreeJudge, *, finish: str = "merge", patience: float = 10.0) -> None:
+        self._root = root
+        self._tree = tree
+        self._finish = finish
+        self._patience = patience
+        self._opened: Git | None = None
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def survey(self) -> Survey:
+        """Describe HEAD, stale branches and uncommitted work; changes nothing, runs nothing of the repository."""
+        git = self._open()
+        if isinstance(git, str):
+            return Survey(False, git, "", "", (), "", (), {}, identity_missing=False)
+        current, head = git.current(), git.oid("HEAD")
+        base = read_base(git, current) if current.startswith(TASK_PREFIX) else None
+        return Survey(
+            git=True,
+            blocker=_blocker(git, current, head),
+            current=current,
+            head=head,
+            stale=tuple(sorted(stale_branches(git))),
+            current_base=base.base if base else "",
+            dirty=tuple(sorted(status.dirty(git))) if head else (),
+            untracked=self._tree.untracked(),
+            identity_missing=identity_missing(git),
+            warnings=_warnings(git),
+        )
+
+    def tip(self) -> str:
+        """Object id of HEAD, '' without git or commits."""
+        git = self._open()
+        return "" if isinstance(git, str) else git.oid("HEAD")
+
+    def current(self) -> str:
+        """Name of the branch HEAD is on, '' where detached or without git."""
+        git = self._open()
+        return "" if isinstance(git, str) else git.current()
+
+    def stale(self) -> tuple[StaleBranch, ...]:
+        """Task branches of sessions that are over, but not those finish mode `branch` kept."""
+        git = self._open()
+        if isinstance(git, str):
+            return ()
+        current = git.current()
+        rows = sorted(stale_branches(git).items())
+        return tuple(
+            StaleBranch(name, oid, (read_base(git, name) or BaseRecord("", "")).base, name == current)
+            for name, oid in rows
+        )
+
+    # -- effects ----------------------------------------------------------------------------------------------------
+
+    def create(
+        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+    ) -> TaskBranch:
+        """Make and check out `llm_task_<session_id>` from the branch HEAD is on; remember its base.
+
+        `explained` are tracked paths changed during the session for which a reason was given: they come along.
+
+        Raises UserActionNeeded('failures.READY.branch_creation_failed'): `reason`, `output` and `files` in the details.
+        """
+        try:
+            return self._create(self._require(), session_id, explained, record, pending)
+        except CodeIntelError as error:
+            raise failed(CREATION_FAILED, error) from error
+
+    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+        """`delete` all stale task branches, or `merge` the current one into its recorded base and remove the rest.
+
+        Raises UserActionNeeded('failures.BRANCH_INTERVENTION.branch_operation_failed').
+        """
+        try:
+            git = self._require()
+            own = pending if pending and pending.operation is GitOperation.RETIRE_BRANCHES else None
+            intents = [own] if own else []
+
+            def remember(intent: GitIntent) -> None:
+                record(intent)
+                intents.append(intent)
+
+            merged = self._merge_stale(git, remember, own) if choice == "merge" else None
+            removed = self._remove_stale(git, session_id, remember, intents[-1] if intents else None)
+        except CodeIntelError as error:
+            raise failed(OPERATION_FAILED, error, choice=choice) from error
+        names = [*([merged.from_branch] if merged else []), *removed.branches]
+        sessions = tuple(name.removeprefix(TASK_PREFIX) for name in names)
+        return Retired(tuple(names), removed.archived, merged.oid if merged else "", sessions)
+
+    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+        """Commit `keep`, discard `discard` recoverably; hooks and signing as the user set them.
+
+        Raises UserActionNeeded('failures.PRE_COMMIT.finalize_failed') with the hook's output,
+        Rejected('failures.PRE_COMMIT.head_moved') where HEAD is off the branch or its tip is not `expected_tip`.
+        """
+        try:
+            git = self._require()
+            return_aside(git)
+            return Commit(git, request, record, pending).run()
+        except Rejected:
+            raise
+        except CodeIntelError as error:
+            raise failed(FINALIZE_FAILED, error) from error
+
+    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+        """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).
+
+        Returns the archive refs; safe to repeat. Raises as `commit` does.
+        """
+        try:
+            git = self._require()
+            return_aside(git)
+            archived = Commit(git, request, record, pending).discard_only()
+        except Rejected:
+            raise
+        except CodeIntelError as error:
+            raise failed(FINALIZE_FAILED, error) from error
+        self._give_back(request)
+        return archived
+
+    def _give_back(self, request: CommitRequest) -> None:
+        """Files that git did not track before the session get the content they had then: they are the user's (SPEC 6.1)."""
+        for path in request.discard:
+            file = self._root / path
+            content = None if os.path.lexists(file) else self._tree.content(request.base_snapshot, path)
+            if content is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(file, content, 0o644)
+
+    def merge(
+        self,
+        branch: TaskBranch,
+        session_id: str,
+        expected_tip: str,
+        trailers: Sequence[tuple[str, str]],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> MergeResult:
+        """Merge the task branch into its base with a merge commit, switch to base, remove the branch recoverably.
+
+        Raises UserActionNeeded('failures.MERGE.merge_failed'), `conflicts` or `files` in the details; nothing has changed
+        then, unless the details say `reason: switch_failed` (the base has the merge, HEAD is still on the branch).
+        """
+        try:
+            git = self._require()
+            by_hand = merges.accept_tip(git, branch, expected_tip, pending)
+            rows = [*stamped(trailers, session_id), *by_hand]
+            merge = merges.Merge(git, branch, rows, record, pending)
+            return merge.keep_branch() if self._finish == "branch" else merge.run()
+        except Rejected:
+            raise
+        except CodeIntelError as error:
+            raise failed(MERGE_FAILED, error) from error
+
+    def abandon(
+        self,
+        session_id: str,
+        branch: TaskBranch | None,
+        before: Mapping[str, str],
+        record: Record,
+        pending: GitIntent | None,
+    ) -> Abandoned:
+        """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`).
+
+        `before` is `Survey.untracked` of the session's start: those files stay where they are. Never refuses because of
+        the repository's state: what had to be left is told in `warnings`.
+        """
+        git = self._open()
+        if isinstance(git, str) or branch is None:
+            return Abandoned((), "" if isinstance(git, str) else git.current())
+        prefix = git.at.prefix
+        own = pending if pending and pending.operation is GitOperation.ABANDON else None
+
+        def untracked() -> Mapping[str, str]:
+            return {prefix + path: oid for path, oid in self._tree.untracked().items()}
+
+        mine = {prefix + path: oid for path, oid in before.items()}
+        return Abandon(git, session_id, branch, mine, untracked, record, own).run()
+
+    def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
+        """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
+        stale = self.stale()
+        git = self._open()
+        if dry_run or isinstance(git, str):
+            return Cleaned(stale)
+        gone: list[StaleBranch] = []
+        archived: list[str] = []
+        left: dict[str, str] = {}
+        for branch in stale:
+            try:
+                if branch.current:
+                    _leave(git, branch.name)
+                archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
+            except CodeIntelError as error:
+                left[branch.name] = str(error.params.get("output") or error)
+            else:
+                gone.append(branch)
+        return Cleaned(tuple(gone), tuple(archived), left)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> Git | str:
+        if self._opened is None:
+            opened = open_repository(self._root, self._patience)
+            if isinstance(opened, str):
+                return opened
+            self._opened = opened
+        return self._opened
+
+    def _require(self) -> Git:
+        git = self._open()
+        if isinstance(git, str):
+            raise refuse("not_a_repository", git)
+        return git
+
+    def _create(
+        self, git: Git, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+    ) -> TaskBranch:
+        if not is_safe_name(session_id):
+            raise refuse("bad_name", f"a session cannot be called {session_id!r}")
+        name = TASK_PREFIX + session_id
+        half = self._half_created(git, name, pending)
+        if half is None:
+            half = self._new_branch(git, name, explained, record)
+        merges.switch(git, name, leaving=half.base)
+        if git.current() != name:
+            raise refuse("head_moved", f"HEAD has left {half.base}: run `git switch {half.base}` and submit again")
+        return half
+
+    def _half_created(self, git: Git, name: str, pending: GitIntent | None) -> TaskBranch | None:
+        """The branch of a former attempt, where it got that far."""
+        ours = pending is not None and pending.operation is GitOperation.CREATE_BRANCH and pending.ref == HEADS + name
+        tip = git.oid(HEADS + name)
+        record = read_base(git, name)
+        if ours and tip and record:
+            return TaskBranch(name, record.base, record.oid)
+        if tip:
+            raise refuse("branch_exists", f"a branch {name} exists already")
+        return None
+
+    def _new_branch(self, git: Git, name: str, explained: Collection[str], record: Record) -> TaskBranch:
+        base, head = git.current(), git.oid("HEAD")
+        blocker = _blocker(git, base, head)
+        if blocker:
+            raise refuse("blocked", blocker)
+        git.await_index()
+        changed = sorted(set(status.dirty(git)) - {git.at.prefix + path for path in explained})
+        if changed:
+            output = f"tracked files have changes that are not committed: {', '.join(changed[:20])}"
+            raise refuse("dirty", output, files=changed)
+        remember = record_change(git, name, BaseRecord(base, head))
+        record(GitIntent(GitOperation.CREATE_BRANCH, HEADS + name, "", head, secrets.token_hex(8), {"base": base}))
+        git.transact([RefChange(HEADS + name, "", head), remember], reason=f"branch: created from {base}")
+        return TaskBranch(name, base, head)
+
+    def _merge_stale(self, git: Git, record: Record, pending: GitIntent | None) -> MergeResult | None:
+        """Merge the stale branch HEAD is on; after a crash the one the intent names."""
+        name = git.current()
+        if pending and "branch" in pending.extra:
+            name = pending.extra["branch"]
+            branch = TaskBranch(name, pending.ref.removeprefix(HEADS), pending.extra["base_oid"])
+        else:
+            base = read_base(git, name) if name in stale_branches(git) else None
+            if base is None:
+                raise refuse("base_unknown", f"it is not recorded which branch {name or 'HEAD'} came from")
+            changed = sorted(status.dirty(git))
+            if changed:
+                raise refuse(
+                    "dirty",
+                    f"tracked files have changes that are not committed: {', '.join(changed[:20])}",
+                    files=changed,
+                )
+            branch = TaskBranch(name, base.base, base.oid)
+        trailers = [("Code-Intel-Session", name.removeprefix(TASK_PREFIX))]
+        return merges.Merge(git, branch, trailers, record, pending, GitOperation.RETIRE_BRANCHES).run()
+
+    def _remove_stale(self, git: Git, session_id: str, record: Record, last: GitIntent | None) -> Retired:
+        """Remove all stale branches; the intent goes on with what the last one said (a merge that is done stays known)."""
+        own = TASK_PREFIX + session_id
+        names = [name for name in sorted(stale_branches(git)) if name != own]
+        before = last.extra.get("removed", "").split() if last else []
+        gone = sorted({*before, *names})
+        if names:
+            last = last or GitIntent(GitOperation.RETIRE_BRANCHES, HEADS, "", "", secrets.token_hex(8))
+            record(replace(last, extra={**last.extra, "removed": " ".join(gone)}))
+        if git.current() in names:
+            _leave(git, git.current())
+        archived = merges.remove(git, names, reason="code-intel: stale branches removed")
+        return Retired(tuple(gone), tuple(archived))
+
+
+def _leave(git: Git, name: str) -> None:
+    """Go from a stale branch back to its base, on a clean tree."""
+    base = read_base(git, name)
+    if base is None or not git.oid(HEADS + base.base):
+        raise refuse("base_unknown", f"HEAD is on {name}, and it is not known which branch to return to")
+    changed = sorted(status.dirty(git))
+    if changed:
+        raise refuse(
+            "dirty", f"tracked files have changes that are not committed: {', '.join(changed[:20])}", files=changed
+        )
+    merges.check_still(git)
+    merges.check_free(git, HEADS + base.base)
+    merges.switch(git, base.base, leaving=name)
+
+
+def _blocker(git: Git, current: str, head: str) -> str:
+    """Why no task branch can be made here, in one sentence; '' where one can."""
+    if not current:
+        return "HEAD is detached: check out a branch first"
+    if not head:
+        return f"the branch {current} has no commit yet: make a first commit"
+    if not is_branch_name(git, current):
+        return f"the branch name {current!r} cannot be given to git safely"
+    half_done = git.in_progress()
+    return f"{half_done} is in progress: finish or abort it first" if half_done else ""
+
+
+def _warnings(git: Git) -> tuple[str, ...]:
+    found = []
+    if os.path.lexists(git.at.git_dir / "index.lock"):
+        found.append(f"{git.at.git_dir / 'index.lock'} exists: another git command is running, or one was killed")
+    if (git.at.common_dir / "shallow").exists():
+        found.append("the history is shallow: merging may need `git fetch --unshallow`")
+    return tuple(found)

@@ -1,0 +1,416 @@
+"""The one git door: fixed argument lists, a scrubbed environment, and three manners of running.
+
+READ answers questions about refs and objects of a repository that may be hostile: no hook, no fsmonitor, no transport,
+no optional lock. It never looks at the working tree; whoever must do that (status, the tree hash) goes through
+`reading_room`, where not even the repository's configuration is read. OWN writes what is ours alone (archive refs,
+snapshot objects): hooks off, everything flushed to disk. USER does what the user would have done by hand (a commit, a
+checkout, a merge): hooks, filters, merge drivers and signing run as the user set them (SPEC 6.7).
+
+Text of an agent reaches git only as standard input, after validation, or behind `--`; never as an option.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from code_intel_server import process
+from code_intel_server.errors import Unavailable, UserActionNeeded
+from code_intel_server.process import MEBIBYTE, Completed
+
+TASK_PREFIX = "llm_task_"
+HEADS = "refs/heads/"
+OURS = "refs/code-intel/"
+ARCHIVE = OURS + "archive/"
+BASES = OURS + "base/"
+
+LOCK_PATIENCE_SECONDS = 10.0
+READ_SECONDS = 60.0
+USER_SECONDS = 600.0
+MAX_OUTPUT = 64 * MEBIBYTE
+ARGUMENT_BYTES = 100_000
+
+_OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
+_SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
+
+_QUIET = ("core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false")
+_NO_EXECUTION = (
+    "core.hooksPath=/dev/null",
+    "safe.bareRepository=explicit",
+    "protocol.allow=never",
+    "log.showSignature=false",
+)
+_REF_LOCKS = ("core.filesRefLockTimeout", "core.packedRefsTimeout")
+_IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+
+# What lies in the git directory while something is half done, and what to call it.
+_IN_PROGRESS = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or `git am`",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+}
+
+
+class Manner(Enum):
+    """How a git command is run; see the theory above."""
+
+    READ = "read"
+    OWN = "own"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class RefChange:
+    """One line of a ref transaction: `ref` goes from `old` to `new`; '' stands for "does not exist"."""
+
+    ref: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where things are. `prefix` is the project within the repository: '' or `sub/folder/`."""
+
+    root: Path
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Runs git in one repository. `patience` in seconds is how long a held lock (of the index, of a ref) is waited for."""
+
+    at: Repository
+    patience: float = LOCK_PATIENCE_SECONDS
+    _memo: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def run(
+        self,
+        *arguments: str,
+        manner: Manner = Manner.READ,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_wait: Callable[[], None] | None = None,
+    ) -> Completed:
+        """Run one git command at the top of the working tree and return it, failed or not.
+
+        Raises Unavailable where git is missing, met its time limit or printed more than fits.
+        """
+        settings = {**(self._hooks_off() if manner is Manner.OWN else {}), **(env or {})}
+        seconds = timeout or (USER_SECONDS if manner is Manner.USER else READ_SECONDS)
+        return checked_run(
+            [*self._options(manner), *arguments],
+            cwd=self.at.top,
+            env=environment(manner, settings),
+            stdin=stdin,
+            timeout=seconds,
+            on_wait=on_wait,
+        )
+
+    def must(
+        self,
+        *arguments: str,
+        manner: Manner = Manner.READ,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Standard output of a command that has to succeed; Unavailable('tool_errors.git.failed') where it does not."""
+        return succeeded(self.run(*arguments, manner=manner, stdin=stdin, env=env))
+
+    def text(self, *arguments: str, manner: Manner = Manner.READ, stdin: bytes | None = None) -> str:
+        """First line of `must`."""
+        return os.fsdecode(self.must(*arguments, manner=manner, stdin=stdin)).rstrip("\n")
+
+    # -- refs and objects -------------------------------------------------------------------------------------------
+
+    def oid(self, revision: str, kind: str = "commit") -> str:
+        """The object id a full ref name, HEAD or an id stands for, peeled to `kind`; '' where there is none."""
+        done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{{kind}}}")
+        return done.text().strip() if done.ok else ""
+
+    def current(self) -> str:
+        """Name of the branch HEAD is on (born or not); '' where detached."""
+        done = self.run("symbolic-ref", "--quiet", "HEAD")
+        name = os.fsdecode(done.stdout).rstrip("\n") if done.ok else ""
+        return name.removeprefix(HEADS)
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Full ref name → object id of everything under the prefixes."""
+        out = self.must("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+        rows = (line.partition(b" ") for line in out.splitlines())
+        return {os.fsdecode(name): oid.decode() for oid, _, name in rows}
+
+    def changed_together(self, commits: int) -> list[tuple[str, ...]]:
+        """The paths (relative to the project) that each of the last commits changed, newest first, merges left out."""
+        done = self.run(
+            "log", "-z", "--no-merges", "--no-renames", "--name-only", "--format=%x01", f"--max-count={commits}", "HEAD"
+        )
+        prefix = self.at.prefix
+        groups = done.stdout.decode("utf-8", "surrogateescape").split("\x01") if done.ok else []
+        named = ([name.strip("\n") for name in group.split("\0")] for group in groups)
+        kept = (
+            tuple(name.removeprefix(prefix) for name in names if name and name.startswith(prefix)) for names in named
+        )
+        return [paths for paths in kept if paths]
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Whether `old` is reachable from `new`."""
+        return bool(old) and self.run("merge-base", "--is-ancestor", old, new).ok
+
+    def transact(self, changes: Sequence[RefChange], *, reason: str, manner: Manner = Manner.OWN) -> None:
+        """Change refs all or none, each only from its expected value.
+
+        Raises Unavailable('tool_errors.git.failed') where one of them is not what was expected.
+        """
+        lines = [b"start"]
+        for change in changes:
+            ref, new, old = os.fsencode(change.ref), change.new.encode(), change.old.encode()
+            if not change.new:
+                lines.append(b"delete " + ref + b"\0" + old)
+            elif change.old:
+                lines.append(b"update " + ref + b"\0" + new + b"\0" + old)
+            else:
+                lines.append(b"create " + ref + b"\0" + new)
+        stdin = b"\0".join([*lines, b"prepare", b"commit", b""])
+        self.must("update-ref", "-m", reason, "--stdin", "-z", manner=manner, stdin=stdin)
+
+    def write_blob(self, content: bytes) -> str:
+        """Store bytes as they are and return their id."""
+        return self.text("hash-object", "-w", "--stdin", "--no-filters", manner=Manner.OWN, stdin=content)
+
+    def read_blob(self, oid: str) -> bytes:
+        """The bytes of a blob."""
+        return self.must("cat-file", "blob", oid)
+
+    def zero(self) -> str:
+        """The null object id of this repository's hash."""
+        return "0" * (64 if self.hash_name() == "sha256" else 40)
+
+    def hash_name(self) -> str:
+        """`sha1` or `sha256`."""
+        return self._once("hash", lambda: self.text("rev-parse", "--show-object-format"))
+
+    def empty_tree(self) -> str:
+        """Id of the tree without entries (every git knows it without storing it)."""
+        return self._once("empty", lambda: self.text("hash-object", "-t", "tree", "--stdin", stdin=b""))
+
+    def config(self) -> dict[str, str]:
+        """The effective configuration, last value wins; names as git prints them (section and key in lower case)."""
+        out = self.must("config", "--list", "-z")
+        rows = (os.fsdecode(entry).partition("\n") for entry in out.split(b"\0") if entry)
+        return {name: value if newline else "true" for name, newline, value in rows}
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    def in_progress(self) -> str:
+        """What is half done here ("a merge"), or ''."""
+        found = (words for name, words in _IN_PROGRESS.items() if (self.at.git_dir / name).exists())
+        return next(found, "")
+
+    def held_elsewhere(self) -> dict[str, str]:
+        """Full names of branches checked out (or being rebased) in other working trees → the path of that tree."""
+        out = self.must("worktree", "list", "--porcelain", "-z")
+        held: dict[str, str] = {}
+        here = os.path.realpath(self.at.top)
+        for block in out.split(b"\0\0"):
+            fields = dict(os.fsdecode(line).partition(" ")[::2] for line in block.split(b"\0") if line)
+            path, branch = fields.get("worktree", ""), fields.get("branch", "")
+            if branch and os.path.realpath(path) != here:
+                held[branch] = path
+        return held
+
+    def await_index(self) -> None:
+        """Wait until nobody holds the index; UserActionNeeded('tool_errors.git.index_locked') after `patience`.
+
+        The lock is never removed: only the user can know whether its owner still lives (SPEC 6.6).
+        """
+        lock = self.at.git_dir / "index.lock"
+        deadline = time.monotonic() + self.patience
+        while os.path.lexists(lock):
+            if time.monotonic() >= deadline:
+                raise UserActionNeeded("tool_errors.git.index_locked", path=str(lock), seconds=self.patience)
+            time.sleep(0.05)
+
+    def own_folder(self) -> Path:
+        """`<git-dir>/code-intel`, where we keep what is ours; made where it is missing.
+
+        Raises UserActionNeeded('tool_errors.git.folder_unsafe') where it is a link: a git directory that was unpacked
+        from somewhere must not make us write elsewhere.
+        """
+        folder = self.at.git_dir / "code-intel"
+        folder.mkdir(exist_ok=True)
+        if folder.is_symlink():
+            raise UserActionNeeded("tool_errors.git.folder_unsafe", path=str(folder))
+        return folder
+
+    def _once(self, name: str, ask: Callable[[], str]) -> str:
+        if name not in self._memo:
+            self._memo[name] = ask()
+        return self._memo[name]
+
+    def _options(self, manner: Manner) -> list[str]:
+        settings = [*_QUIET]
+        if manner is not Manner.USER:
+            settings += _NO_EXECUTION
+        if manner is not Manner.READ:
+            settings += ["core.fsync=all", *(f"{name}={int(self.patience * 1000)}" for name in _REF_LOCKS)]
+        return ["git", "--no-pager", *(word for setting in settings for word in ("-c", setting))]
+
+    def _hooks_off(self) -> dict[str, str]:
+        """Hooks may also stand in the configuration (git 2.54), where `core.hooksPath` does not reach them.
+
+        As variables, because a name may hold a `=`, which `-c` would take for the end of the name.
+        """
+        names = {
+            name[len("hook.") : name.rindex(".")]
+            for name in self.config()
+            if name.count(".") > 1 and name.startswith("hook.")
+        }
+        return environment_config({f"hook.{name}.enabled": "false" for name in sorted(names)})
+
+
+def environment_config(settings: Mapping[str, str]) -> dict[str, str]:
+    """Configuration as the variables through which git takes it for one command."""
+    rows = {
+        f"GIT_CONFIG_{what}_{n}": text
+        for n, row in enumerate(settings.items())
+        for what, text in zip(("KEY", "VALUE"), row, strict=True)
+    }
+    return {"GIT_CONFIG_COUNT": str(len(settings)), **rows} if settings else {}
+
+
+def environment(manner: Manner, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a git child: nothing inherited that tells git what to run or where to look."""
+    settings = {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_EDITOR": ":",
+        "GIT_SEQUENCE_EDITOR": ":",
+        "GIT_PAGER": "cat",
+        "GIT_ASKPASS": "true",
+    }
+    if manner is Manner.USER:
+        settings |= {name: os.environ[name] for name in _IDENTITY if name in os.environ}
+    else:
+        settings |= {"GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    if manner is Manner.READ:
+        settings["GIT_OPTIONAL_LOCKS"] = "0"
+    return process.clean_environment({**settings, **(extra or {})})
+
+
+def checked_run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes | None = None,
+    timeout: float = READ_SECONDS,
+    on_wait: Callable[[], None] | None = None,
+) -> Completed:
+    """`process.run` with git's own ways of being unavailable turned into typed errors."""
+    try:
+        done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=MAX_OUTPUT, on_wait=on_wait)
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise Unavailable("tool_errors.git.missing", reason=str(error)) from error
+    if done.timed_out:
+        raise Unavailable(
+            "tool_errors.git.timed_out", command=command_name(done), seconds=timeout, output=done.error_text()[-2000:]
+        )
+    if done.truncated:
+        raise Unavailable("tool_errors.git.too_much_output", command=command_name(done))
+    return done
+
+
+def succeeded(done: Completed) -> bytes:
+    """Standard output of a command that ended well; Unavailable('tool_errors.git.failed') otherwise."""
+    if not done.ok:
+        raise Unavailable("tool_errors.git.failed", command=command_name(done), output=output_of(done))
+    return done.stdout
+
+
+def output_of(done: Completed) -> str:
+    """The last 4,000 characters of what a command said, for people."""
+    return "\n".join(text for text in (done.text().strip(), done.error_text().strip()) if text)[-4000:]
+
+
+def command_name(done: Completed) -> str:
+    """`git update-ref` out of a long argument list."""
+    words = iter(done.argv[1:])
+    for word in words:
+        if word == "-c":
+            next(words, None)
+        elif not word.startswith("-"):
+            return f"git {word}"
+    return "git"
+
+
+def is_oid(text: str) -> bool:
+    """Whether this is a full object id."""
+    return bool(_OID.match(text))
+
+
+def is_safe_name(text: str) -> bool:
+    """Whether this can be one component of a ref of ours (a session id)."""
+    return bool(_SAFE_NAME.match(text)) and ".." not in text and not text.endswith((".lock", "."))
+
+
+def split_z(output: bytes) -> list[str]:
+    """NUL-terminated names."""
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
+def join_z(names: Iterable[str]) -> bytes:
+    """Names as git's `-z` options read them."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list[str]]:
+    """The names in groups that each fit on a command line, for commands that read no list from standard input."""
+    group: list[str] = []
+    size = 0
+    for name in names:
+        size += len(os.fsencode(name)) + 1
+        if group and size > limit:
+            yield group
+            group, size = [], len(os.fsencode(name)) + 1
+        group.append(name)
+    if group:
+        yield group
+
+
+def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | str:
+    """The git door of the project at `root`, or one sentence saying why there is none."""
+    root = Path(os.path.realpath(root))
+    here = Git(Repository(root, root, root, root, ""), patience)
+    try:
+        done = here.run("rev-parse", "--is-inside-work-tree")
+    except Unavailable as error:
+        return f"git cannot be run: {error.params.get('reason', error)}"
+    if not done.ok:
+        return _why_not(done.error_text())
+    if done.text().strip() != "true":
+        return "this folder is not in the working tree of its repository"
+    top, git_dir, common = (
+        Path(os.path.realpath(root / here.text("rev-parse", "--path-format=absolute", what)))
+        for what in ("--show-toplevel", "--git-dir", "--git-common-dir")
+    )
+    inside = root.relative_to(top).as_posix()
+    return Git(Repository(root, top, git_dir, common, "" if inside == "." else inside + "/"), patience)
+
+
+def _why_not(message: str) -> str:
+    if "cannot use bare repository" in message:
+        return "this is a bare repository"
+    if "dubious ownership" in message:
+        return "git does not trust this folder because another user owns it (see `git help config`, safe.directory)"
+    if "not a git repository" in message:
+        return "this is not a git repository"
+    return f"git cannot read this repository: {message.strip()[:300]}"

@@ -1,0 +1,258 @@
+"""Brings a task branch home: merge commit, base, working tree, removal of the branch (SPEC 6.4, 6.5).
+
+The merge is computed without the working tree (`git merge-tree`), so a conflict never reaches the user's files. Then the
+base moves by compare-and-swap, then HEAD switches to it, then the branch is archived and dropped in one transaction.
+Each step is recognised after a crash by looking at the refs. The order keeps every state whole: until the switch the
+user stands on the task branch with its files, after it on the base with the merge's.
+
+Of the hooks `git merge` has, commit-msg judges the message and post-merge runs afterwards; pre-merge-commit does not
+run, since it would look at a working tree that is not the merge's. post-checkout runs with the switch.
+"""
+
+import secrets
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.workspace import status
+from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
+from code_intel_server.workspace.commits import identity_missing
+from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, Manner, RefChange, output_of, split_z
+from code_intel_server.workspace.messages import commit_object, judged, run_hook, with_trailers
+from code_intel_server.workspace.refusals import refuse
+from code_intel_server.workspace.shelf import Kind, Shelf
+from code_intel_server.workspace.values import GitIntent, GitOperation, MergeResult, Record, TaskBranch
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One merge of a task branch; `operation` is the intent it records (the end of a session, or of a stale branch)."""
+
+    git: Git
+    branch: TaskBranch
+    trailers: Sequence[tuple[str, str]]
+    record: Record
+    pending: GitIntent | None
+    operation: GitOperation = GitOperation.MERGE
+
+    def run(self) -> MergeResult:
+        """Merge, switch to base, remove the branch; a typed refusal before the base has moved changes nothing."""
+        oid = self._published()
+        if oid is None:
+            self._check()
+            oid = self._merged()
+        switch(self.git, self.branch.base, leaving=self.branch.name)
+        if oid:
+            run_hook(self.git, "post-merge", "0", may_fail=True)
+        remove(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
+        return MergeResult(oid, self.branch.name, self.branch.base)
+
+    def keep_branch(self) -> MergeResult:
+        """Finish mode `branch`: keep the task branch, return to base, say how to push. An unmoved one is removed."""
+        tip = self.git.oid(self._task)
+        if not tip or self.git.is_ancestor(tip, self._base):
+            return self.run()
+        check_still(self.git)
+        check_free(self.git, self._base)
+        switch(self.git, self.branch.base, leaving=self.branch.name)
+        kept = BaseRecord(self.branch.base, self.branch.base_oid, kept=True)
+        self.git.transact([record_change(self.git, self.branch.name, kept)], reason="code-intel: branch kept")
+        return MergeResult("", self.branch.name, self.branch.base, push_hint(self.git, self.branch))
+
+    @property
+    def _task(self) -> str:
+        return HEADS + self.branch.name
+
+    @property
+    def _base(self) -> str:
+        return HEADS + self.branch.base
+
+    def _published(self) -> str | None:
+        """What a former attempt made of the base, where it got that far: its merge commit, or '' for nothing to merge."""
+        pending = self.pending
+        if pending is None or pending.operation is not self.operation or pending.ref != self._base:
+            return None
+        if not self.git.is_ancestor(pending.new, self.git.oid(self._base)):
+            return None
+        return "" if pending.new == pending.old else pending.new
+
+    def _check(self) -> None:
+        check_still(self.git)
+        if not self.git.oid(self._base):
+            raise refuse("base_missing", f"the base branch {self.branch.base} does not exist any more")
+        if not self.git.oid(self._task):
+            raise refuse("branch_missing", f"the task branch {self.branch.name} does not exist any more")
+        if self.git.current() != self.branch.name:
+            raise refuse(
+                "head_moved",
+                f"HEAD is not on {self.branch.name}: run `git switch {self.branch.name}` and submit again",
+            )
+        check_free(self.git, self._base)
+
+    def _merged(self) -> str:
+        """Move the base to the merge commit; '' where the base already holds everything of the task branch."""
+        tip = self.git.oid(self._task)
+        for _ in range(_ATTEMPTS):
+            base = self.git.oid(self._base)
+            if self.git.is_ancestor(tip, base):
+                check_way(self.git, base)
+                self._intend(base, base, tip)
+                return ""
+            oid = self._merge_commit(base, tip)
+            check_way(self.git, oid)
+            self.git.await_index()
+            self._intend(base, oid, tip)
+            if self._swap(base, oid):
+                return oid
+        raise refuse("base_moving", f"{self.branch.base} moved again and again while it was merged into")
+
+    def _intend(self, old: str, new: str, tip: str) -> None:
+        extra = {"task": tip, "branch": self.branch.name, "base_oid": self.branch.base_oid}
+        self.record(GitIntent(self.operation, self._base, old, new, secrets.token_hex(8), extra))
+
+    def _merge_commit(self, base: str, tip: str) -> str:
+        if identity_missing(self.git):
+            raise refuse("identity_missing", "git does not know your name and e-mail address")
+        tree = merged_tree(self.git, base, tip)
+        subject = f"Merge branch '{self.branch.name}' into {self.branch.base}"
+        message = judged(self.git, with_trailers(subject, self.trailers), prepare=False, env={})
+        return commit_object(self.git, tree, [base, tip], message)
+
+    def _swap(self, base: str, oid: str) -> bool:
+        """Whether the base went from `base` to `oid`; False where somebody moved it first."""
+        try:
+            reason = f"merge {self.branch.name}: code-intel"
+            self.git.transact([RefChange(self._base, base, oid)], reason=reason, manner=Manner.USER)
+        except Unavailable:
+            if self.git.oid(self._base) == base:
+                raise
+            return False
+        return True
+
+
+def accept_tip(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> list[tuple[str, str]]:
+    """Whether the task branch is where the session left it, or one merge of the base ahead of that.
+
+    After a conflict the base is merged into the task branch by hand and committed (SPEC 4, MERGE): that new tip is
+    accepted, and a trailer for the merge names it, since nobody reviewed what it holds. Any other tip is refused with
+    Rejected('failures.MERGE.head_moved'): it would bring in what no phase has seen.
+    """
+    tip = git.oid(HEADS + branch.name)
+    base = git.oid(HEADS + branch.base)
+    # An intent alone proves nothing: only where the base holds its merge is the tip no longer the question.
+    merging = pending is not None and pending.operation is GitOperation.MERGE
+    published = pending is not None and merging and bool(base) and git.is_ancestor(pending.new, base)
+    if not tip or not expected or tip == expected or published:
+        return []
+    parents = git.text("rev-list", "--parents", "--no-walk", tip).split()[1:]
+    others = [parent for parent in parents if parent != expected]
+    if len(parents) == 2 and expected in parents and base and git.is_ancestor(others[0], base):
+        more = _more_than_merged(git, tip, expected, others[0])
+        if more:
+            details: dict[str, object] = {"files": more}
+            found = {"expected": expected[:12], "found": tip[:12], "files": ", ".join(more[:20])}
+            raise Rejected("failures.MERGE.merge_holds_more", details=details, **found)
+        return [("Code-Intel-Merged-By-Hand", tip)]
+    raise Rejected("failures.MERGE.head_moved", branch=branch.name, expected=expected[:12], found=tip[:12])
+
+
+def _more_than_merged(git: Git, tip: str, ours: str, theirs: str) -> list[str]:
+    """The files of a hand-made merge that are not as git merges them, those in conflict aside."""
+    done = git.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, manner=Manner.USER)
+    fields = split_z(done.stdout)
+    if done.returncode not in {0, 1} or not fields:
+        raise refuse("merge_impossible", output_of(done))
+    paths = split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", fields[0], tip))
+    return sorted(set(paths) - set(fields[1:]))
+
+
+def merged_tree(git: Git, ours: str, theirs: str) -> str:
+    """The tree of a merge; UserActionNeeded('tool_errors.git.conflict') naming the files where there is none."""
+    done = git.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, manner=Manner.USER)
+    fields = split_z(done.stdout)
+    if done.returncode == 0 and fields:
+        return fields[0]
+    if done.returncode == 1:
+        files = sorted(set(fields[1:]))
+        raise refuse("conflict", f"conflicts in: {', '.join(files)}", conflicts=files)
+    raise refuse("merge_impossible", output_of(done))
+
+
+def check_still(git: Git) -> None:
+    """Refuse while something of the user's is half done, or somebody holds the index."""
+    half_done = git.in_progress()
+    if half_done:
+        raise refuse("in_progress", f"{half_done} is in progress")
+    git.await_index()
+
+
+def check_free(git: Git, ref: str) -> None:
+    """Refuse where another working tree has the branch checked out."""
+    holder = git.held_elsewhere().get(ref)
+    if holder is not None:
+        raise refuse("held_elsewhere", f"{ref.removeprefix(HEADS)} is checked out in {holder}", worktree=holder)
+
+
+def check_way(git: Git, target: str) -> None:
+    """Refuse where going from HEAD to `target` would meet a file git does not track, or uncommitted changes (SPEC 6.5)."""
+    head = git.oid("HEAD")
+    if git.oid(head, "tree") == git.oid(target, "tree"):
+        return
+    incoming = split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", head, target))
+    hits = status.in_the_way(git, incoming)
+    if hits:
+        raise refuse("in_the_way", f"untracked or ignored files are in the way: {', '.join(hits[:20])}", files=hits)
+    changed = sorted(status.dirty(git) & set(incoming))
+    if changed:
+        raise refuse("dirty", f"uncommitted changes are in the way: {', '.join(changed[:20])}", files=changed)
+
+
+def switch(git: Git, target: str, *, leaving: str) -> None:
+    """Check out branch `target` where HEAD is still on `leaving`; elsewhere the user has moved on and nothing is done."""
+    if git.current() != leaving or leaving == target:
+        return
+    check_way(git, HEADS + target)
+    git.await_index()
+    done = git.run("switch", "--quiet", "--no-guess", "--no-overwrite-ignore", target, manner=Manner.USER)
+    if git.current() != target:  # a failing post-checkout hook is no failure: the switch is done by then
+        raise refuse("switch_failed", output_of(done))
+
+
+def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
+    """Drop branches in one transaction, each tip and base record kept under an archive ref; returns those refs."""
+    changes: list[RefChange] = []
+    refs: list[str] = []
+    held = git.held_elsewhere()
+    for name in names:
+        tip = git.oid(HEADS + name)
+        if not tip:
+            continue
+        if HEADS + name in held:
+            raise refuse(
+                "held_elsewhere", f"{name} is checked out in {held[HEADS + name]}", worktree=held[HEADS + name]
+            )
+        base = read_base(git, name) or BaseRecord("", "")
+        shelf = Shelf(git, name.removeprefix(TASK_PREFIX))
+        shelved = shelf.of_commit(tip, Kind.BRANCH, branch=name, base=base.base, base_oid=base.oid)
+        refs.append(shelved.ref)
+        changes += [shelved.change, RefChange(HEADS + name, tip, ""), *drop_changes(git, name)]
+    if changes:
+        git.transact(changes, reason=reason)
+    return refs
+
+
+def push_hint(git: Git, branch: TaskBranch) -> str:
+    """The commands that publish a kept branch and open a pull request."""
+    config = git.config()
+    remotes = sorted(
+        name[len("remote.") : -len(".url")] for name in config if name.startswith("remote.") and name.endswith(".url")
+    )
+    remote = config.get(f"branch.{branch.base}.remote", "")
+    if remote not in remotes:
+        remote = "origin" if "origin" in remotes or not remotes else remotes[0]
+    push = shlex.join(["git", "push", "--set-upstream", remote, branch.name])
+    request = shlex.join(["gh", "pr", "create", "--base", branch.base, "--head", branch.name])
+    return f"{push}\n{request}"

@@ -1,0 +1,307 @@
+"""Where things are: the project's root, its `.code-intel` folder, and what one path argument of an agent names.
+
+A path from an agent is a claim. `inside` follows it as the operating system would (links, `..`, letter case on volumes
+that fold it) and lets it through only if it ends in the project and not in git's own folder.
+"""
+
+import fnmatch
+import os
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from code_intel_server.errors import Rejected, UserActionNeeded
+from code_intel_server.printable import printable
+from code_intel_server.workspace.files import make_folder, read_regular, write_whole
+
+FOLDER = ".code-intel"
+
+EXCLUDED = ("sessions", "cache", "chroma", "logs")
+"""Names under `.code-intel` that git never sees (SPEC 6.8)."""
+
+SERVER_WRITES = (*EXCLUDED, "agreements", "context.yml")
+"""Names under `.code-intel` that the server itself writes: never a change of the user's or the agent's (SPEC 4)."""
+
+MAX_PATH_BYTES = 4096
+MAX_NAME_BYTES = 255
+MAX_SHOWN = 200
+_Name = Callable[[str], object]
+_EXCLUDE_LIMIT = 1 << 20
+_EXCLUDE_TITLE = "# written by code-intel-server while it runs"
+
+
+def find_root(start: Path, override: Path | None = None) -> Path:
+    """The project of a working directory: `override`, else the nearest folder upwards with `.code-intel/`, else the git
+    root, else `start` itself (SPEC 12).
+
+    A `.code-intel` above the git root belongs to another project and is not taken.
+    """
+    if override is not None:
+        return override.resolve()
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        if (folder / FOLDER).is_dir() or (folder / ".git").exists():
+            return folder
+    return here
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project by its real root, and the places the server knows in it."""
+
+    root: Path
+    folder: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.root.resolve())
+        object.__setattr__(self, "folder", self.root / FOLDER)
+
+    @property
+    def sessions(self) -> Path:
+        """Checkpoints."""
+        return self.folder / "sessions"
+
+    @property
+    def cache(self) -> Path:
+        """Symbol cache, index and other things that can be made again."""
+        return self.folder / "cache"
+
+    @property
+    def chroma(self) -> Path:
+        """ChromaDB's own folder."""
+        return self.folder / "chroma"
+
+    @property
+    def logs(self) -> Path:
+        """Decisions, outcomes, ledgers and the server's log."""
+        return self.folder / "logs"
+
+    @property
+    def agreements(self) -> Path:
+        """The Map's pairs as readable files."""
+        return self.folder / "agreements"
+
+    @property
+    def config_file(self) -> Path:
+        """Configuration of index, proofs and finish."""
+        return self.folder / "config.json"
+
+    @property
+    def context_file(self) -> Path:
+        """Project rules and document research."""
+        return self.folder / "context.yml"
+
+    @property
+    def contract_file(self) -> Path:
+        """The project's own messages and instructions."""
+        return self.folder / "phase_contract.yml"
+
+    def ledger_file(self, session_id: str) -> Path:
+        """The ledger of one session."""
+        return self.logs / "ledger" / f"{session_id}.jsonl"
+
+    def inside(self, text: object, *, follow: bool = True) -> str:
+        """`inside` for this root."""
+        return inside(self.root, text, follow=follow)
+
+    def writable(self, *parts: str) -> Path:
+        """Make the folder `.code-intel/<parts>` for the server's own files and return it.
+
+        Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe') where one of its parts is a link or no folder: a
+        repository could have aimed it anywhere. Raises OSError where it cannot be made.
+        """
+        folder = self.folder.joinpath(*parts)
+        if aimed_elsewhere(folder):
+            raise unsafe_folder(folder)
+        try:
+            make_folder(folder)
+        except (FileExistsError, NotADirectoryError):
+            raise unsafe_folder(folder) from None
+        return folder
+
+    def check_folders(self) -> None:
+        """Refuse a project whose repository aims one of the server's own folders elsewhere by a link.
+
+        Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe').
+        """
+        for name in (*EXCLUDED, "agreements"):
+            if aimed_elsewhere(self.folder / name):
+                raise unsafe_folder(self.folder / name)
+
+
+def aimed_elsewhere(path: Path) -> bool:
+    """Whether a link stands at or below the last `.code-intel` of a path: a repository could have put it there."""
+    parts = path.parts
+    if FOLDER not in parts:
+        return False
+    first = len(parts) - parts[::-1].index(FOLDER)
+    return any(Path(*parts[:count]).is_symlink() for count in range(first, len(parts) + 1))
+
+
+def unsafe_folder(folder: Path) -> UserActionNeeded:
+    """The refusal to write where a link leads."""
+    name = "/".join(folder.parts[folder.parts.index(FOLDER) :]) if FOLDER in folder.parts else folder.name
+    return UserActionNeeded("tool_errors.generic.state_folder_unsafe", folder=shown(name))
+
+
+def inside(root: Path, text: object, *, follow: bool = True) -> str:
+    """The path that `text` names, relative to `root`, '/'-separated, links resolved, spelled as on disk; '.' for the root.
+
+    It need not exist. With `follow=False` a link named by the last part stays itself. Raises
+    Rejected('tool_errors.generic.path_outside_project') and Rejected('tool_errors.generic.path_invalid') with its reason.
+    """
+    given = _checked(text)
+    base = os.path.realpath(root)
+    joined = os.path.join(base, given)  # noqa: PTH118 - pathlib would fold 'a/../b' before links are looked at
+    real = os.path.realpath(joined) if follow else _real_but_last(joined)
+    if os.path.commonpath([base, real]) != base:
+        raise Rejected("tool_errors.generic.path_outside_project", path=shown(given))
+    relative = os.path.relpath(real, base)
+    if relative == ".":
+        return relative
+    parts = relative.split("/")
+    if any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in parts):
+        raise _invalid(given, f"a name longer than {MAX_NAME_BYTES} bytes")
+    if follow and _loops(real):
+        raise _invalid(given, "a symbolic link that leads to itself")
+    if _folds_case(base):
+        parts = as_spelled(Path(base), parts)
+    if any(part.casefold() == ".git" for part in parts):
+        raise _invalid(given, "inside git's own folder")
+    return "/".join(parts)
+
+
+def shown(text: str) -> str:
+    """A path as a message may show it: escaped and cut."""
+    safe = printable(text).replace("\n", "\\n").replace("\t", "\\t")
+    return safe if len(safe) <= MAX_SHOWN else f"{safe[:MAX_SHOWN]}…"
+
+
+def as_spelled(root: Path, parts: list[str]) -> list[str]:
+    """`parts` below `root` with the letters the file system gives them; those that do not exist stay as they are."""
+    spelled: list[str] = []
+    folder = root
+    for part in parts:
+        spelled.append(_spelling(folder, part))
+        folder = folder / spelled[-1]
+    return spelled
+
+
+def glob_filter(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """Tell whether a project-relative path matches one of `patterns`: `*`, `?`, `[...]` within a name, `**` across folders.
+
+    A pattern that ends in '/' names everything below that folder; one without any '/' matches the name in every folder.
+    """
+    compiled = [_compiled(pattern) for pattern in patterns if pattern.strip("/")]
+    return lambda path: any(_matches(path.split("/"), pattern) for pattern in compiled)
+
+
+def exclude_from_git(project: Project, git_common_dir: Path, worktree_root: Path) -> bool:
+    """Name the server's own folders in `info/exclude` of the repository, once; whether it had to be written (SPEC 6.8).
+
+    `worktree_root` is where the patterns are anchored. Raises OSError, and ValueError where the project is not below it.
+    """
+    prefix = project.folder.relative_to(worktree_root.resolve()).as_posix()
+    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", prefix)
+    file = Path(os.path.realpath(git_common_dir / "info" / "exclude"))
+    try:
+        present = read_regular(file, _EXCLUDE_LIMIT)
+    except FileNotFoundError:
+        present = b""
+    lines = present.decode("utf-8", "surrogateescape").splitlines()
+    missing = [line for name in EXCLUDED if (line := f"/{escaped}/{name}/") not in lines]
+    if not missing:
+        return False
+    added = "\n".join([_EXCLUDE_TITLE, *missing, ""]).encode("utf-8", "surrogateescape")
+    make_folder(file.parent)
+    write_whole(file, present + (b"" if not present or present.endswith(b"\n") else b"\n") + added, 0o644)
+    return True
+
+
+def _checked(text: object) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise Rejected("tool_errors.generic.argument_invalid", field="path", expected="a path inside the project")
+    if "\0" in text:
+        raise _invalid(text, "a NUL character")
+    try:
+        size = len(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise _invalid(text, "a lone surrogate") from None
+    if size > MAX_PATH_BYTES:
+        raise _invalid(text, f"longer than {MAX_PATH_BYTES} bytes")
+    return text
+
+
+def _invalid(text: str, reason: str) -> Rejected:
+    return Rejected("tool_errors.generic.path_invalid", path=shown(text), reason=reason)
+
+
+def _real_but_last(joined: str) -> str:
+    folder, name = os.path.split(joined.rstrip("/") or "/")
+    if name in {"", ".", ".."}:
+        return os.path.realpath(joined)
+    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - as above
+
+
+def _loops(real: str) -> bool:
+    """Whether resolving stopped at a link: `realpath` leaves a link in place only where it leads to itself."""
+    return any(os.path.islink(part) for part in (real, *map(str, Path(real).parents)))  # noqa: PTH114 - strings throughout
+
+
+@lru_cache(maxsize=16)
+def _folds_case(root: str) -> bool:
+    """Whether the volume takes `README` for `readme`: asked of the root's own name, so nothing is written."""
+    swapped = root.swapcase()
+    try:
+        return swapped != root and os.path.samefile(root, swapped)  # noqa: PTH121 - strings throughout
+    except OSError:
+        return False
+
+
+def _spelling(folder: Path, part: str) -> str:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - names only
+    except OSError:
+        return part
+    if part in names:
+        return part
+    wanted = _folded(part)
+    return next((name for name in names if _folded(name) == wanted), part)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _compiled(pattern: str) -> list[_Name | None]:
+    """A pattern as matchers of one name each, None for `**`."""
+    names = pattern.removeprefix("./").strip("/").split("/")
+    if pattern.endswith("/"):
+        names.append("**")
+    if "/" not in pattern:
+        names.insert(0, "**")
+    if names[-1] == "**":
+        names.append("*")
+    return [None if name == "**" else re.compile(fnmatch.translate(name)).match for name in names]
+
+
+def _matches(parts: list[str], pattern: list[_Name | None]) -> bool:
+    """Match names against a pattern, going back only to the last `**`: never slower than their product."""
+    at = here = 0
+    retry: tuple[int, int] | None = None
+    while at < len(parts):
+        name = pattern[here] if here < len(pattern) else None
+        if here < len(pattern) and name is None:
+            retry = (at, here)
+            here += 1
+        elif name is not None and name(parts[at]):
+            at, here = at + 1, here + 1
+        elif retry is None:
+            return False
+        else:
+            retry = (retry[0] + 1, retry[1])
+            at, here = retry[0], retry[1] + 1
+    return all(name is None for name in pattern[here:])

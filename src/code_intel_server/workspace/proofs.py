@@ -1,0 +1,209 @@
+"""Server-run proofs: the configured commands, run by us, judged by their status, bound to the tree they ran on (SPEC 4).
+
+What runs is what the user trusted: the commands as they were read when the session began, and only if the user trusted a
+file with exactly those bytes. What could not be run is never taken for a success; it is `unproven`, with the reason.
+"""
+
+import re
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from code_intel_server.errors import Rejected
+from code_intel_server.printable import printable
+from code_intel_server.process import Completed, Overflow, clean_environment, run
+from code_intel_server.workspace.config import Config, ConfigFile, VerifyCommand
+from code_intel_server.workspace.paths import FOLDER, Project
+from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.values import Change, CommandRun, Proof, ProofStatus
+
+MAX_TAIL_CHARACTERS = 4000
+MAX_NAMED_FILES = 5
+PROGRESS_SECONDS = 1.0
+_OUTPUT_BYTES = 64 * 1024
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+Progress = Callable[[float, float, str], None]
+
+
+class Snapshots(Protocol):
+    """The part of `flow.ports.WorkTree` that a proof needs."""
+
+    def snapshot(self) -> str:
+        """Identify the present content of the project's files; '' without git."""
+        ...
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two snapshots."""
+        ...
+
+
+class ProofRunner:
+    """Runs the verify commands of one configuration; implements `flow.ports.Proofs`.
+
+    `check` is called several times a second while a command runs; whatever it or the progress callback raises ends the
+    command with all its descendants and goes on to the caller.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        config: ConfigFile,
+        tree: Snapshots,
+        approvals: Approvals | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._project = project
+        self._config = config
+        self._tree = tree
+        self._approvals = Approvals() if approvals is None else approvals
+        self._check = check
+
+    def run(self, session_id: str, progress: Progress) -> Proof:
+        """Run all commands in the project, the waived and the untrusted excepted, and take the tree's hash when they ended.
+
+        Every command runs, also after one has failed: whoever repairs wants to see all that is broken.
+        """
+        if self._config.lost("verify_commands"):
+            return Proof(ProofStatus.UNPROVEN, self._tree.snapshot(), (_unreadable(self._config),))
+        commands = self._config.config.verify_commands
+        if not commands:
+            return Proof(ProofStatus.NONE, self._tree.snapshot())
+        waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
+        trusted = self._approvals.trusted(self._config.path, self._config.digest)
+        runs: list[CommandRun] = []
+        tree = self._tree.snapshot()
+        for number, command in enumerate(commands):
+            if command.argv in waived:
+                runs.append(_not_run(command, ProofStatus.WAIVED, waived[command.argv]))
+            elif not trusted:
+                reason = f"{FOLDER}/{self._config.path.name} is not trusted: code-intel-server trust"
+                runs.append(_not_run(command, ProofStatus.UNPROVEN, reason))
+            else:
+                done = self._run(command, _Ticker(progress, number, len(commands), command))
+                before, tree = tree, self._tree.snapshot()
+                runs.append(self._with_changes(done, before, tree))
+        progress(len(commands), len(commands), "verify commands done")
+        return Proof(_overall(runs), tree, tuple(runs))
+
+    def _run(self, command: VerifyCommand, ticker: "_Ticker") -> CommandRun:
+        folder = self._folder(command)
+        if folder is None:
+            return _not_run(
+                command, ProofStatus.UNPROVEN, f"there is no folder {printable(command.cwd)} in the project"
+            )
+
+        def waiting() -> None:
+            self._check()
+            ticker.tick()
+
+        waiting()
+        try:
+            done = run(
+                command.argv,
+                cwd=folder,
+                timeout=command.timeout,
+                env=clean_environment(),
+                max_output=_OUTPUT_BYTES,
+                overflow=Overflow.KEEP_TAIL,
+                merge=True,
+                on_wait=waiting,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            return _not_run(command, ProofStatus.UNPROVEN, f"{printable(command.argv[0])} cannot be started: {reason}")
+        return _judgement(command, done)
+
+    def _folder(self, command: VerifyCommand) -> Path | None:
+        try:
+            folder = self._project.root / self._project.inside(command.cwd)
+        except Rejected:
+            return None
+        return folder if folder.is_dir() else None
+
+    def _with_changes(self, done: CommandRun, before: str, after: str) -> CommandRun:
+        """Say which files changed while a command ran: by it, or by somebody at the same time."""
+        paths = [printable(change.path) for change in self._tree.changes(before, after)]
+        if not paths:
+            return done
+        rest = len(paths) - MAX_NAMED_FILES
+        named = ", ".join(paths[:MAX_NAMED_FILES]) + (f" and {rest} more" if rest > 0 else "")
+        reason = "; ".join(filter(None, [done.reason, f"files changed while it ran: {named}"]))
+        return CommandRun(done.argv, done.outcome, done.returncode, done.seconds, done.output_tail, reason)
+
+
+class _Ticker:
+    """Progress by time: a command says nothing about how far it is, so its share grows towards its time limit."""
+
+    def __init__(self, progress: Progress, number: int, total: int, command: VerifyCommand) -> None:
+        self._progress = progress
+        self._number = number
+        self._total = total
+        self._limit = command.timeout
+        self._name = printable(shlex.join(command.argv))[:100]
+        self._started = time.monotonic()
+        self._told = 0.0
+
+    def tick(self) -> None:
+        """Tell the time that has passed, at most once a second."""
+        now = time.monotonic()
+        if self._told and now - self._told < PROGRESS_SECONDS:
+            return
+        self._told = now
+        passed = now - self._started
+        done = self._number + min(passed / self._limit, 0.99)
+        self._progress(done, self._total, f"{self._name} ({passed:.0f} s of at most {self._limit:.0f} s)")
+
+
+def named_command(config: Config, text: str) -> VerifyCommand | None:
+    """The verify command a person means: by its number (from 1) or as they would type it."""
+    commands = config.verify_commands
+    if re.fullmatch(r"[1-9]\d{0,3}", text, re.ASCII):
+        return commands[int(text) - 1] if int(text) <= len(commands) else None
+    wanted = " ".join(text.split())
+    return next((one for one in commands if wanted in {shlex.join(one.argv), " ".join(one.argv)}), None)
+
+
+def output_tail(output: bytes) -> str:
+    """The end of what a command printed: colours dropped, carriage returns as lines, other control characters visible."""
+    text = _ANSI.sub("", output.decode("utf-8", "replace"))
+    text = printable(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
+    return text if len(text) <= MAX_TAIL_CHARACTERS else f"…{text[-MAX_TAIL_CHARACTERS:]}"
+
+
+def _judgement(command: VerifyCommand, done: Completed) -> CommandRun:
+    reason = ""
+    if done.timed_out:
+        reason = f"ended after its time limit of {command.timeout:g} s"
+    elif done.returncode < 0:
+        reason = f"ended by signal {-done.returncode}"
+    return CommandRun(
+        argv=command.argv,
+        outcome=ProofStatus.PROVEN if done.ok else ProofStatus.FAILED,
+        returncode=done.returncode,
+        seconds=done.seconds,
+        output_tail=output_tail(done.stdout),
+        reason=reason,
+    )
+
+
+def _not_run(command: VerifyCommand, outcome: ProofStatus, reason: str) -> CommandRun:
+    return CommandRun(command.argv, outcome, None, 0.0, "", reason)
+
+
+def _unreadable(config: ConfigFile) -> CommandRun:
+    """Stands for commands that are configured and could not be read."""
+    why = config.warnings[0] if config.warnings else "unreadable"
+    reason = f"{FOLDER}/{config.path.name} cannot be used ({why})"
+    return CommandRun(("verify_commands",), ProofStatus.UNPROVEN, None, 0.0, "", reason)
+
+
+def _overall(runs: list[CommandRun]) -> ProofStatus:
+    """The worst that happened to any command."""
+    outcomes = {done.outcome for done in runs}
+    for status in (ProofStatus.FAILED, ProofStatus.UNPROVEN, ProofStatus.WAIVED):
+        if status in outcomes:
+            return status
+    return ProofStatus.PROVEN

@@ -1,0 +1,158 @@
+"""Every change since the base as a list to be reviewed, with diffs (`review_changes`, SPEC 2)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+
+DIFF_CHARACTERS = 4_000
+PAGE_CHARACTERS = 60_000
+CONTEXT_LINES = 3
+
+
+class Contents(Protocol):
+    """Where the text of a snapshot is read (`TreeJudge`)."""
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two snapshots."""
+        ...
+
+    def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
+        """The lines of a file in a snapshot."""
+        ...
+
+
+Weakened = Callable[[str, str, str, str], tuple[str, ...]]
+"""(path, text before, text now, path before a rename or '') → sentences about tests that check less than they did (`codebase.weakened`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """One changed path. `diff` is unified, cut at `DIFF_CHARACTERS` (`cut`), '' for binary or unseen content."""
+
+    path: str
+    status: str
+    diff: str
+    task: str = ""
+    old_path: str = ""
+    weakened: tuple[str, ...] = ()
+    cut: bool = False
+
+    def as_row(self) -> dict[str, object]:
+        """The row as an answer shows it: only what it has to say."""
+        row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
+        for name in ("task", "old_path", "weakened", "cut"):
+            value = getattr(self, name)
+            if value:
+                row[name] = list(value) if isinstance(value, tuple) else value
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """Rows `offset`… of `total`; `next_offset` where there are more."""
+
+    rows: tuple[ReviewRow, ...]
+    total: int
+    next_offset: int | None
+
+
+def review(
+    tree: Contents,
+    base: str,
+    now: str,
+    *,
+    path: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+    tasks: Mapping[str, str] | None = None,
+    weakened: Weakened | None = None,
+) -> ReviewPage:
+    """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
+
+    A page ends early when its diffs fill `PAGE_CHARACTERS`, so `next_offset` is what to go on with, not `offset + limit`.
+    `tasks` maps paths to the task in which they changed.
+    """
+    chosen = [
+        change for change in sorted(tree.changes(base, now), key=lambda change: change.path) if _within(change, path)
+    ]
+    rows: list[ReviewRow] = []
+    used = 0
+    for change in chosen[offset : offset + max(limit, 1)]:
+        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), weakened)
+        used += len(row.diff)
+        if rows and used > PAGE_CHARACTERS:
+            break
+        rows.append(row)
+    end = offset + len(rows)
+    return ReviewPage(tuple(rows), len(chosen), end if end < len(chosen) else None)
+
+
+def _within(change: Change, path: str | None) -> bool:
+    if path is None or path in {"", "."}:
+        return True
+    folder = path.rstrip("/")
+    return any(name == folder or name.startswith(folder + "/") for name in (change.path, change.old_path))
+
+
+def _row(tree: Contents, sides: tuple[str, str], change: Change, task: str, weakened: Weakened | None) -> ReviewRow:
+    before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
+    after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
+    if before is None or after is None:
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path)
+    diff = _diff(change.hunks, before, after)
+    findings = weakened(change.path, "\n".join(before), "\n".join(after), change.old_path) if weakened else ()
+    cut = len(diff) > DIFF_CHARACTERS
+    return ReviewRow(change.path, change.kind.value, _shortened(diff), task, change.old_path, findings, cut)
+
+
+def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """A unified diff out of git's own hunks, with context; hunks whose contexts touch are shown as one."""
+    groups: list[list[Hunk]] = []
+    for hunk in hunks:
+        if groups and _begin(hunk) - _end(groups[-1][-1]) <= 2 * CONTEXT_LINES:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return "\n".join(line for group in groups for line in _group(group, before, after))
+
+
+def _group(group: list[Hunk], before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:
+    start = max(_begin(group[0]) - CONTEXT_LINES, 0)
+    stop = min(_end(group[-1]) + CONTEXT_LINES, len(after))
+    old_count = stop - start + sum(hunk.old_count - hunk.new_count for hunk in group)
+    old_start = _old_begin(group[0]) - (_begin(group[0]) - start)
+    yield f"@@ -{_place(old_start, old_count)} +{_place(start, stop - start)} @@"
+    at = start
+    for hunk in group:
+        yield from (f" {line}" for line in after[at : _begin(hunk)])
+        old = _old_begin(hunk)
+        yield from (f"-{line}" for line in before[old : old + hunk.old_count])
+        yield from (f"+{line}" for line in after[_begin(hunk) : _end(hunk)])
+        at = _end(hunk)
+    yield from (f" {line}" for line in after[at:stop])
+
+
+def _begin(hunk: Hunk) -> int:
+    """Where the hunk's new lines begin, counted from 0; of a pure deletion, the line it stands before."""
+    return hunk.new_start - 1 if hunk.new_count else hunk.new_start
+
+
+def _end(hunk: Hunk) -> int:
+    return _begin(hunk) + hunk.new_count
+
+
+def _old_begin(hunk: Hunk) -> int:
+    return hunk.old_start - 1 if hunk.old_count else hunk.old_start
+
+
+def _place(start: int, count: int) -> str:
+    return f"{start + 1 if count else start},{count}"
+
+
+def _shortened(diff: str) -> str:
+    if len(diff) <= DIFF_CHARACTERS:
+        return diff
+    kept = diff[:DIFF_CHARACTERS].rpartition("\n")[0]
+    return f"{kept}\n… {diff.count(chr(10)) - kept.count(chr(10))} more lines"

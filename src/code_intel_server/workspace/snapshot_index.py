@@ -1,0 +1,317 @@
+"""The private index behind the tree hash: a stat cache kept by git itself, over raw content.
+
+Each update asks git three cheap questions (which files look changed, which are untracked, which became ignored) and
+hands only those paths back to it. The work is done on a copy that then replaces the index, so a killed process leaves a
+whole one, no lock is ever left over, and two processes can do it at the same time.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.process import MEBIBYTE
+from code_intel_server.workspace import status
+from code_intel_server.workspace.git import Git, join_z, split_z
+from code_intel_server.workspace.reading_room import ReadingRoom
+
+_ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What an index holds for a path; `skipped` where a sparse checkout left it out of the working tree."""
+
+    mode: str
+    oid: str
+    skipped: bool = False
+
+
+@dataclass(slots=True)
+class _Updates:
+    """What has to be done to the private index; paths are from the top of the repository."""
+
+    entries: dict[str, Entry | None] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    repositories: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.files or self.repositories or self.skipped)
+
+
+class SnapshotIndex:
+    """Keeps the private index of one working tree; not thread-safe (its owner holds a lock).
+
+    `excluded` are paths from the top that never count; files over `big` bytes are hashed as a stream and not stored.
+    """
+
+    def __init__(self, git: Git, room: ReadingRoom, *, excluded: Sequence[str], big: int) -> None:
+        self.tracked: dict[str, Entry] = {}
+        self._git = git
+        self._room = room
+        self._excluded = tuple(excluded)
+        self._big = big
+        self._user_index: object = None
+        self._last: tuple[object, str] = (None, "")
+        self._streams = _Streams(room.path / "streams.json", big)
+
+    @property
+    def path(self) -> Path:
+        """The index file."""
+        return self._room.path / "index"
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The arguments that limit a listing to the project."""
+        return ("--", self._git.at.prefix) if self._git.at.prefix else ()
+
+    def entries(self) -> dict[str, Entry]:
+        """Everything the index holds."""
+        return parse_index(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
+
+    def update(self) -> str:
+        """Bring the index in line with the disk and return its tree (the project's part of it)."""
+        self._room.prepare()
+        before = signature(self.path)
+        if before is None:
+            self._user_index = None
+        updates = self._updates()
+        if not updates and before is not None and self._last[0] == before:
+            return self._last[1]
+        work = self.path.with_name(f"index.{os.getpid()}.{threading.get_ident()}")
+        try:
+            if before is not None:
+                copy_index(self.path, work)
+            self._apply(work, updates)
+            tree = self._write_tree(work)
+            work.replace(self.path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                work.unlink()
+        self._streams.save()
+        self._last = (signature(self.path), tree)
+        return tree
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether the path (from the top) is one the server itself writes."""
+        return any(path == out or path.startswith(out + "/") for out in self._excluded)
+
+    def _updates(self) -> _Updates:
+        updates = _Updates()
+        names: set[str] = set()
+        missing: set[str] = set()
+        now = (signature(status.user_index(self._git)), sorted(self._git.at.git_dir.glob("sharedindex.*")))
+        if now != self._user_index:
+            missing |= self._follow_user_index(updates)
+        # Three looks at the disk that do not depend on one another: together they take as long as the longest.
+        with ThreadPoolExecutor(3) as pool:
+            changed = pool.submit(self._changed)
+            others = pool.submit(self._listed, "-o")
+            ignored = pool.submit(self._listed, "-i", "-c")
+        names.update(changed.result())
+        missing.update(name.rstrip("/") for name in others.result())
+        names |= missing
+        for path in ignored.result():
+            if path not in self.tracked:
+                names.discard(path)
+                updates.entries[path] = None
+        self._classify(updates, names, missing)
+        self._user_index = now
+        return updates
+
+    def _changed(self) -> list[str]:
+        if not self.path.exists():
+            return []
+        differing = ("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
+        return split_z(self._room.must(*differing, *self.scope, index=self.path))
+
+    def _listed(self, *which: str) -> list[str]:
+        return split_z(self._room.must("ls-files", *which, "--exclude-standard", "-z", *self.scope, index=self.path))
+
+    def _follow_user_index(self, updates: _Updates) -> set[str]:
+        """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
+        self.tracked = parse_index(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
+        mine = self.entries()
+        missing: set[str] = set()
+        for path, entry in self.tracked.items():
+            known = mine.get(path)
+            if entry.skipped and not os.path.lexists(self._git.at.top / path):
+                if known != entry:
+                    updates.entries[path] = entry
+                    updates.skipped.append(path)
+            elif known is None:
+                missing.add(path)
+            elif known.skipped:
+                updates.entries[path] = None  # git takes a skipped entry for deleted, whatever is on disk
+                missing.add(path)
+        return missing
+
+    def _classify(self, updates: _Updates, names: Iterable[str], missing: set[str]) -> None:
+        """Sort paths into content git may read, content hashed by us, repositories within, and what is gone."""
+        linked: dict[str, bool] = {}
+        skipped = set(updates.skipped)
+        for path in sorted(names):
+            if path in skipped:
+                continue
+            found = None if self.is_excluded(path) else lstat(self._git.at.top, path, linked)
+            if found is None:
+                updates.entries[path] = None
+            elif stat.S_ISDIR(found.st_mode):
+                self._directory(updates, path)
+            elif stat.S_ISLNK(found.st_mode) or (found.st_size <= self._big and self._readable(path)):
+                updates.files.append(path)
+            else:
+                entry, fresh = self._streams.entry(self._git, path, found)
+                if fresh or path in missing:
+                    updates.entries[path] = entry
+
+    def _readable(self, path: str) -> bool:
+        return os.access(f"{self._git.at.top}/{path}", os.R_OK)  # a Path object a file would cost more than the file
+
+    def _directory(self, updates: _Updates, path: str) -> None:
+        tracked = self.tracked.get(path)
+        if os.path.lexists(self._git.at.top / path / ".git"):
+            updates.repositories.append(path)
+        elif tracked is not None and tracked.mode == status.GITLINK:
+            updates.entries[path] = tracked  # a submodule that is not populated
+        else:
+            updates.entries[path] = None
+
+    def _apply(self, work: Path, updates: _Updates) -> None:
+        zero = self._git.zero()
+        rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in updates.entries.items()]
+        if rows:
+            self._room.must("update-index", "-z", "--index-info", index=work, stdin=join_z(rows))
+        if updates.skipped:
+            self._room.must(
+                "update-index", "-z", "--skip-worktree", "--stdin", index=work, stdin=join_z(updates.skipped)
+            )
+        if updates.files:
+            self._room.must(*_ADDING, index=work, stdin=join_z(updates.files))
+        for path in updates.repositories:
+            # One at a time: a repository without a commit cannot be a gitlink, and is then no content of ours.
+            self._room.run(*_ADDING, index=work, stdin=join_z([path]))
+
+    def _write_tree(self, work: Path) -> str:
+        if not work.exists():
+            self._room.must("read-tree", "--empty", index=work)
+        prefix = [f"--prefix={self._git.at.prefix}"] if self._git.at.prefix else []
+        done = self._room.run("write-tree", "--missing-ok", *prefix, index=work)
+        if done.ok:
+            return done.text().strip()
+        if prefix and "not found" in done.error_text():
+            return self._git.empty_tree()
+        raise Unavailable("tool_errors.git.failed", command="git write-tree", output=done.error_text())
+
+
+class _Streams:
+    """Hashes of files too big (or not readable) to be handed to git, remembered by their stat data."""
+
+    def __init__(self, path: Path, big: int) -> None:
+        self._path = path
+        self._big = big
+        self._known = read_json(path)
+        self._changed = False
+
+    def entry(self, git: Git, path: str, found: os.stat_result) -> tuple[Entry, bool]:
+        """The index entry of the file, and whether it is news."""
+        marks = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode]
+        known = self._known.get(path)
+        if isinstance(known, list) and known[:-1] == marks:
+            return Entry(_mode(found), str(known[-1])), False
+        oid = hash_file(git.at.top / path, found, git.hash_name())
+        self._known[path] = [*marks, oid]
+        self._changed = True
+        return Entry(_mode(found), oid), True
+
+    def save(self) -> None:
+        if self._changed:
+            write_json(self._path, self._known)
+            self._changed = False
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index with its time stamp: by that git knows which entries are too young for their stat data to be believed."""
+    found = source.stat()
+    shutil.copyfile(source, target)
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def hash_file(path: Path, found: os.stat_result, name: str) -> str:
+    """The blob id of a file's raw content, read in pieces; an unreadable file is told apart by its stat data only."""
+    digest = hashlib.new(name, usedforsecurity=False)
+    digest.update(b"blob %d\0" % found.st_size)
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(MEBIBYTE):
+                digest.update(piece)
+    except OSError:
+        digest.update(repr((found.st_mtime_ns, found.st_ino)).encode())
+    return digest.hexdigest()
+
+
+def parse_index(output: bytes) -> dict[str, Entry]:
+    """Path → entry out of `ls-files -t -s -z`; of an unmerged path the last stage."""
+    entries = {}
+    for row in split_z(output):
+        head, _, path = row.partition("\t")
+        tag, mode, oid, _ = head.split(" ")
+        entries[path] = Entry(mode, oid, tag == "S")
+    return entries
+
+
+def lstat(top: Path, path: str, linked: dict[str, bool]) -> os.stat_result | None:
+    """What stands at a path: None for nothing, for what git cannot hold, and for anything behind a symbolic link."""
+    parent = os.path.dirname(path)  # noqa: PTH120 - text in, text out: names may not be valid UTF-8
+    if parent and _behind_link(top, parent, linked):
+        return None
+    try:
+        found = os.lstat(f"{top}/{path}")
+    except (OSError, ValueError):
+        return None
+    return found if stat.S_IFMT(found.st_mode) in {stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR} else None
+
+
+def _behind_link(top: Path, folder: str, linked: dict[str, bool]) -> bool:
+    if folder not in linked:
+        parent = os.path.dirname(folder)  # noqa: PTH120
+        linked[folder] = (bool(parent) and _behind_link(top, parent, linked)) or (top / folder).is_symlink()
+    return linked[folder]
+
+
+def _mode(found: os.stat_result) -> str:
+    return "100755" if found.st_mode & stat.S_IXUSR else "100644"
+
+
+def signature(path: Path) -> tuple[int, ...] | None:
+    """What tells whether a file was replaced or rewritten; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
+
+
+def read_json(path: Path) -> dict[str, object]:
+    """A side table of ours; anything but a readable object counts as empty (it is a cache)."""
+    try:
+        value: object = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def write_json(path: Path, value: Mapping[str, object]) -> None:
+    """Replace a side table as a whole."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    fresh.write_text(json.dumps(value), "utf-8")
+    fresh.replace(path)

@@ -1,0 +1,99 @@
+"""What is uncommitted, untracked or ignored, found out without running anything of the repository."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from code_intel_server.workspace.git import Git, open_repository, portions, split_z
+from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
+
+GITLINK = "160000"
+_NESTING = 4
+
+
+def status_room(git: Git) -> ReadingRoom:
+    """The room in which a file is compared with the user's index: line endings count as git counts them, drivers are off."""
+    return ReadingRoom(git, "status", NO_DRIVERS)
+
+
+def user_index(git: Git) -> Path:
+    """The user's own index: looked at, never written from here."""
+    return git.at.git_dir / "index"
+
+
+def staged(git: Git) -> set[str]:
+    """Paths whose index entry differs from HEAD's."""
+    return set(split_z(git.must("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--")))
+
+
+def unstaged(git: Git) -> set[str]:
+    """Tracked paths whose file differs from the index, or is gone.
+
+    A file under a filter driver (LFS) whose time stamp alone has changed counts as different, because only running the
+    driver could tell; the user's own `git status` settles it.
+    """
+    room = status_room(git)
+    room.prepare()
+    return set(split_z(room.must("ls-files", "-m", "-z", index=user_index(git))))
+
+
+def dirty(git: Git, nesting: int = 0) -> set[str]:
+    """Tracked paths with changes, staged or not, submodules with changes of their own included (from the top)."""
+    found = staged(git) | unstaged(git)
+    for path in gitlinks(git) - found:
+        if nesting < _NESTING and _submodule_dirty(git.at.top / path, nesting):
+            found.add(path)
+    return found
+
+
+def gitlinks(git: Git) -> set[str]:
+    """Paths of submodules in the index."""
+    rows = split_z(git.must("ls-files", "-s", "-z"))
+    return {row.partition("\t")[2] for row in rows if row.startswith(GITLINK)}
+
+
+def ignored_among(git: Git, paths: Sequence[str]) -> set[str]:
+    """Which of these paths are ignored and not tracked."""
+    room = status_room(git)
+    room.prepare()
+    listing = ("ls-files", "-o", "-i", "--exclude-standard", "-z", "--")
+    found = (room.must(*listing, *some, index=user_index(git)) for some in portions(paths))
+    return {name for output in found for name in split_z(output)} & set(paths)
+
+
+def in_the_way(git: Git, incoming: Iterable[str]) -> list[str]:
+    """Incoming paths where an untracked or ignored file, or a folder holding one, stands now (SPEC 6.5).
+
+    Git itself would silently replace an ignored file. A tracked file of that name is no hit: git looks after those.
+    """
+    tracked = set(split_z(git.must("ls-files", "-z")))
+    return sorted(path for path in incoming if path not in tracked and _occupied(git.at.top, path, tracked))
+
+
+def _occupied(top: Path, path: str, tracked: set[str]) -> bool:
+    """Whether something untracked is at `path`, or a file stands where one of its folders must come."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        parent = "/".join(parts[:depth])
+        whole = top / parent
+        if os.path.lexists(whole) and (whole.is_symlink() or not whole.is_dir()):
+            return parent not in tracked
+    whole = top / path
+    if not os.path.lexists(whole):
+        return False
+    if whole.is_dir() and not whole.is_symlink():
+        return any(_relative(top, folder, name) not in tracked for folder, _, names in os.walk(whole) for name in names)
+    return True
+
+
+def _relative(top: Path, folder: str, name: str) -> str:
+    return Path(folder, name).relative_to(top).as_posix()
+
+
+def _submodule_dirty(folder: Path, nesting: int) -> bool:
+    if not os.path.lexists(folder / ".git"):
+        return False
+    inner = open_repository(folder)
+    if isinstance(inner, str) or not inner.oid("HEAD"):
+        return False
+    return bool(dirty(inner, nesting + 1))

@@ -1,0 +1,361 @@
+"""The content of the project's files, hashed as git would, without running or changing anything (SPEC 4, 6.7).
+
+A snapshot is a git tree id over the *raw* bytes of every tracked and every untracked, not ignored file, made through
+the private index of a reading room. New content is kept as objects of that room, so two snapshots can be compared after
+a restart; a file over `big` bytes is hashed as a stream and not stored.
+
+Raw is compared with raw: where a checkout converts (line endings, filter drivers), `head_snapshot` gives what the
+checkout gave, not what the commit stores.
+"""
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.process import MEBIBYTE
+from code_intel_server.workspace import diffs, status
+from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_repository, portions, split_z
+from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
+from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
+from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, read_json, write_json
+from code_intel_server.workspace.values import Change, ChangeKind
+
+SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
+BIG_BYTES = 8 * MEBIBYTE
+STORE_LIMIT_BYTES = 256 * MEBIBYTE
+_PATCH_BYTES = 24 * MEBIBYTE
+_CONVERT_AT_MOST = 500
+_ALTERED_AT_MOST = 50
+_POINTER = b"version https://git-lfs.github.com/"
+
+
+class TreeJudge:
+    """Implements the `WorkTree` port. Safe to call from several threads; two processes do not disturb each other."""
+
+    def __init__(self, root: Path, *, server_paths: Sequence[str] = SERVER_PATHS, big: int = BIG_BYTES) -> None:
+        self._root = root
+        self._big = big
+        self._server_paths = tuple(server_paths)
+        self._lock = threading.Lock()
+        self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
+
+    # -- the port ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> str:
+        """Identify the present content of all tracked and untracked (not ignored) files; '' without git."""
+        with self._lock:
+            opened = self._open()
+            return opened[2].update() if opened else ""
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two snapshots, renames found, hunks as `diff -U0`; '' is the empty tree.
+
+        Raises Unavailable('tool_errors.tree.snapshot_lost') where the private store of a snapshot was deleted.
+        """
+        with self._lock:
+            opened = self._open()
+        if opened is None or old == new:
+            return ()
+        git, room, index = opened
+        for known in (old, new):
+            if known and not room.run("cat-file", "-e", known, index=index.path).ok:
+                raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=known)
+        return _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
+
+    def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
+        """The lines of a file in a snapshot; None where it has none (absent, binary, too big)."""
+        content = self.content(snapshot, path)
+        if content is None or b"\0" in content[:8000]:
+            return None
+        rows = content.decode("utf-8", "replace").split("\n")
+        if rows[-1] == "":
+            rows.pop()
+        return tuple(row.removesuffix("\r") for row in rows)
+
+    def exists(self, snapshot: str, path: str) -> bool:
+        """Whether a path is a file, a link or a submodule of a snapshot."""
+        return bool(self.oids(snapshot, [path]))
+
+    def oids(self, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
+        """The object ids of those of `paths` that a snapshot holds."""
+        with self._lock:
+            opened = self._open()
+        if opened is None or not snapshot or not paths:
+            return {}
+        _, room, index = opened
+        found: dict[str, str] = {}
+        for names in portions(paths):
+            listed = room.run("ls-tree", "-z", snapshot, "--", *names, index=index.path)
+            rows = [row.partition("\t") for row in split_z(listed.stdout)] if listed.ok else []
+            found |= {name: head.split()[2] for head, _, name in rows if name in set(names) and " tree " not in head}
+        return found
+
+    def content(self, snapshot: str, path: str) -> bytes | None:
+        """The raw bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept."""
+        with self._lock:
+            opened = self._open()
+        if opened is None or not snapshot:
+            return None
+        _, room, index = opened
+        listed = room.run("ls-tree", "-z", snapshot, "--", path, index=index.path)
+        rows = [row.partition("\t") for row in split_z(listed.stdout)] if listed.ok else []
+        heads = [head.split() for head, _, name in rows if name == path]
+        if not heads or not heads[0][0].startswith("100"):
+            return None
+        done = room.run("cat-file", "blob", heads[0][2], index=index.path)
+        return done.stdout if done.ok else None
+
+    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` whose content in a commit is not what lies on disk; what filters or hooks made of them.
+
+        Line endings and the pointers of large file storage are no difference; at most 50 differing files are looked into.
+        """
+        now = self.snapshot()
+        with self._lock:
+            opened = self._open()
+        if opened is None or not now:
+            return ()
+        git, room, index = opened
+        stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
+        trees = [
+            parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in (stored, now)
+        ]
+        there, here = trees
+        differing = [path for path in sorted(set(paths)) if path in there and there[path] != here.get(path)]
+
+        def blob(entry: Entry | None) -> bytes:
+            done = room.run("cat-file", "blob", entry.oid, index=index.path) if entry else None
+            return done.stdout.replace(b"\r\n", b"\n") if done and done.ok else b""
+
+        def other(path: str) -> bool:
+            content = blob(there[path])
+            return not content.startswith(_POINTER) and content != blob(here.get(path))
+
+        return tuple(path for path in differing[:_ALTERED_AT_MOST] if other(path))
+
+    def head_snapshot(self, commit: str) -> str:
+        """The snapshot that a checkout of `commit` would have; remembered, since only a clean tree can tell it exactly."""
+        with self._lock:
+            opened = self._open()
+            if opened is None or not commit:
+                return ""
+            git, room, index = opened
+            memory = room.path / "heads.json"
+            known = read_json(memory)
+            snapshot = known.get(commit)
+            if isinstance(snapshot, str) and room.run("cat-file", "-e", snapshot, index=index.path).ok:
+                return snapshot
+            index.update()
+            made = _Checkout(git, room, index).tree_of(commit)
+            write_json(memory, {**known, commit: made})
+            return made
+
+    # -- beyond the port --------------------------------------------------------------------------------------------
+
+    def untracked(self) -> dict[str, str]:
+        """Untracked, not ignored files of the project → git hash of their content."""
+        with self._lock:
+            opened = self._open()
+            if opened is None:
+                return {}
+            git, _, index = opened
+            index.update()
+            mine = index.entries()
+            return {path.removeprefix(git.at.prefix): e.oid for path, e in mine.items() if path not in index.tracked}
+
+    def untracked_at(self, start: str, commit: str) -> dict[str, str]:
+        """Files that snapshot `start` holds beyond `commit`, which HEAD was at: what was untracked then → its hash.
+
+        Where the snapshot is no longer known, everything untracked now: whoever puts a tree back leaves it alone then.
+        """
+        try:
+            changes = self.changes(self.head_snapshot(commit), start)
+        except Unavailable:
+            return self.untracked()
+        return {change.path: change.oid for change in changes if change.kind in {ChangeKind.ADDED, ChangeKind.RENAMED}}
+
+    def forget(self) -> None:
+        """Throw the private index and objects away: no snapshot made so far can be compared afterwards."""
+        with self._lock:
+            opened = self._open()
+            if opened:
+                opened[1].empty()
+            self._opened = None
+
+    def tidy(self) -> None:
+        """Between sessions: drop what is only true within one, and everything where the private store has outgrown its limit.
+
+        Cheaper than `forget`, which makes the next snapshot read every file again.
+        """
+        with self._lock:
+            opened = self._open()
+            if opened:
+                (opened[1].path / "heads.json").unlink(missing_ok=True)
+        if opened and _size(opened[1].objects) > STORE_LIMIT_BYTES:
+            self.forget()
+
+    def _open(self) -> tuple[Git, ReadingRoom, SnapshotIndex] | None:
+        if self._opened is None:
+            git = open_repository(self._root)
+            if isinstance(git, str):
+                return None
+            excluded = tuple(git.at.prefix + path for path in self._server_paths)
+            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded)
+            room.prepare()
+            self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
+        return self._opened
+
+
+class _Comparison:
+    """Compares two trees of which some content may not have been kept because it was too big."""
+
+    def __init__(self, room: ReadingRoom, index: SnapshotIndex, old: str, new: str) -> None:
+        self._room = room
+        self._index = index
+        self._trees = (old, new)
+
+    def changes(self) -> tuple[Change, ...]:
+        """Every differing path, with hunks where both contents are there."""
+        entries = diffs.parse_raw(self._diff("--raw", "-z", "--no-abbrev", "--no-renames"))
+        sizes = self._sizes(entries)
+        # Looking for similar files reads them; where some cannot be read only identical ones are renames.
+        renames = "-M100%" if None in sizes.values() else "-M"
+        if {"A", "D"} <= {entry.status for entry in entries}:
+            entries = diffs.parse_raw(self._diff("--raw", "-z", "--no-abbrev", renames))
+        whole = [entry for entry in entries if None not in {sizes.get(entry.old_oid, 0), sizes.get(entry.new_oid, 0)}]
+        patches: list[diffs.Patch] = []
+        for limits in _portions(whole, sizes, everything=len(whole) == len(entries)):
+            patches += diffs.parse_patches(self._diff("-p", "-U0", renames, "--full-index", limits=limits))
+        changes = {change.path: change for change in diffs.join(whole, patches)}
+        return tuple(changes.get(entry.path) or entry.unseen() for entry in entries)
+
+    def _diff(self, *options: str, limits: Sequence[str] = ()) -> bytes:
+        fixed = ("diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+        return self._room.must(*fixed, *options, *self._trees, *limits, index=self._index.path)
+
+    def _sizes(self, entries: Sequence[diffs.RawEntry]) -> dict[str, int | None]:
+        """Content → its size in bytes; None where it is neither in the room nor in the repository."""
+        sides = [side for e in entries for side in ((e.old_mode, e.old_oid), (e.new_mode, e.new_oid))]
+        asked = {
+            oid for mode, oid in sides if mode not in {status.GITLINK, "000000"}
+        }  # nobody reads a submodule's commit
+        stdin = "".join(f"{oid}\n" for oid in sorted(asked)).encode()
+        rows = self._room.must("cat-file", "--batch-check", index=self._index.path, stdin=stdin).decode().splitlines()
+        words = (row.split(" ") for row in rows)
+        return {oid: int(rest[1]) if len(rest) == 2 else None for oid, *rest in words}
+
+
+class _Checkout:
+    """Works out the raw content a checkout of a commit gives, without a filter driver."""
+
+    def __init__(self, git: Git, room: ReadingRoom, index: SnapshotIndex) -> None:
+        self._git = git
+        self._room = room
+        self._index = index
+
+    def tree_of(self, commit: str) -> str:
+        """A snapshot id.
+
+        A file that is unchanged since its checkout is on disk as checked out. For the others git converts line
+        endings itself; what only a filter driver could tell stays as the commit stores it.
+        """
+        tree = self._committed_tree(commit)
+        stored = parse_index_of_tree(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
+        untouched = self._untouched(stored)
+        raw = self._index.entries()
+        wanted: dict[str, Entry | None] = {}
+        unsure = []
+        for path, entry in stored.items():
+            full = self._git.at.prefix + path
+            if self._index.is_excluded(full):
+                wanted[path] = None
+            elif full in untouched and full in raw:
+                wanted[path] = Entry(entry.mode, raw[full].oid)
+            elif entry.mode.startswith("100"):
+                unsure.append(path)
+        if self._converts():
+            wanted |= {path: self._converted(path, stored[path]) for path in unsure[:_CONVERT_AT_MOST]}
+        return self._edited(tree, {path: new for path, new in wanted.items() if new != stored[path]})
+
+    def _committed_tree(self, commit: str) -> str:
+        if not self._git.at.prefix:
+            return self._git.oid(commit, "tree")
+        done = self._git.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:{self._git.at.prefix}")
+        return done.text().strip() if done.ok else self._git.empty_tree()
+
+    def _untouched(self, stored: dict[str, Entry]) -> set[str]:
+        """Paths (from the top) whose index entry is the commit's and whose file is the index's."""
+        changed = status.unstaged(self._git)
+        prefix = self._git.at.prefix
+        same = {prefix + path for path, e in stored.items() if self._index.tracked.get(prefix + path, e).oid == e.oid}
+        return {path for path in same if path in self._index.tracked} - changed
+
+    def _converts(self) -> bool:
+        config = self._git.config()
+        eager = config.get("core.autocrlf", "false").lower() not in {"false", "no", "off", "0"}
+        attributes = (self._git.at.common_dir / "info" / "attributes", self._git.at.top / ".gitattributes")
+        return eager or any(path.exists() for path in attributes)
+
+    def _converted(self, path: str, entry: Entry) -> Entry:
+        room = status.status_room(self._git)
+        room.prepare()
+        full = self._git.at.prefix + path
+        user_index = status.user_index(self._git)
+        done = room.run("cat-file", "--filters", f"--path={full}", entry.oid, index=user_index)
+        if not done.ok:
+            return entry
+        storing = ("hash-object", "-w", "--stdin", "--no-filters")
+        oid = self._room.must(*storing, index=self._index.path, stdin=done.stdout).decode().strip()
+        return Entry(entry.mode, oid)
+
+    def _edited(self, tree: str, edits: dict[str, Entry | None]) -> str:
+        if not edits:
+            return tree
+        scratch = self._room.path / f"index.head.{threading.get_ident()}"
+        zero = self._git.zero()
+        rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in edits.items()]
+        try:
+            self._room.must("read-tree", tree, index=scratch)
+            self._room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(rows))
+            return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
+        finally:
+            scratch.unlink(missing_ok=True)
+
+
+def parse_index_of_tree(output: bytes) -> dict[str, Entry]:
+    """Path → entry out of `ls-tree -r -z`."""
+    entries = {}
+    for row in split_z(output):
+        head, _, path = row.partition("\t")
+        mode, _, oid = head.split(" ")
+        entries[path] = Entry(mode, oid)
+    return entries
+
+
+def _portions(
+    entries: Sequence[diffs.RawEntry], sizes: Mapping[str, int | None], *, everything: bool
+) -> list[tuple[str, ...]]:
+    """Path arguments for the patches of these entries, so that no command line and no patch grows too long.
+
+    One portion without paths where `everything` that differs is wanted and small.
+    """
+    costs = [(sizes.get(entry.old_oid) or 0) + (sizes.get(entry.new_oid) or 0) for entry in entries]
+    if everything and sum(costs) <= _PATCH_BYTES:
+        return [()]
+    groups: list[list[str]] = []
+    left = letters = 0
+    for entry, cost in zip(entries, costs, strict=True):
+        names = [name for name in (entry.path, entry.old_path) if name]
+        length = sum(len(os.fsencode(name)) + 1 for name in names)
+        if not groups or cost > left or length > letters:
+            groups.append([])
+            left, letters = _PATCH_BYTES, ARGUMENT_BYTES
+        groups[-1] += names
+        left, letters = left - cost, letters - length
+    return [("--", *names) for names in groups]
+
+
+def _size(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,226 @@
+"""Values that cross between the flow and the workspace: branches, changes of the tree, git intents, proofs.
+
+Nothing here does anything; the flow (floor 3) and the git code (floor 2) both read it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class GitOperation(StrEnum):
+    """The git effects of a session, each safe to repeat (SPEC 6)."""
+
+    CREATE_BRANCH = "create_branch"
+    RETIRE_BRANCHES = "retire_branches"
+    COMMIT = "commit"
+    MERGE = "merge"
+    ABANDON = "abandon"
+
+
+@dataclass(frozen=True, slots=True)
+class GitIntent:
+    """What is about to be done to the refs: written to the checkpoint before the effect, dropped with its result.
+
+    `old` and `new` are the expected object ids of `ref` before and after; `new` is empty where only git can know it
+    (a commit whose hooks may rewrite the message), then `nonce`, carried in a trailer, tells our commit from others.
+    """
+
+    operation: GitOperation
+    ref: str
+    old: str
+    new: str
+    nonce: str
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+Record = Callable[[GitIntent], None]
+"""Persists an intent; returns only when it is on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBranch:
+    """The branch of a session. `base` is a branch name (`main`), `base_oid` its tip when the task branch was made."""
+
+    name: str
+    base: str
+    base_oid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the repository looks like before a session touches it. Reading it changes nothing.
+
+    `blocker` says in one sentence why no task branch can ever be made here (no git, unborn or detached HEAD, bare,
+    mid-merge …); empty where one can. `dirty` are tracked paths with changes (staged or not), `untracked` maps paths to
+    the git hash of their content. `current` is the branch HEAD is on, '' where detached.
+    """
+
+    git: bool
+    blocker: str
+    current: str
+    head: str
+    stale: tuple[str, ...]
+    current_base: str
+    dirty: tuple[str, ...]
+    untracked: Mapping[str, str]
+    identity_missing: bool
+    warnings: tuple[str, ...] = ()
+
+
+class ChangeKind(StrEnum):
+    """How a path differs between two trees."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+    MODE = "mode"
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """A changed place: `new_count` lines from `new_start` replace `old_count` lines from `old_start` (1-based).
+
+    A count of 0 is a pure deletion or insertion beside that line, as in `diff -U0`.
+    """
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content."""
+
+    path: str
+    kind: ChangeKind
+    old_path: str = ""
+    binary: bool = False
+    oid: str = ""
+    hunks: tuple[Hunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """What PRE_COMMIT wants done. Paths are relative to the project, `/`-separated.
+
+    `keep` is committed, `discard` archived and then put back to the base's version (or removed), `leave` stays as it is,
+    uncommitted. `branch` is empty after `continue` off a task branch: the commit then goes where HEAD is. `start` is
+    the commit that changes are measured from, `base_snapshot` holds what a discarded file git did not track was like before.
+    """
+
+    session_id: str
+    branch: TaskBranch | None
+    expected_tip: str
+    message: str
+    trailers: tuple[tuple[str, str], ...]
+    keep: tuple[str, ...]
+    discard: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    start: str = ""
+    base_snapshot: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitResult:
+    """`oid` of the commit, or '' where there was nothing to commit; `archived` refs hold what was discarded."""
+
+    oid: str
+    tip: str
+    archived: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """`oid` of the merge commit; '' where the task branch had not moved and was only removed."""
+
+    oid: str
+    from_branch: str
+    to_branch: str
+    pushed_hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """Branches that were removed (each kept under an archive ref) and, for `merge`, the merge commit."""
+
+    branches: tuple[str, ...]
+    archived: tuple[str, ...]
+    merged: str = ""
+    session_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """What `clean` left: refs that hold the branch and the uncommitted work, the branch HEAD is on now, and what it could not do."""
+
+    archived: tuple[str, ...]
+    head: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StaleBranch:
+    """A task branch no session owns any more; `base` is '' where it was not recorded, `current` where HEAD is on it."""
+
+    name: str
+    oid: str
+    base: str
+    current: bool
+
+
+class ProofStatus(StrEnum):
+    """What a verification verdict is worth (SPEC 4, POST_IMPL_VERIFY)."""
+
+    PROVEN = "proven"
+    FAILED = "failed"
+    UNPROVEN = "unproven"
+    WAIVED = "waived"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """One verify command as the server ran it. `outcome` is proven, failed, unproven (could not start, not trusted) or waived."""
+
+    argv: tuple[str, ...]
+    outcome: ProofStatus
+    returncode: int | None
+    seconds: float
+    output_tail: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The verify commands of one verdict and the tree they judged, hashed after they ended."""
+
+    status: ProofStatus
+    tree: str
+    runs: tuple[CommandRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A procedure the agent may name: from the project where it has one, else the packaged default."""
+
+    kind: str
+    name: str
+    path: str
+    text: str
+    packaged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One call of one tool. `seq` counts from 1 within the session; `results` is the number of rows it returned."""
+
+    seq: int
+    tool: str
+    phase: str
+    outcome: str
+    results: int
+    files: tuple[str, ...]

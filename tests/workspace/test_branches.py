@@ -1,0 +1,407 @@
+"""Task branches are made, merged, retired and abandoned without losing a byte of the user's."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.errors import Rejected, UserActionNeeded
+from code_intel_server.flow.ports import Branches, WorkTree
+from code_intel_server.workspace.branch_manager import BranchManager
+from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, TaskBranch
+from tests.workspace.git_repo import Repo
+
+SESSION = "20261121_110000"
+NAME = f"llm_task_{SESSION}"
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    return Repo.with_files(tmp_path, monkeypatch)
+
+
+def manager(repo: Repo, finish: str = "merge") -> BranchManager:
+    return BranchManager(repo.path, TreeJudge(repo.path), finish=finish, patience=0.0)
+
+
+class Intents(list[GitIntent]):
+    """Records intents as the checkpoint would; `last` is what a restarted server is given."""
+
+    @property
+    def last(self) -> GitIntent:
+        return self[-1]
+
+
+def request(
+    branch: TaskBranch | None, tip: str, *keep: str, discard: tuple[str, ...] = (), message: str = "Do it"
+) -> CommitRequest:
+    return CommitRequest(SESSION, branch, tip, message, (("Code-Intel-Tasks", "t1, t2"),), keep, discard)
+
+
+def start(repo: Repo) -> TaskBranch:
+    return manager(repo).create(SESSION, (), Intents().append, None)
+
+
+def commit(repo: Repo, branch: TaskBranch, *keep: str, discard: tuple[str, ...] = ()) -> str:
+    result = manager(repo).commit(
+        request(branch, repo.git("rev-parse", "HEAD"), *keep, discard=discard), Intents().append, None
+    )
+    return result.oid
+
+
+def refusal(act: Callable[[], object], key: str) -> dict[str, object]:
+    with pytest.raises(UserActionNeeded) as caught:
+        act()
+    assert caught.value.key == key
+    return caught.value.details
+
+
+def test_a_whole_session_leaves_a_merge_commit_with_trailers_and_no_branch(repo: Repo) -> None:
+    repo.write("notes.txt", "mine, untracked\n")
+    repo.write(".git/info/exclude", ".env\n")
+    repo.write(".env", "SECRET=1\n")
+    first = repo.git("rev-parse", "HEAD")
+    branch = start(repo)
+    assert (branch, repo.git("branch", "--show-current")) == (TaskBranch(NAME, "main", first), NAME)
+    repo.write("a.py", "one = 11\n")
+    repo.write("new.py", "new = 1\n")
+    done = commit(repo, branch, "a.py", "new.py")
+    result = manager(repo).merge(branch, SESSION, "", [("Code-Intel-Tasks", "t1")], Intents().append, None)
+    assert repo.git("rev-parse", "main") == result.oid == repo.git("rev-parse", "HEAD")
+    assert repo.git("rev-parse", "main^1", "main^2").split() == [first, done]
+    for revision in ("main", "main^2"):
+        assert (
+            repo.git("log", "-1", "--format=%(trailers:key=Code-Intel-Session,valueonly)", revision).strip() == SESSION
+        )
+    assert repo.git("branch", "--list", "llm_task_*") == ""
+    assert repo.git("for-each-ref", "refs/code-intel/base") == ""
+    assert repo.git("rev-parse", f"refs/code-intel/archive/{SESSION}/001-branch^{{commit}}") == done
+    assert repo.git("status", "--porcelain") == "?? notes.txt"
+    assert (repo.read(".env"), repo.read("notes.txt")) == ("SECRET=1\n", "mine, untracked\n")
+
+
+def test_the_survey_tells_what_is_there_and_changes_nothing(repo: Repo) -> None:
+    repo.git("branch", "llm_task_old")
+    repo.write("a.py", "dirty\n")
+    repo.write("loose.txt", "x\n")
+    before = repo.sentinel()
+    survey = manager(repo).survey()
+    assert (survey.git, survey.blocker, survey.current, survey.stale) == (True, "", "main", ("llm_task_old",))
+    assert (survey.dirty, survey.current_base, survey.identity_missing) == (("a.py",), "", False)
+    assert survey.untracked == {"loose.txt": repo.git("hash-object", "loose.txt")}
+    assert repo.sentinel() == before
+
+
+def test_a_branch_is_not_made_on_a_dirty_tree(repo: Repo) -> None:
+    repo.write("a.py", "dirty\n")
+    repo.write("b.py", "staged\n")
+    repo.git("add", "b.py")
+    before = repo.sentinel()
+    details = refusal(lambda: start(repo), "failures.READY.branch_creation_failed")
+    assert (details["reason"], details["files"]) == ("dirty", ["a.py", "b.py"])
+    assert repo.sentinel() == before
+
+
+def test_abandoning_shelves_the_work_and_returns_to_base(repo: Repo) -> None:
+    repo.write("mine.txt", "untracked before\n")
+    before = manager(repo).survey().untracked
+    files = repo.files()
+    branch = start(repo)
+    repo.write("a.py", "work in progress\n")
+    repo.write("staged.py", "staged\n")
+    repo.git("add", "staged.py")
+    repo.write("staged.py", "and changed again\n")
+    repo.write("fresh/new.bin", b"\0\r\n")
+    (repo.path / "b.py").unlink()
+    done = manager(repo).abandon(SESSION, branch, before, Intents().append, None)
+    assert (done.head, done.warnings, repo.files()) == ("main", (), files)
+    assert repo.git("status", "--porcelain") == "?? mine.txt"
+    assert repo.git("branch", "--list", "llm_task_*") == ""
+    repo.git("gc", "-q", "--prune=now")
+    work, staged, tip = done.archived
+    assert repo.git("show", f"{work}:a.py") == "work in progress"
+    assert repo.git("cat-file", "blob", f"{work}:fresh/new.bin") == "\0\r"
+    assert repo.fails("rev-parse", "--verify", f"{work}:b.py")
+    assert repo.git("show", f"{staged}:staged.py") == "staged"
+    assert repo.git("rev-parse", f"{tip}^{{commit}}") == branch.base_oid
+
+
+def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_is_abandoned(repo: Repo) -> None:
+    repo.write("mine.txt", "before\n")
+    before = manager(repo).survey().untracked
+    branch = start(repo)
+    repo.write("mine.txt", "changed by the task\n")
+    commit(repo, branch, "mine.txt")
+    done = manager(repo).abandon(SESSION, branch, before, Intents().append, None)
+    assert (done.warnings, repo.read("mine.txt")) == ((), "changed by the task\n")
+    assert repo.git("status", "--porcelain") == "?? mine.txt"
+
+
+def test_head_off_the_branch_or_moved_is_no_place_to_commit(repo: Repo) -> None:
+    branch = start(repo)
+    tip = repo.git("rev-parse", "HEAD")
+    repo.write("a.py", "x\n")
+    repo.git("commit", "-qam", "behind our back")
+    with pytest.raises(Rejected) as caught:
+        manager(repo).commit(request(branch, tip, "a.py"), Intents().append, None)
+    assert caught.value.key == "failures.PRE_COMMIT.head_moved"
+
+
+def test_deleting_stale_branches_keeps_them_restorable(repo: Repo) -> None:
+    repo.git("switch", "-qc", "llm_task_1")
+    tip = repo.commit("unmerged")
+    repo.git("switch", "-q", "main")
+    intents = Intents()
+    retired = manager(repo).retire("delete", SESSION, intents.append, None)
+    assert (retired.branches, retired.session_ids, intents.last.operation) == (
+        ("llm_task_1",),
+        ("1",),
+        GitOperation.RETIRE_BRANCHES,
+    )
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert repo.git("rev-parse", f"{retired.archived[0]}^{{commit}}") == tip
+    assert manager(repo).retire("delete", SESSION, intents.append, intents.last).branches == ("llm_task_1",)
+
+
+def test_merging_the_stale_branch_head_is_on_removes_the_others_too(repo: Repo) -> None:
+    repo.git("branch", "llm_task_other")
+    branch = start(repo)
+    repo.write("a.py", "one = 5\n")
+    commit(repo, branch, "a.py")
+    retired = manager(repo).retire("merge", "20261121_999999", Intents().append, None)
+    assert retired.merged == repo.git("rev-parse", "main") == repo.git("rev-parse", "HEAD")
+    assert (retired.branches, repo.git("branch", "--format=%(refname:short)")) == ((NAME, "llm_task_other"), "main")
+
+
+def test_finish_mode_branch_keeps_the_branch_and_says_how_to_push(repo: Repo) -> None:
+    branch = start(repo)
+    repo.write("a.py", "one = 5\n")
+    tip = commit(repo, branch, "a.py")
+    result = manager(repo, "branch").merge(branch, SESSION, "", [], Intents().append, None)
+    assert result.pushed_hint.splitlines() == [
+        f"git push --set-upstream origin {NAME}",
+        f"gh pr create --base main --head {NAME}",
+    ]
+    assert (repo.git("branch", "--show-current"), repo.git("rev-parse", NAME), repo.read("a.py")) == (
+        "main",
+        tip,
+        "one = 1\n",
+    )
+    assert manager(repo).survey().stale == ()
+
+
+def test_conflicts_never_reach_the_users_files(repo: Repo) -> None:
+    branch = start(repo)
+    repo.write("a.py", "one = 'task'\n")
+    commit(repo, branch, "a.py")
+    repo.git("switch", "-q", "main")
+    repo.write("a.py", "one = 'user'\n")
+    repo.commit("on base")
+    repo.git("switch", "-q", NAME)
+    before = repo.sentinel()
+    details = refusal(
+        lambda: manager(repo).merge(branch, SESSION, "", [], Intents().append, None), "failures.MERGE.merge_failed"
+    )
+    assert (details["reason"], details["conflicts"]) == ("conflict", ["a.py"])
+    assert repo.sentinel() == before
+    repo.fails("merge", "-q", "main")
+    repo.write("a.py", "one = 'both'\n")
+    repo.commit("merged by hand")
+    result = manager(repo).merge(branch, SESSION, "", [], Intents().append, None)
+    assert (repo.git("rev-parse", "main"), repo.read("a.py")) == (result.oid, "one = 'both'\n")
+
+
+def test_the_manager_and_the_judge_are_what_the_flow_asks_for(repo: Repo) -> None:
+    branches: Branches = manager(repo)
+    tree: WorkTree = TreeJudge(repo.path)
+    assert (branches.current(), branches.tip()) == ("main", repo.git("rev-parse", "HEAD"))
+    assert tree.snapshot()
+
+
+def test_a_users_untracked_file_changed_by_the_task_stays_and_is_kept_too(repo: Repo) -> None:
+    repo.write("mine.txt", "before\n")
+    before = manager(repo).survey().untracked
+    branch = start(repo)
+    repo.write("mine.txt", "changed by the task\n")
+    done = manager(repo).abandon(SESSION, branch, before, Intents().append, None)
+    assert repo.read("mine.txt") == "changed by the task\n"
+    assert repo.git("show", f"{done.archived[0]}:mine.txt") == "changed by the task"
+
+
+def test_ignored_files_and_repositories_within_survive_an_abandoned_session(repo: Repo) -> None:
+    repo.write(".git/info/exclude", "build/\n")
+    branch = start(repo)
+    repo.write("build/out.o", "artefact\n")
+    repo.git("init", "-q", "clone")
+    Repo(repo.path / "clone").write("x", "x\n")
+    Repo(repo.path / "clone").commit("x")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert (done.head, repo.read("build/out.o"), repo.read("clone/x")) == ("main", "artefact\n", "x\n")
+
+
+def test_a_session_without_a_branch_has_nothing_to_abandon(repo: Repo) -> None:
+    repo.write("a.py", "mine\n")
+    before = repo.sentinel()
+    assert manager(repo).abandon(SESSION, None, {}, Intents().append, None).head == "main"
+    assert repo.sentinel() == before
+
+
+def test_abandoning_from_another_branch_leaves_the_tree_alone(repo: Repo) -> None:
+    branch = start(repo)
+    repo.git("switch", "-q", "main")
+    repo.write("a.py", "mine\n")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert (len(done.archived), repo.read("a.py"), repo.git("branch", "--list", "llm*")) == (1, "mine\n", "")
+
+
+@pytest.mark.parametrize("obstacle", ["merge", "base gone", "base elsewhere", "file in the way", "lock"])
+def test_what_cannot_be_abandoned_is_shelved_and_told(repo: Repo, tmp_path: Path, obstacle: str) -> None:
+    branch = start(repo)
+    repo.write("a.py", "one = 'unfinished'\n")
+    if obstacle == "merge":
+        repo.git("update-ref", "MERGE_HEAD", "HEAD")
+    elif obstacle == "base gone":
+        repo.git("branch", "-q", "-m", "main", "trunk")
+    elif obstacle == "base elsewhere":
+        repo.git("worktree", "add", "-q", str(tmp_path / "other"), "main")
+    elif obstacle == "file in the way":
+        repo.write(".git/info/exclude", "b.py\n")
+        repo.git("rm", "-q", "b.py")
+        repo.git("commit", "-qm", "drop b")
+        repo.write("b.py", "ignored, mine\n")
+    else:
+        (repo.path / ".git/index.lock").touch()
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert done.head == NAME
+    assert len(done.warnings) == 1
+    assert repo.git("show", f"{done.archived[0]}:a.py") == "one = 'unfinished'"
+    if obstacle == "file in the way":
+        assert repo.read("b.py") == "ignored, mine\n"
+
+
+def test_a_branch_of_that_name_is_not_taken_over(repo: Repo) -> None:
+    repo.git("branch", NAME)
+    assert refusal(lambda: start(repo), "failures.READY.branch_creation_failed")["reason"] == "branch_exists"
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "-x", "x..y", "x.lock", "a b", "é"])
+def test_sessions_are_called_by_plain_names(repo: Repo, name: str) -> None:
+    details = refusal(
+        lambda: manager(repo).create(name, (), Intents().append, None), "failures.READY.branch_creation_failed"
+    )
+    assert details["reason"] == "bad_name"
+
+
+def test_a_user_who_moves_on_between_two_attempts_is_not_moved_back(repo: Repo) -> None:
+    intents = Intents()
+    manager(repo).create(SESSION, (), intents.append, None)
+    repo.git("switch", "-qc", "elsewhere")
+    details = refusal(
+        lambda: manager(repo).create(SESSION, (), intents.append, intents.last), "failures.READY.branch_creation_failed"
+    )
+    assert details["reason"] == "head_moved"
+    assert repo.git("symbolic-ref", "--short", "HEAD") == "elsewhere"
+
+
+def test_changes_that_were_explained_come_along(repo: Repo) -> None:
+    repo.write("a.py", "explained\n")
+    assert manager(repo).create(SESSION, ("a.py",), Intents().append, None).name == NAME
+    assert repo.git("status", "--porcelain") == " M a.py"
+
+
+@pytest.mark.parametrize("choice", ["delete", "merge"])
+def test_stale_branches_are_not_touched_on_a_dirty_tree(repo: Repo, choice: str) -> None:
+    start(repo)
+    repo.write("a.py", "dirty\n")
+    before = repo.sentinel()
+    details = refusal(
+        lambda: manager(repo).retire(choice, "20261121_999999", Intents().append, None),
+        "failures.BRANCH_INTERVENTION.branch_operation_failed",
+    )
+    assert (details["reason"], details["files"]) == ("dirty", ["a.py"])
+    assert repo.sentinel() == before
+
+
+@pytest.mark.parametrize("choice", ["delete", "merge"])
+def test_a_stale_branch_whose_base_is_unknown_is_not_left(repo: Repo, choice: str) -> None:
+    repo.git("switch", "-qc", "llm_task_1")
+    details = refusal(
+        lambda: manager(repo).retire(choice, SESSION, Intents().append, None),
+        "failures.BRANCH_INTERVENTION.branch_operation_failed",
+    )
+    assert details["reason"] == "base_unknown"
+    assert repo.git("symbolic-ref", "--short", "HEAD") == "llm_task_1"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [b"", b"{", b"[]", b'{"base": "main"}', b'{"base": "-x", "oid": "%s"}' % (b"0" * 40), b"[" * 100_000, b"\xff"],
+)
+def test_a_forged_base_record_is_no_record(repo: Repo, record: bytes) -> None:
+    start(repo)
+    oid = repo.git("hash-object", "-w", "--stdin", stdin=record)
+    repo.git("update-ref", f"refs/code-intel/base/{NAME}", oid)
+    assert manager(repo).survey().current_base == ""
+
+
+def test_a_stale_branch_held_by_another_worktree_stays(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", "-b", "llm_task_1", str(tmp_path / "held"))
+    repo.git("branch", "llm_task_2")
+    dry = manager(repo).cleanup_stale(dry_run=True)
+    assert [branch.name for branch in dry.branches] == ["llm_task_1", "llm_task_2"]
+    cleaned = manager(repo).cleanup_stale()
+    assert [branch.name for branch in cleaned.branches] == ["llm_task_2"]
+    assert "held" in str((cleaned.left or {})["llm_task_1"])
+    details = refusal(
+        lambda: manager(repo).retire("delete", SESSION, Intents().append, None),
+        "failures.BRANCH_INTERVENTION.branch_operation_failed",
+    )
+    assert details["reason"] == "held_elsewhere"
+
+
+def test_cleaning_up_returns_from_a_stale_branch_to_its_base(repo: Repo) -> None:
+    branch = start(repo)
+    repo.write("a.py", "one = 2\n")
+    tip = commit(repo, branch, "a.py")
+    cleaned = manager(repo).cleanup_stale()
+    assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.git("branch", "--list", "llm*")) == ("main", "")
+    assert repo.git("rev-parse", f"{cleaned.archived[0]}^{{commit}}") == tip
+
+
+def test_what_stands_in_the_way_of_a_branch_is_said_in_one_sentence(repo: Repo, tmp_path: Path) -> None:
+    for prepare, sentence in (
+        (("switch", "-q", "--detach"), "detached"),
+        (("symbolic-ref", "HEAD", "refs/heads/unborn"), "no commit yet"),
+    ):
+        repo.git(*prepare)
+        survey = manager(repo).survey()
+        assert sentence in survey.blocker
+        assert refusal(lambda: start(repo), "failures.READY.branch_creation_failed")["reason"] == "blocked"
+    repo.git("symbolic-ref", "HEAD", "refs/heads/main")
+    for state in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"):
+        repo.git("update-ref", state, "HEAD")
+        assert "in progress" in manager(repo).survey().blocker
+        repo.git("update-ref", "-d", state)
+    (repo.path / ".git/rebase-merge").mkdir()
+    assert "rebase" in manager(repo).survey().blocker
+    nowhere = BranchManager(tmp_path, TreeJudge(tmp_path)).survey()
+    assert (nowhere.git, nowhere.blocker) == (False, "this is not a git repository")
+
+
+def test_without_git_every_effect_says_so(tmp_path: Path) -> None:
+    nowhere = BranchManager(tmp_path, TreeJudge(tmp_path))
+    assert (nowhere.tip(), nowhere.current(), nowhere.stale(), nowhere.cleanup_stale().branches) == ("", "", (), ())
+    assert nowhere.abandon(SESSION, TaskBranch("x", "y", "z"), {}, Intents().append, None).archived == ()
+    with pytest.raises(UserActionNeeded) as caught:
+        nowhere.create(SESSION, (), Intents().append, None)
+    assert caught.value.details["reason"] == "not_a_repository"
+
+
+def test_a_held_index_is_a_warning_of_the_survey_and_refuses_a_branch(repo: Repo) -> None:
+    lock = repo.path / ".git/index.lock"
+    lock.touch()
+    assert str(lock) in manager(repo).survey().warnings[0]
+    assert refusal(lambda: start(repo), "failures.READY.branch_creation_failed")["reason"] == "index_locked"
+    assert lock.exists()

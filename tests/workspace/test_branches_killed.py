@@ -1,0 +1,311 @@
+"""A process that is killed in the middle of a git effect loses nothing, and the next one finishes it, once.
+
+Each effect runs in a forked child that kills itself (SIGKILL: no `finally`, no flushing) around its N-th step, for every
+N until a run survives. Steps are the git children that write, the recording of an intent, and the moving and removing
+of files. Then the effect is called again with the intent that was on disk.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_intel_server import process
+from code_intel_server.process import Completed
+from code_intel_server.workspace.branch_manager import BranchManager
+from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, Record, TaskBranch
+from tests.workspace.git_repo import Repo
+
+SESSION = "20261121_110000"
+PUBLISHING = {"update-ref", "switch", "restore", "update-index", "hook"}
+WRITING = PUBLISHING | {"commit-tree", "mktag", "hash-object", "read-tree", "write-tree"}
+
+Act = Callable[[Repo, Record, GitIntent | None], object]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How to bring a repository to the point of an effect, and the effect."""
+
+    prepare: Callable[[Repo], None]
+    act: Act
+
+
+def manager(repo: Repo, finish: str = "merge") -> BranchManager:
+    return BranchManager(repo.path, TreeJudge(repo.path), finish=finish, patience=0.0)
+
+
+def ignore(_: object) -> None:
+    """A record nobody keeps."""
+
+
+def branch(repo: Repo) -> TaskBranch:
+    return TaskBranch(f"llm_task_{SESSION}", "main", repo.git("rev-parse", "refs/tags/base"))
+
+
+def started(repo: Repo) -> None:
+    repo.write("mine.txt", "untracked from before\n")
+    manager(repo).create(SESSION, (), ignore, None)
+
+
+def worked(repo: Repo) -> None:
+    """Reviewed changes, a change to be discarded, an edit to be left, and staged content of the user's."""
+    started(repo)
+    repo.write("a.py", "one = 'kept'\n")
+    repo.write("new.py", "new = 1\n")
+    (repo.path / "gone.py").unlink()
+    repo.write("b.py", "two = 'discarded'\n")
+    repo.write("junk/tmp.py", "junk\n")
+    repo.write("left.py", "left = 'staged'\n")
+    repo.git("add", "left.py")
+    repo.write("left.py", "left = 'edited'\n")
+
+
+def committed(repo: Repo) -> None:
+    started(repo)
+    repo.write("a.py", "one = 'committed'\n")
+    repo.commit("work", "a.py")
+
+
+def base_moved(repo: Repo) -> None:
+    committed(repo)
+    repo.git("switch", "-q", "main")
+    repo.write("b.py", "two = 'moved'\n")
+    repo.commit("meanwhile", "b.py")
+    repo.git("switch", "-q", f"llm_task_{SESSION}")
+
+
+def half_done(repo: Repo) -> None:
+    committed(repo)
+    worked_on = {
+        "a.py": "one = 'unfinished'\n",
+        "new.py": "new\n",
+        "mine.txt": "changed by the task\n",
+        "staged.py": "staged\n",
+    }
+    for name, text in worked_on.items():
+        repo.write(name, text)
+    repo.git("add", "staged.py")
+    repo.write("staged.py", "changed after staging\n")
+    (repo.path / "gone.py").unlink()
+
+
+def with_stale(repo: Repo) -> None:
+    committed(repo)
+    repo.git("branch", "llm_task_other", "main")
+
+
+def stale_unmoved(repo: Repo) -> None:
+    started(repo)
+    repo.git("branch", "llm_task_other", "main")
+
+
+def commit(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    kept = ("a.py", "new.py", "gone.py")
+    request = CommitRequest(
+        SESSION, branch(repo), branch(repo).base_oid, "Do it", (), kept, ("b.py", "junk/tmp.py"), ("left.py",)
+    )
+    return manager(repo).commit(request, record, pending).tip
+
+
+def merge(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    return manager(repo).merge(branch(repo), SESSION, "", [], record, pending).to_branch
+
+
+def keep(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    return manager(repo, "branch").merge(branch(repo), SESSION, "", [], record, pending).pushed_hint
+
+
+def abandon(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    before = {"mine.txt": "0" * 40 if repo.read("mine.txt") == "" else repo.git("rev-parse", "refs/tags/mine")}
+    return manager(repo).abandon(SESSION, branch(repo), before, record, pending).warnings
+
+
+def retire(choice: str) -> Act:
+    def act(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+        done = manager(repo).retire(choice, "20261121_990000", record, pending)
+        return (done.branches, done.session_ids, bool(done.merged))
+
+    return act
+
+
+EFFECTS = {
+    "create": Effect(
+        lambda repo: None, lambda repo, record, pending: asdict(manager(repo).create(SESSION, (), record, pending))
+    ),
+    "commit": Effect(worked, commit),
+    "merge": Effect(committed, merge),
+    "merge an unmoved branch": Effect(started, merge),
+    "merge into a moved base": Effect(base_moved, merge),
+    "keep the branch": Effect(committed, keep),
+    "abandon": Effect(half_done, abandon),
+    "delete stale branches": Effect(with_stale, retire("delete")),
+    "merge the stale branch": Effect(with_stale, retire("merge")),
+    "merge the stale branch that has not moved": Effect(stale_unmoved, retire("merge")),
+}
+
+
+def template(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    repo = Repo.with_files(folder, monkeypatch, a__py="one\n", b__py="two\n", gone__py="gone\n", left__py="left\n")
+    repo.git("tag", "base")
+    repo.git("tag", "mine", repo.git("hash-object", "-w", "--stdin", stdin=b"untracked from before\n"))
+    repo.write(".gitignore", "*.log\n")
+    repo.write("noise.log", "ignored\n")
+    repo.commit("ignore rules", ".gitignore")
+    repo.git("tag", "-f", "base")
+    return repo
+
+
+class Journal:
+    """Keeps the last recorded intent on disk, as the checkpoint does."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def record(self, intent: GitIntent) -> None:
+        self.path.write_text(json.dumps(asdict(intent)))
+
+    def pending(self) -> GitIntent | None:
+        if not self.path.exists():
+            return None
+        value: dict[str, Any] = json.loads(self.path.read_text())
+        return GitIntent(**{**value, "operation": GitOperation(value["operation"])})
+
+
+class Steps:
+    """Counts the steps of an effect and kills the process after the `fatal` one; 0 is before the first.
+
+    Storing an object changes nothing anybody sees, so by default only steps that publish count: a ref, the user's
+    index, the working tree, an intent. With `every` each writing git child counts, and both sides of it.
+    """
+
+    def __init__(self, fatal: int, *, every: bool) -> None:
+        self.fatal = fatal
+        self.every = every
+        self.seen = 0
+        self.tick()
+
+    def tick(self) -> None:
+        if self.seen == self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.seen += 1
+
+    def around(self, act: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            if self.every:
+                self.tick()
+            result = act(*arguments, **options)
+            self.tick()
+            return result
+
+        return counted
+
+    def run(self, real: Callable[..., Completed]) -> Callable[..., Completed]:
+        def counted(argv: Sequence[str], **options: Any) -> Completed:
+            ours = "GIT_INDEX_FILE" in options["env"]
+            counts = WRITING & set(argv) if self.every else PUBLISHING & set(argv) and not ours
+            done: Completed = (self.around(real) if counts else real)(argv, **options)
+            return done
+
+        return counted
+
+    def path(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(path: Path, *arguments: Any, **options: Any) -> Any:
+            step = real if ".git" in path.parts else self.around(real)
+            return step(path, *arguments, **options)
+
+        return counted
+
+
+def killed(repo: Repo, journal: Journal, act: Act, fatal: int, *, every: bool) -> bool:
+    """Run the effect in a child that dies at step `fatal`; whether it died."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(Exception):
+            steps = Steps(fatal, every=every)
+            process.run = steps.run(process.run)
+            for name in ("rename", "unlink", "symlink_to"):
+                setattr(Path, name, steps.path(getattr(Path, name)))
+            act(repo, steps.around(journal.record), None)
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the effect itself failed"
+    return os.WIFSIGNALED(status)
+
+
+def outcome(repo: Repo) -> dict[str, object]:
+    """What can be seen of an effect, object ids aside."""
+    ours = repo.git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/code-intel/base").split()
+    graph = {ref: repo.git("log", "--format=%T %s", ref).splitlines() for ref in ours if ref.startswith("refs/heads")}
+    return {
+        "files": repo.files(),
+        "status": repo.git("status", "--porcelain", "-z"),
+        "index": repo.git("ls-files", "-s"),
+        "head": repo.git("symbolic-ref", "HEAD"),
+        "refs": ours,
+        "history": graph,
+    }
+
+
+def contents(repo: Repo) -> set[str]:
+    """The hash of every file the user has, of everything staged, and of every commit."""
+    loose = [name for name, (kind, _) in repo.files().items() if kind != "link"]
+    files = repo.git(
+        "hash-object", "--no-filters", "--stdin-paths", stdin="".join(f"{n}\n" for n in loose).encode()
+    ).split()
+    staged = [row.split()[1] for row in repo.git("ls-files", "-s").splitlines()]
+    return {*files, *staged, *repo.git("rev-list", "--all").split()}
+
+
+def reachable(repo: Repo) -> set[str]:
+    """What is on disk, in the index, or reachable from a ref."""
+    objects = repo.git("rev-list", "--objects", "--all").splitlines()
+    return contents(repo) | {line.split(" ")[0] for line in objects}
+
+
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.full)], ids=["published", "every"])
+@pytest.mark.parametrize("name", EFFECTS)
+@pytest.mark.timeout(900)
+def test_an_effect_killed_at_any_step_loses_nothing_and_is_finished_once(
+    name: str, every: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effect = EFFECTS[name]
+    origin = template(tmp_path, monkeypatch)
+    effect.prepare(origin)
+    before = contents(origin)
+    control = copy(origin, tmp_path / "control")
+    wanted = effect.act(control, ignore, None)
+    expected = outcome(control)
+    fatal = 0
+    while True:
+        repo = copy(origin, tmp_path / f"killed-{fatal}")
+        journal = Journal(tmp_path / f"journal-{fatal}.json")
+        died = killed(repo, journal, effect.act, fatal, every=every)
+        assert before <= reachable(repo), f"lost by a kill at step {fatal}"
+        result = effect.act(repo, journal.record, journal.pending())
+        assert before <= reachable(repo), f"lost by recovery from step {fatal}"
+        assert outcome(repo) == expected, f"after a kill at step {fatal}"
+        if name != "commit":
+            assert result == wanted, f"after a kill at step {fatal}"
+        assert not list((repo.path / ".git/code-intel").glob("aside/*/*"))
+        shutil.rmtree(repo.path)
+        if not died:
+            break
+        fatal += 1
+    assert fatal >= 3
+
+
+def copy(repo: Repo, target: Path) -> Repo:
+    shutil.copytree(repo.path, target, symlinks=True)
+    found = Repo(target)
+    found.git("update-index", "-q", "--refresh") if not found.fails("rev-parse", "HEAD") else None
+    return found

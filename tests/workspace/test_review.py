@@ -1,0 +1,110 @@
+"""The list of changes that PRE_COMMIT reviews."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_intel_server.workspace.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
+from code_intel_server.workspace.tree import TreeJudge
+from tests.workspace.git_repo import Repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    return Repo.with_files(tmp_path, monkeypatch)
+
+
+def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:
+    repo.write("long.py", "".join(f"{n}\n" for n in range(1, 41)))
+    repo.write("data.bin", b"\0")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    lines = [f"{n}\n" for n in range(1, 41)]
+    lines[4], lines[8], lines[30] = "five\n", "nine\n", ""
+    repo.write("long.py", "".join(lines))
+    repo.write("data.bin", b"\0\0")
+    (repo.path / "b.py").unlink()
+    page = review(tree, base, tree.snapshot(), tasks={"long.py": "t1"})
+    rows = {row.path: row for row in page.rows}
+    assert [(row.path, row.status) for row in page.rows] == [
+        ("b.py", "deleted"),
+        ("data.bin", "modified"),
+        ("long.py", "modified"),
+    ]
+    assert rows["b.py"].diff == "@@ -1,1 +0,0 @@\n-two = 2"
+    assert rows["data.bin"].as_row() == {"path": "data.bin", "status": "modified", "diff": ""}
+    assert rows["long.py"].task == "t1"
+    assert rows["long.py"].diff == (
+        "@@ -2,11 +2,11 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n-9\n+nine\n 10\n 11\n 12\n"
+        "@@ -28,7 +28,6 @@\n 28\n 29\n 30\n-31\n 32\n 33\n 34"
+    )
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
+def test_a_diff_applies(repo: Repo, old: list[str], new: list[str]) -> None:
+    """What the diff says, applied by git itself to the old text, is the new text."""
+    tree = TreeJudge(repo.path)
+    repo.write("x.txt", "".join(f"{line}\n" for line in old) or "-\n")
+    base = tree.snapshot()
+    repo.write("x.txt", "".join(f"{line}\n" for line in new) or "=\n")
+    page = review(tree, base, tree.snapshot())
+    wanted = repo.read("x.txt")
+    repo.write("x.txt", "".join(f"{line}\n" for line in old) or "-\n")
+    if page.rows:
+        patch = f"--- a/x.txt\n+++ b/x.txt\n{page.rows[0].diff}\n"
+        repo.git("apply", "-", stdin=patch.encode())
+    assert repo.read("x.txt") == wanted
+
+
+def test_pages_follow_one_another_and_end_when_full(repo: Repo) -> None:
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    for number in range(40):
+        repo.write(f"many/{number:02}.txt", "x" * 99 + "\n" + "some words\n" * 500)
+    now = tree.snapshot()
+    seen: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = review(tree, base, now, offset=offset, limit=30)
+        assert page.total == 40
+        assert sum(len(row.diff) for row in page.rows) <= PAGE_CHARACTERS
+        assert all(
+            row.cut and len(row.diff) < DIFF_CHARACTERS + 40 and row.diff.endswith("more lines") for row in page.rows
+        )
+        seen += [row.path for row in page.rows]
+        offset = page.next_offset
+    assert seen == [f"many/{number:02}.txt" for number in range(40)]
+
+
+def test_a_path_limits_the_list_to_a_file_or_folder_and_finds_renames_by_either_name(repo: Repo) -> None:
+    repo.write("d/old.py", "".join(f"line {n}\n" for n in range(20)))
+    repo.write("dd/x", "1\n")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    (repo.path / "e").mkdir()
+    (repo.path / "d/old.py").rename(repo.path / "e/new.py")
+    repo.write("dd/x", "2\n")
+    now = tree.snapshot()
+    for path in ("d", "d/", "e/new.py", "d/old.py"):
+        page = review(tree, base, now, path=path)
+        assert [(row.path, row.old_path, row.diff) for row in page.rows] == [("e/new.py", "d/old.py", "")]
+    assert review(tree, base, now, path="nowhere").total == 0
+
+
+def test_weakened_tests_are_told_with_their_file(repo: Repo) -> None:
+    repo.write("tests/test_x.py", "def test_x():\n    assert x\n")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    repo.write("tests/test_x.py", "def test_x():\n    x\n")
+    calls: list[tuple[str, str, str]] = []
+
+    def judge(path: str, before: str, after: str, old_path: str) -> tuple[str, ...]:
+        calls.append((path, before, after))
+        return ("an assertion is gone",)
+
+    page = review(tree, base, tree.snapshot(), weakened=judge)
+    assert calls == [("tests/test_x.py", "def test_x():\n    assert x", "def test_x():\n    x")]
+    assert page.rows[0].as_row()["weakened"] == ["an assertion is gone"]

@@ -1,0 +1,501 @@
+"""A snapshot is the raw content of the working tree, taken without running or changing anything."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.workspace import tree
+from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+from tests.workspace.git_repo import Repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    return Repo.with_files(tmp_path, monkeypatch)
+
+
+def paths(changes: tuple[Change, ...]) -> set[tuple[str, str]]:
+    return {(change.path, change.kind.value) for change in changes}
+
+
+def test_a_clean_tree_has_the_snapshot_of_its_head(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    assert (
+        judge.snapshot() == repo.git("rev-parse", "HEAD^{tree}") == judge.head_snapshot(repo.git("rev-parse", "HEAD"))
+    )
+
+
+def test_every_kind_of_change_is_told(repo: Repo) -> None:
+    repo.write("gone.py", "x\n" * 9)
+    repo.write("old name.py", "".join(f"line {n}\n" for n in range(30)))
+    repo.write("run.sh", "echo\n")
+    repo.write("blob.bin", b"\0\1\2")
+    repo.commit("more")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("a.py", "zero = 0\none = 1\n")
+    (repo.path / "gone.py").unlink()
+    (repo.path / "old name.py").rename(repo.path / "new näme\n.py")
+    (repo.path / "run.sh").chmod(0o755)
+    repo.write("blob.bin", b"\0\1\3")
+    (repo.path / "link").symlink_to("a.py")
+    repo.write("empty", "")
+    after = judge.snapshot()
+    changes = {change.path: change for change in judge.changes(before, after)}
+    assert {path: change.kind.value for path, change in changes.items()} == {
+        "a.py": "modified", "gone.py": "deleted", "new näme\n.py": "renamed", "run.sh": "mode",
+        "blob.bin": "modified", "link": "added", "empty": "added",
+    }  # fmt: skip
+    assert changes["a.py"].hunks == (Hunk(0, 0, 1, 1),)
+    assert changes["new näme\n.py"].old_path == "old name.py"
+    assert changes["blob.bin"].binary
+    assert changes["gone.py"].oid == ""
+    assert judge.lines(after, "a.py") == ("zero = 0", "one = 1")
+    assert judge.lines(before, "gone.py") == ("x",) * 9
+    assert judge.lines(after, "gone.py") is None
+    assert judge.lines(after, "blob.bin") is None
+    assert judge.lines(after, "link") is None
+
+
+def test_lines_that_read_like_headers_do_not_mislead(repo: Repo) -> None:
+    repo.write("z.txt", "- old\n")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("a.py", "diff --git a/x b/x\n@@ -1 +1 @@\n-- a\n++ b")
+    repo.write("z.txt", "++ new\nBinary files differ\n")
+    changes = judge.changes(before, judge.snapshot())
+    assert [(c.path, c.hunks) for c in changes] == [("a.py", (Hunk(1, 1, 1, 4),)), ("z.txt", (Hunk(1, 1, 1, 2),))]
+
+
+def test_the_users_index_and_object_store_stay_as_they_are(repo: Repo) -> None:
+    repo.write("a.py", "staged\n")
+    repo.git("add", "a.py")
+    repo.write("a.py", "unstaged\n")
+    repo.write("new.py", "new\n")
+    index = (repo.path / ".git/index").read_bytes()
+    objects = sorted((repo.path / ".git/objects").rglob("*"))
+    judge = TreeJudge(repo.path)
+    judge.head_snapshot(repo.git("rev-parse", "HEAD"))
+    judge.changes("", judge.snapshot())
+    assert (repo.path / ".git/index").read_bytes() == index
+    assert sorted((repo.path / ".git/objects").rglob("*")) == objects
+
+
+def test_what_the_server_writes_and_what_is_ignored_does_not_count(repo: Repo) -> None:
+    repo.write(".gitignore", "*.log\n")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("x.log", "noise")
+    repo.write(".code-intel/sessions/1.json", "{}")
+    assert judge.snapshot() == before
+    repo.write(".code-intel/config.json", "{}")
+    assert paths(judge.changes(before, judge.snapshot())) == {(".code-intel/config.json", "added")}
+
+
+def test_a_tracked_file_counts_although_it_is_ignored(repo: Repo) -> None:
+    repo.write(".gitignore", "*.log\n")
+    repo.write("kept.log", "1\n")
+    repo.git("add", "-f", "kept.log")
+    repo.commit("with log")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("kept.log", "2\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("kept.log", "modified")}
+
+
+def test_a_file_that_becomes_ignored_leaves_the_snapshot_as_it_would_for_a_new_judge(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    repo.write("out/x.txt", "x")
+    judge.snapshot()
+    repo.write(".gitignore", "out/\n")
+    after = judge.snapshot()
+    judge.forget()
+    assert TreeJudge(repo.path).snapshot() == after
+
+
+def test_a_file_removed_from_the_index_and_ignored_is_gone(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write(".gitignore", "b.py\n")
+    repo.git("rm", "-q", "--cached", "b.py")
+    assert paths(judge.changes(before, judge.snapshot())) == {(".gitignore", "added"), ("b.py", "deleted")}
+
+
+def test_a_touched_file_is_no_change(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    os.utime(repo.path / "a.py", (1, 1))
+    assert judge.snapshot() == before
+
+
+def test_a_change_within_the_same_time_stamp_is_seen(repo: Repo) -> None:
+    """Same size, same mtime: only the racy-clean rule or the other stat fields can tell."""
+    judge = TreeJudge(repo.path)
+    stamps = (repo.path / "a.py").stat()
+    before = judge.snapshot()
+    repo.write("a.py", "one = 9\n")
+    os.utime(repo.path / "a.py", ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
+    assert paths(judge.changes(before, judge.snapshot())) == {("a.py", "modified")}
+
+
+def test_a_folder_takes_the_place_of_a_file_and_back(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    (repo.path / "a.py").unlink()
+    repo.write("a.py/inner.txt", "in\n")
+    folder = judge.snapshot()
+    assert paths(judge.changes(before, folder)) == {("a.py", "deleted"), ("a.py/inner.txt", "added")}
+    (repo.path / "a.py/inner.txt").unlink()
+    (repo.path / "a.py").rmdir()
+    repo.write("a.py", "one = 1\n")
+    assert judge.snapshot() == before
+
+
+def test_a_folder_replaced_by_a_link_hides_what_was_in_it(repo: Repo) -> None:
+    repo.write("d/x", "x\n")
+    repo.write("e/x", "x\n")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    (repo.path / "d/x").unlink()
+    (repo.path / "d").rmdir()
+    (repo.path / "d").symlink_to("e")
+    assert paths(judge.changes(before, judge.snapshot())) == {("d", "added"), ("d/x", "deleted")}
+
+
+def test_a_big_file_is_hashed_but_not_stored(repo: Repo) -> None:
+    judge = TreeJudge(repo.path, big=1000)
+    before = judge.snapshot()
+    content = os.urandom(3_000)
+    repo.write("big.bin", content)
+    repo.write("a.py", "one = 2\n")
+    after = judge.snapshot()
+    oid = repo.git("hash-object", "--no-filters", "big.bin")
+    changes = {change.path: change for change in judge.changes(before, after)}
+    assert (changes["big.bin"].oid, changes["big.bin"].binary) == (oid, True)
+    assert changes["a.py"].hunks == (Hunk(1, 1, 1, 1),)
+    assert not list((repo.path / ".git").rglob(oid[2:]))
+    assert judge.lines(after, "big.bin") is None
+    assert judge.snapshot() == after == TreeJudge(repo.path, big=1000).snapshot()
+    repo.write("big.bin", content[::-1])
+    assert judge.snapshot() != after
+
+
+def test_big_files_are_renamed_only_when_identical(repo: Repo) -> None:
+    judge = TreeJudge(repo.path, big=1000)
+    repo.write("big.bin", os.urandom(3_000))
+    before = judge.snapshot()
+    (repo.path / "big.bin").rename(repo.path / "moved.bin")
+    changes = judge.changes(before, judge.snapshot())
+    assert [(c.path, c.kind, c.old_path) for c in changes] == [("moved.bin", ChangeKind.RENAMED, "big.bin")]
+
+
+def test_the_project_may_be_a_folder_of_the_repository(repo: Repo) -> None:
+    repo.write("sub/pkg/x.py", "x = 1\n")
+    repo.write("other/y.py", "y = 1\n")
+    head = repo.commit("monorepo")
+    judge = TreeJudge(repo.path / "sub")
+    before = judge.snapshot()
+    assert before == judge.head_snapshot(head) == repo.git("rev-parse", "HEAD:sub")
+    repo.write("other/y.py", "y = 2\n")
+    repo.write("sub/pkg/x.py", "x = 2\n")
+    repo.write("sub/.code-intel/logs/l", "")
+    assert paths(judge.changes(before, judge.snapshot())) == {("pkg/x.py", "modified")}
+    assert judge.untracked() == {}
+
+
+def test_a_project_folder_without_files_has_the_empty_snapshot(repo: Repo) -> None:
+    (repo.path / "sub").mkdir()
+    assert TreeJudge(repo.path / "sub").snapshot() == repo.git("hash-object", "-t", "tree", "/dev/null")
+
+
+def test_line_endings_are_compared_raw_with_what_the_checkout_gave(repo: Repo) -> None:
+    repo.write(".gitattributes", "*.txt text eol=crlf\n")
+    repo.write("w.txt", "one\r\ntwo\r\n")
+    repo.write("u.txt", "one\r\n")
+    head = repo.commit("crlf")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    assert judge.head_snapshot(head) == before != repo.git("rev-parse", "HEAD^{tree}")
+    repo.write("w.txt", "one\r\n2\r\n")
+    assert [(c.path, c.hunks) for c in judge.changes(before, judge.snapshot())] == [("w.txt", (Hunk(2, 1, 2, 1),))]
+    repo.write("w.txt", "one\ntwo\n")  # git sees no change here, the tree does
+    assert paths(judge.changes(before, judge.snapshot())) == {("w.txt", "modified")}
+
+
+def test_the_head_of_a_dirty_crlf_tree_is_converted_without_a_driver(repo: Repo) -> None:
+    repo.write(".gitattributes", "*.txt text eol=crlf\n")
+    repo.write("w.txt", "one\r\n")
+    head = repo.commit("crlf")
+    clean = TreeJudge(repo.path).snapshot()
+    repo.write("w.txt", "two\r\n")
+    assert TreeJudge(repo.path).head_snapshot(head) == clean
+
+
+def test_filters_hooks_and_monitors_of_the_repository_do_not_run(repo: Repo, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    evil = f"touch '{marker}'; cat"
+    repo.write(".gitattributes", "*.py filter=evil diff=evil\n*.txt filter=evil ident text\n")
+    head = repo.commit("attributes")
+    for name, value in {
+        "filter.evil.clean": evil, "filter.evil.smudge": evil, "filter.evil.process": evil, "filter.evil.required": "true",
+        "diff.evil.textconv": evil, "diff.evil.command": evil, "diff.external": evil, "core.fsmonitor": evil,
+        "core.hooksPath": str(tmp_path), "core.pager": evil, "core.sshCommand": evil, "gc.recentObjectsHook": evil,
+    }.items():  # fmt: skip
+        repo.git("config", name, value)
+    for hook in ("post-index-change", "post-checkout", "reference-transaction"):
+        (tmp_path / hook).write_text(f"#!/bin/sh\ntouch '{marker}'\n")
+        (tmp_path / hook).chmod(0o755)
+    judge = TreeJudge(repo.path)
+    before = judge.head_snapshot(head)
+    os.utime(repo.path / "a.py", (1, 1))
+    repo.write("b.py", "two = 3\n")
+    repo.write("c.txt", "$Id$\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("b.py", "modified"), ("c.txt", "added")}
+    judge.untracked()
+    assert not marker.exists()
+    repo.fails("status")
+    assert marker.exists(), "the trap itself must work"
+
+
+def test_submodules_count_by_their_head(repo: Repo, tmp_path: Path) -> None:
+    other = Repo(tmp_path / "other")
+    other.path.mkdir()
+    other.git("init", "-q")
+    other.write("lib.c", "int x;\n")
+    other.commit("lib")
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "lib")
+    head = repo.commit("submodule")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    assert before == repo.git("rev-parse", "HEAD^{tree}") == judge.head_snapshot(head)
+    inner = Repo(repo.path / "lib")
+    inner.write("lib.c", "int y;\n")
+    assert judge.snapshot() == before
+    inner.commit("moved on")
+    assert paths(judge.changes(before, judge.snapshot())) == {("lib", "modified")}
+
+
+def test_a_submodule_that_is_not_populated_is_no_change(repo: Repo) -> None:
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
+    (repo.path / "lib").mkdir()
+    repo.git("commit", "-qm", "pointer")
+    assert TreeJudge(repo.path).snapshot() == repo.git("rev-parse", "HEAD^{tree}")
+
+
+def test_repositories_within_the_tree_are_links_and_unborn_ones_nothing(repo: Repo) -> None:
+    before = TreeJudge(repo.path).snapshot()
+    repo.git("init", "-q", "nested")
+    assert TreeJudge(repo.path).snapshot() == before
+    nested = Repo(repo.path / "nested")
+    nested.write("x", "x")
+    nested.commit("born")
+    judge = TreeJudge(repo.path)
+    assert paths(judge.changes(before, judge.snapshot())) == {("nested", "added")}
+
+
+def test_a_sparse_checkout_has_the_snapshot_of_its_head(repo: Repo) -> None:
+    repo.write("in/x", "x\n")
+    repo.write("out/y", "y\n")
+    head = repo.commit("folders")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+    assert not (repo.path / "out").exists()
+    assert judge.snapshot() == before == TreeJudge(repo.path).head_snapshot(head)
+    repo.write("in/x", "2\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("in/x", "modified")}
+    repo.git("sparse-checkout", "disable")
+    repo.write("out/y", "2\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("in/x", "modified"), ("out/y", "modified")}
+
+
+@pytest.mark.parametrize("setting", ["core.splitIndex", "core.untrackedCache", "core.ignoreCase", "index.threads"])
+def test_index_settings_of_the_user_do_not_matter(repo: Repo, setting: str) -> None:
+    repo.git("config", setting, "true")
+    repo.git("update-index", "--split-index") if "split" in setting else None
+    repo.write("c.py", "three\n")
+    repo.git("add", "c.py")
+    repo.write("d.py", "four\n")
+    judge = TreeJudge(repo.path)
+    before = judge.head_snapshot(repo.git("rev-parse", "HEAD"))
+    assert paths(judge.changes(before, judge.snapshot())) == {("c.py", "added"), ("d.py", "added")}
+    assert set(judge.untracked()) == {"d.py"}
+
+
+def test_sha256_repositories_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.make(tmp_path, monkeypatch, object_format="sha256")
+    repo.write("a", "a\n")
+    head = repo.commit("first")
+    judge = TreeJudge(repo.path, big=3)
+    repo.write("b", "long\n")
+    assert paths(judge.changes(judge.head_snapshot(head), judge.snapshot())) == {("b", "added")}
+
+
+def test_a_linked_worktree_has_its_own_snapshot(repo: Repo, tmp_path: Path) -> None:
+    repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = Repo(tmp_path / "side")
+    here, there = TreeJudge(repo.path), TreeJudge(side.path)
+    assert here.snapshot() == there.snapshot()
+    side.write("a.py", "side\n")
+    assert paths(there.changes(here.snapshot(), there.snapshot())) == {("a.py", "modified")}
+
+
+def test_an_unborn_branch_has_a_snapshot_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo.make(tmp_path, monkeypatch)
+    empty = TreeJudge(repo.path).snapshot()
+    repo.write("a", "a")
+    judge = TreeJudge(repo.path)
+    assert paths(judge.changes(empty, judge.snapshot())) == {("a", "added")}
+
+
+def test_without_git_there_is_no_snapshot(tmp_path: Path) -> None:
+    judge = TreeJudge(tmp_path)
+    assert (judge.snapshot(), judge.changes("", ""), judge.lines("x", "y"), judge.head_snapshot("HEAD")) == (
+        "",
+        (),
+        None,
+        "",
+    )
+    assert judge.untracked() == {}
+    judge.forget()
+
+
+def test_odd_things_in_the_tree_are_no_content(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    os.mkfifo(repo.path / "pipe")
+    (repo.path / "loop").symlink_to("loop")
+    (repo.path / "b.py").unlink()
+    os.mkfifo(repo.path / "b.py")
+    assert paths(judge.changes(before, judge.snapshot())) == {("loop", "added"), ("b.py", "deleted")}
+
+
+def test_names_that_are_no_text_survive(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    name = os.fsdecode(b'caf\xe9 \t"q" *[x]?.py')
+    (repo.path / name).write_text("x\n")
+    after = judge.snapshot()
+    assert paths(judge.changes(before, after)) == {(name, "added")}
+    assert judge.lines(after, name) == ("x",)
+
+
+def test_snapshots_can_be_compared_after_a_restart(repo: Repo) -> None:
+    before = TreeJudge(repo.path).snapshot()
+    repo.write("a.py", "one = 2\n")
+    middle = TreeJudge(repo.path).snapshot()
+    repo.write("a.py", "one = 3\n")
+    judge = TreeJudge(repo.path)
+    assert (
+        paths(judge.changes(before, middle)) == paths(judge.changes(middle, judge.snapshot())) == {("a.py", "modified")}
+    )
+    assert judge.lines(middle, "a.py") == ("one = 2",)
+
+
+def test_changes_faster_than_the_clock_ticks_are_seen(repo: Repo) -> None:
+    """Same size, written in the same tick as the snapshot before: the time stamps cannot tell."""
+    judge = TreeJudge(repo.path)
+    snapshots = set()
+    for round_ in range(30):
+        repo.write("a.py", f"one = {round_:02}\n")
+        snapshots.add(judge.snapshot())
+    assert len(snapshots) == 30
+
+
+def test_what_was_untracked_at_a_start_is_known_later(repo: Repo) -> None:
+    repo.write("mine.txt", "mine\n")
+    head = repo.git("rev-parse", "HEAD")
+    judge = TreeJudge(repo.path)
+    start = judge.snapshot()
+    repo.write("mine.txt", "changed\n")
+    repo.write("later.txt", "later\n")
+    repo.commit("taken in", "mine.txt")
+    mine = repo.git("hash-object", "--stdin", stdin=b"mine\n")
+    assert TreeJudge(repo.path).untracked_at(start, head) == {"mine.txt": mine}
+    judge.forget()
+    assert set(judge.untracked_at(start, head)) == {"later.txt"}, "unknown: better to leave everything where it is"
+
+
+def test_a_file_that_becomes_a_link_is_one_change(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    (repo.path / "a.py").unlink()
+    (repo.path / "a.py").symlink_to("b.py")
+    repo.write("b.py", "two = 3\n")
+    changes = judge.changes(before, judge.snapshot())
+    assert [(c.path, c.kind.value, c.hunks) for c in changes] == [
+        ("a.py", "modified", (Hunk(1, 1, 0, 0), Hunk(0, 0, 1, 1))),
+        ("b.py", "modified", (Hunk(1, 1, 1, 1),)),
+    ]
+
+
+def test_very_long_patches_are_read_in_portions(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = TreeJudge(repo.path)
+    for number in range(20):
+        repo.write(f"n{number:02}.txt", f"{number}\n" * 50)
+    before = judge.snapshot()
+    for number in range(20):
+        repo.write(f"n{number:02}.txt", f"{number}\n" * 50 + "more\n")
+    (repo.path / "n07.txt").rename(repo.path / "renamed.txt")
+    after = judge.snapshot()
+    whole = judge.changes(before, after)
+    monkeypatch.setattr(tree, "_PATCH_BYTES", 500)
+    assert judge.changes(before, after) == whole
+    assert {c.hunks for c in whole} == {(Hunk(50, 0, 51, 1),)}
+    assert len(whole) == 20
+
+
+def test_a_lost_store_is_a_typed_error(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    repo.write("a.py", "one = 2\n")
+    before = judge.snapshot()
+    judge.forget()
+    repo.write("a.py", "one = 3\n")
+    with pytest.raises(Unavailable) as caught:
+        judge.changes(before, judge.snapshot())
+    assert caught.value.key == "tool_errors.tree.snapshot_lost"
+
+
+def test_tidying_keeps_the_stat_cache_until_the_store_outgrows_its_limit(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = TreeJudge(repo.path)
+    repo.write("new.txt", "content\n")
+    before = judge.snapshot()
+    judge.head_snapshot(repo.git("rev-parse", "HEAD"))
+    judge.tidy()
+    assert judge.changes("", before)
+    assert not (repo.path / ".git/code-intel/tree/heads.json").exists()
+    monkeypatch.setattr(tree, "STORE_LIMIT_BYTES", 1)
+    judge.tidy()
+    assert not (repo.path / ".git/code-intel/tree").exists()
+    assert judge.snapshot() == before
+    TreeJudge(repo.path.parent).tidy()
+
+
+def test_what_the_server_writes_is_no_part_of_the_head_either(repo: Repo) -> None:
+    repo.write(".code-intel/logs/old.jsonl", "{}\n")
+    (repo.path / "link").symlink_to("a.py")
+    head = repo.commit("logs by mistake")
+    judge = TreeJudge(repo.path)
+    (repo.path / "link").unlink()
+    (repo.path / "link").symlink_to("b.py")
+    assert paths(judge.changes(judge.head_snapshot(head), judge.snapshot())) == {("link", "modified")}
+
+
+def test_a_snapshot_tells_what_it_holds(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    repo.write("d/x", "x\n")
+    now = judge.snapshot()
+    assert [judge.exists(now, path) for path in ("a.py", "d/x", "d", "nowhere", "[a].py")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert judge.oids(now, ["d/x", "none"]) == {"d/x": repo.git("hash-object", "d/x")}
+    assert judge.oids("", ["a.py"]) == {}
