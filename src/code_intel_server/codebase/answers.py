@@ -1,0 +1,103 @@
+"""What every lookup answers: rows, totals, and what the answer is worth (SPEC 2, Answers and Warranty)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+
+EXACT_TOTAL_LIMIT = 10_000
+"""Totals are exact up to here; beyond it an answer says `total_at_least`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """How many files of the project a lookup passes over by policy, and when that was last counted."""
+
+    ignored: int = 0
+    binary: int = 0
+    too_large: int = 0
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Row]):
+    """One page of rows, most relevant first, and its warranty.
+
+    `total` counts all rows there are; with `total_at_least` there are more. `complete` is False where something that
+    may hold further rows was not looked at, and `incomplete_because` then says what, one sentence each. `pending` is the
+    number of files whose symbols are not yet (or no longer) in the cache.
+    """
+
+    results: tuple[Row, ...]
+    total: int
+    engine: str
+    total_at_least: bool = False
+    truncated: bool = False
+    next_offset: int | None = None
+    complete: bool = True
+    incomplete_because: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: Skipped = field(default_factory=Skipped)
+    counts: tuple[tuple[str, int], ...] = ()
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which rows of an answer are wanted: `limit` of them from `offset` (0-based)."""
+
+    limit: int = 50
+    offset: int = 0
+
+    @property
+    def range(self) -> range:
+        """The numbers (0-based) of the rows on this page."""
+        start = max(self.offset, 0)
+        return range(start, min(start + max(self.limit, 1), EXACT_TOTAL_LIMIT))
+
+    def cut(self, rows: Sequence[Row]) -> tuple[Row, ...]:
+        """The rows of this page."""
+        return tuple(rows[self.range.start : self.range.stop])
+
+    def next_offset(self, available: int) -> int | None:
+        """Where the next page starts, None where this one is the last of `available` rows."""
+        end = max(self.offset, 0) + max(self.limit, 1)
+        return end if end < available else None
+
+
+FIRST_PAGE = Page()
+
+
+def answer(
+    results: Sequence[Row],
+    page: Page,
+    found: int,
+    *,
+    engine: str,
+    incomplete_because: Iterable[str] = (),
+    notes: Iterable[str] = (),
+    skipped: Skipped | None = None,
+    counts: tuple[tuple[str, int], ...] = (),
+    pending: int = 0,
+    more: bool = False,
+) -> Answer[Row]:
+    """The answer whose page holds `results` out of `found` rows; `more` says that there are further ones nobody collected."""
+    reasons = tuple(incomplete_because)
+    at_least = more or found > EXACT_TOTAL_LIMIT
+    total = min(found, EXACT_TOTAL_LIMIT)
+    following = page.next_offset(total)
+    return Answer(
+        results=tuple(results),
+        total=total,
+        engine=engine,
+        total_at_least=at_least,
+        truncated=following is not None or at_least,
+        next_offset=following,
+        complete=not reasons,
+        incomplete_because=reasons,
+        notes=tuple(notes),
+        skipped=skipped or Skipped(),
+        counts=counts,
+        pending=pending,
+    )

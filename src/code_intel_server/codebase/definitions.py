@@ -1,0 +1,210 @@
+"""find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from code_intel_server.codebase import ctags, ripgrep
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
+from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.ripgrep import Query
+from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.symbol_store import StoredSymbol
+from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
+from code_intel_server.codebase.text import read_text, split_lines
+from code_intel_server.errors import Rejected
+
+_SEPARATOR = re.compile(r"::|->|[.#]")
+_TEXT_COLUMNS = 200
+
+
+class NameMatch(StrEnum):
+    """How a symbol's name is compared with what was asked."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    FUZZY = "fuzzy"
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRow:
+    """A definition. `scope` is what it stands in ('Outer.Inner'), `text` its first line, `engine` who found it."""
+
+    path: str
+    start_line: int
+    end_line: int
+    symbol: str
+    kind: str
+    scope: str
+    signature: str
+    text: str
+    language: str
+    engine: str
+
+    @property
+    def qualified(self) -> str:
+        """The name with what it stands in: 'Outer.method'."""
+        return f"{self.scope}.{self.symbol}" if self.scope else self.symbol
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A symbol as it was asked for, taken apart."""
+
+    name: str
+    scope: tuple[str, ...]
+    kinds: frozenset[str] | None
+    below: str
+    match: NameMatch
+
+    def accepts(self, symbol: StoredSymbol) -> bool:
+        """Whether kind, scope and place of the symbol fit; the name does already."""
+        if self.kinds is not None and symbol.tag.kind not in self.kinds:
+            return False
+        if self.below not in {".", symbol.path} and not symbol.path.startswith(f"{self.below}/"):
+            return False
+        return not self.scope or _ends_with(_address(symbol), self.scope)
+
+
+def find_definitions(
+    project: Project,
+    cache: SymbolCache,
+    symbol: str,
+    *,
+    kind: str | None = None,
+    path: str = ".",
+    match: NameMatch = NameMatch.EXACT,
+    page: Page = FIRST_PAGE,
+    skipped: Skipped | None = None,
+) -> Answer[DefinitionRow]:
+    """Where `symbol` is defined: its name, or the name with what it stands in (`Class.method`, `ns::f`, `package.module.f`).
+
+    `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
+    Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
+    """
+    below = inside(project.root, path)
+    wanted = _taken_apart(symbol, kind, below, match)
+    problems = bring_up_to_date(project, cache, wanted.name, match)
+    found = _ranked(_matching(cache, wanted), wanted)
+    if cache.recheck([found[number] for number in page.range if number < len(found)]):
+        found = _ranked(_matching(cache, wanted), wanted)
+    if not found:
+        cache.verify(force=True)
+        problems = bring_up_to_date(project, cache, wanted.name, match)
+        found = _ranked(_matching(cache, wanted), wanted)
+    rows = [_row(project, entry) for entry in page.cut(found)]
+    return answer(
+        rows,
+        page,
+        len(found),
+        engine=" + ".join(sorted({row.engine for row in rows})) or ctags.ENGINE,
+        incomplete_because=problems,
+        skipped=skipped,
+        pending=cache.pending,
+        notes=() if cache.store.persistent else ("the symbol cache lives in memory: its folder cannot be written",),
+    )
+
+
+def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
+    """The definitions the cache has for an exact, perhaps qualified, name, best first."""
+    wanted = _taken_apart(symbol, None, ".", NameMatch.EXACT)
+    return _ranked(_matching(cache, wanted), wanted)
+
+
+def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: NameMatch) -> tuple[str, ...]:
+    """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified); returns what was left out, a sentence each.
+
+    On a cold cache only files that hold the name are tagged: a definition holds the name it defines.
+    """
+    name = _SEPARATOR.split(name.removesuffix("()"))[-1] or name
+    difference = cache.verify()
+    if not difference.pending:
+        return difference.problems
+    if len(difference.pending) <= INLINE_LIMIT:
+        return (*difference.problems, *cache.refresh(difference.pending))
+    if match is NameMatch.FUZZY:
+        return (*difference.problems, f"{len(difference.pending)} files are not in the symbol cache yet")
+    holding, problems = ripgrep.matching_files(
+        project, Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX)
+    )
+    return (*difference.problems, *problems, *cache.refresh(set(holding) & difference.pending.keys()))
+
+
+def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> _Wanted:
+    bare = symbol.strip().removesuffix("()")
+    parts = [part for part in _SEPARATOR.split(bare) if part]
+    if not parts:
+        raise Rejected("tool_errors.query.no_symbol")
+    return _Wanted(parts[-1], tuple(parts[:-1]), wanted_kinds(kind) if kind else None, below, match)
+
+
+def _matching(cache: SymbolCache, wanted: _Wanted) -> Iterable[StoredSymbol]:
+    limit = 2 * EXACT_TOTAL_LIMIT
+    if wanted.match is NameMatch.EXACT:
+        candidates = cache.store.named(wanted.name)
+    elif wanted.match is NameMatch.PREFIX:
+        candidates = cache.store.prefixed(wanted.name, limit)
+    else:
+        candidates = cache.store.lettered(wanted.name, limit)
+    return filter(wanted.accepts, candidates)
+
+
+def _address(symbol: StoredSymbol) -> tuple[str, ...]:
+    """Folders, module and scopes in one line: ('django', 'db', 'models', 'query', 'QuerySet')."""
+    path = PurePosixPath(symbol.path)
+    stem = () if path.stem in {"__init__", "index", "mod", "lib", "main"} else (path.stem,)
+    return (*path.parts[:-1], *stem, *(part for part in symbol.tag.scope.split(".") if part))
+
+
+def _ends_with(address: Sequence[str], scope: Sequence[str]) -> bool:
+    return tuple(address[-len(scope) :]) == tuple(scope)
+
+
+def _ranked(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> list[StoredSymbol]:
+    def rank(symbol: StoredSymbol) -> tuple[object, ...]:
+        tag = symbol.tag
+        weight = 0 if tag.kind in CALLABLE or tag.kind in TYPES else 1
+        return (
+            _distance(tag.name, wanted),
+            RELEVANCE[role(symbol.path)],
+            weight,
+            symbol.path,
+            tag.start_line,
+            tag.end_line,
+        )
+
+    return sorted(symbols, key=rank)
+
+
+def _distance(name: str, wanted: _Wanted) -> tuple[int, int]:
+    """How far a name is from what was asked: the same, in another case, beginning with it, holding it, its letters only."""
+    lowered, asked = name.lower(), wanted.name.lower()
+    if name == wanted.name:
+        return 0, 0
+    if lowered == asked:
+        return 1, 0
+    if lowered.startswith(asked):
+        return 2, len(name)
+    return (3, len(name)) if asked in lowered else (4, len(name))
+
+
+def _row(project: Project, symbol: StoredSymbol) -> DefinitionRow:
+    tag = symbol.tag
+    lines = split_lines(read_text(project.root / symbol.path) or "")
+    text = lines[tag.start_line - 1].strip()[:_TEXT_COLUMNS] if tag.start_line <= len(lines) else ""
+    signature = f"{tag.name}{tag.signature}" if tag.signature.startswith("(") else tag.signature or text
+    return DefinitionRow(
+        path=shown(symbol.path),
+        start_line=tag.start_line,
+        end_line=tag.end_line,
+        symbol=tag.name,
+        kind=tag.kind,
+        scope=tag.scope,
+        signature=signature,
+        text=text,
+        language=tag.language.lower(),
+        engine=symbol.engine,
+    )

@@ -1,0 +1,176 @@
+"""Looks at the user's files for the evidence rules of SPEC 4: whether they exist, how many lines they have, what is in them.
+
+A path is resolved once, and then opened folder by folder without following links: what a link is swapped for between the
+two steps is not read. Files are read in pieces, so that one endless line costs time but no memory.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from code_intel_server.codebase.languages import Language, language_of
+from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.codebase.text import decode, is_binary
+
+MAX_COUNTED_BYTES = 512 * 1024 * 1024
+MAX_JUDGED_BYTES = 1024 * 1024
+_PIECE = 1024 * 1024
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class ProjectEvidence:
+    """The evidence in one project; implements the flow's port of that name. `root` is resolved once, here."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def exists(self, path: str) -> bool:
+        """Whether a regular file inside the project (symlinks resolved) has this path."""
+        with self._opened(path) as handle:
+            return handle is not None
+
+    def normal(self, path: str) -> str | None:
+        """The path relative to the project, '/'-separated, '..' and symlinks resolved; None outside the project.
+
+        The file need not exist.
+        """
+        real = self._resolved(path)
+        return None if real is None else real.relative_to(self._root).as_posix()
+
+    def total_lines(self, path: str) -> int | None:
+        """Number of lines, a last one without newline included; None where there is no regular file or it is over 512 MiB."""
+        with self._opened(path) as handle:
+            return None if handle is None or os.fstat(handle).st_size > MAX_COUNTED_BYTES else _count_lines(handle)
+
+    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
+        """Judge lines `start`..`end` (1-based, inclusive) by syntax tree; by text where no grammar or over 1 MiB.
+
+        A range in a file that cannot be read, or in binary content, is trivial: it shows nothing.
+        """
+        with self._opened(path) as handle:
+            if handle is None:
+                return RangeVerdict(empty=False, trivial=True, why="no readable file")
+            if os.fstat(handle).st_size > MAX_JUDGED_BYTES:
+                lines = _lines_of(handle, start, end)
+                return _judge_text(lines, language_of(path))
+            data = b"".join(_pieces(handle))
+        if is_binary(data):
+            return RangeVerdict(empty=False, trivial=True, why="binary content")
+        return judge_source(path, data, start, end)
+
+    def weakened(
+        self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+    ) -> tuple[str, ...]:
+        """What a change took from a test file, one short phrase each; nothing for other files. `old_path` of a rename.
+
+        A test file that is renamed to what no test is counts as removed.
+        """
+        from code_intel_server.codebase.weakening import is_test_file, weakened
+
+        if old_path and is_test_file(old_path) and not is_test_file(path):
+            return weakened(old_path, before, None)
+        return weakened(path, before, after)
+
+    def _resolved(self, path: str) -> Path | None:
+        """Where the path leads, links followed; None where that is not inside the project or the path is no text."""
+        if not path or "\0" in path or any("\ud800" <= letter <= "\udfff" for letter in path):
+            return None
+        try:
+            real = (self._root / path).resolve()
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return real if real != self._root and real.is_relative_to(self._root) else None
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[int | None]:
+        """A descriptor of the regular file that the path leads to, None where there is none inside the project."""
+        real = self._resolved(path)
+        handle = None if real is None else _open_below(self._root, real.relative_to(self._root).parts)
+        try:
+            yield handle
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+
+def judge_source(path: str, data: bytes, start: int, end: int) -> RangeVerdict:
+    """Judge lines of a file's content; the path tells its language."""
+    language = language_of(path, data[:4096])
+    if language is not None and language.grammar:
+        from code_intel_server.codebase.emptiness import judge_parsed
+        from code_intel_server.codebase.structure import has_grammar, parse
+
+        parsed = parse(data, language) if has_grammar(language) else None
+        if parsed is not None:
+            return judge_parsed(parsed, path, start, end)
+    return _judge_text(decode(data).split("\n")[start - 1 : end], language)
+
+
+def _judge_text(lines: Sequence[str], language: Language | None) -> RangeVerdict:
+    from code_intel_server.codebase.emptiness import judge_text
+
+    return judge_text(lines, language)
+
+
+def _open_below(root: Path, parts: Sequence[str]) -> int | None:
+    """Open a regular file folder by folder from the root, following no link on the way."""
+    try:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        handle = os.open(parts[-1], _FLAGS, dir_fd=folder)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _pieces(handle: int) -> Iterator[bytes]:
+    """The content in pieces of 1 MiB, from the beginning; what cannot be read ends it."""
+    try:
+        while piece := os.read(handle, _PIECE):
+            yield piece
+    except OSError:
+        return
+
+
+def _count_lines(handle: int) -> int:
+    first = os.pread(handle, 2, 0)
+    if first in _UTF16:
+        return len(_split(decode(b"".join(_pieces(handle)))))
+    count, last = 0, b"\n"
+    for piece in _pieces(handle):
+        count += piece.count(b"\n")
+        last = piece[-1:]
+    return count + (last != b"\n")
+
+
+def _split(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _lines_of(handle: int, start: int, end: int) -> list[str]:
+    """Lines `start`..`end` of a big file, as much of them as fits in 1 MiB."""
+    kept = bytearray()
+    line = 1
+    for piece in _pieces(handle):
+        for part in piece.splitlines(keepends=True):
+            if start <= line <= end and len(kept) < _PIECE:
+                kept += part
+            line += part.endswith(b"\n")
+        if line > end:
+            break
+    return _split(decode(bytes(kept)))

@@ -1,0 +1,134 @@
+"""The codebase room's front door: every lookup of one project, over one symbol cache."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from code_intel_server.codebase import definitions, file_structure, files, impact_analyzer, references, search
+from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page
+from code_intel_server.codebase.definitions import DefinitionRow, NameMatch
+from code_intel_server.codebase.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
+from code_intel_server.codebase.files import FileRow
+from code_intel_server.codebase.ignore import SkipCounter
+from code_intel_server.codebase.impact_analyzer import History
+from code_intel_server.codebase.impact_values import Impact
+from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.references import ReferenceRow
+from code_intel_server.codebase.search import TextRow
+from code_intel_server.codebase.symbols import Progress, Refresh, SymbolCache
+
+
+class Explorer:
+    """Lookups of one project (SPEC 2, tool group `lookup`). Safe to call from several threads; opens nothing before it is asked."""
+
+    def __init__(self, root: Path | str, exclude_patterns: Sequence[str] = ()) -> None:
+        self.project = Project.at(root, tuple(exclude_patterns))
+        self.cache = SymbolCache(self.project)
+        self.skips = SkipCounter(self.project)
+
+    def refresh_all(
+        self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> Refresh:
+        """Bring the symbol cache up to date and count what is skipped; for a background thread."""
+        refresh = self.cache.refresh_all(progress, cancelled)
+        if not cancelled():
+            self.cache.remember_digests(cancelled)
+            self.skips.refresh()
+        return refresh
+
+    def start_refresh(self, cancelled: Callable[[], bool] = lambda: False) -> threading.Thread:
+        """`refresh_all` in a daemon thread, which is returned."""
+        thread = threading.Thread(
+            target=self.refresh_all, kwargs={"cancelled": cancelled}, name="symbol-refresh", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def search_text(
+        self,
+        patterns: str | Sequence[str],
+        path: str = ".",
+        *,
+        regex: bool = True,
+        word: bool = False,
+        ignore_case: bool = False,
+        globs: Sequence[str] = (),
+        context_lines: int = 0,
+        page: Page = FIRST_PAGE,
+    ) -> Answer[TextRow]:
+        """See `search.search_text`."""
+        return search.search_text(
+            self.project,
+            patterns,
+            path=path,
+            regex=regex,
+            word=word,
+            ignore_case=ignore_case,
+            globs=globs,
+            context_lines=context_lines,
+            page=page,
+            skipped=self.skips.latest,
+        )
+
+    def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> Answer[FileRow]:
+        """See `files.search_files`."""
+        return files.search_files(self.project, pattern, path=path, page=page, skipped=self.skips.latest)
+
+    def find_definitions(
+        self,
+        symbol: str,
+        *,
+        kind: str | None = None,
+        path: str = ".",
+        match: NameMatch = NameMatch.EXACT,
+        page: Page = FIRST_PAGE,
+    ) -> Answer[DefinitionRow]:
+        """See `definitions.find_definitions`."""
+        return definitions.find_definitions(
+            self.project, self.cache, symbol, kind=kind, path=path, match=match, page=page, skipped=self.skips.latest
+        )
+
+    def find_references(
+        self,
+        symbol: str,
+        *,
+        path: str = ".",
+        kinds: Sequence[str] = (),
+        include_comments: bool = False,
+        page: Page = FIRST_PAGE,
+    ) -> Answer[ReferenceRow]:
+        """See `references.find_references`."""
+        return references.find_references(
+            self.project,
+            symbol,
+            path=path,
+            kinds=kinds,
+            include_comments=include_comments,
+            page=page,
+            skipped=self.skips.latest,
+        )
+
+    def get_symbols(self, path: str) -> Answer[SymbolRow]:
+        """See `file_structure.get_symbols`."""
+        return file_structure.get_symbols(self.project, path)
+
+    def get_function_at_line(self, path: str, line: int) -> Answer[SourceRow]:
+        """See `file_structure.get_function_at_line`."""
+        return file_structure.get_function_at_line(self.project, path, line)
+
+    def analyze_structure(self, path: str, *, page: Page = FIRST_FILES) -> Answer[StructureRow]:
+        """See `file_structure.analyze_structure`."""
+        return file_structure.analyze_structure(self.project, path, page=page, skipped=self.skips.latest)
+
+    def analyze_impact(
+        self,
+        targets: Sequence[str],
+        *,
+        depth: int = 2,
+        page: Page = impact_analyzer.FIRST_FILES,
+        history: History | None = None,
+    ) -> Impact:
+        """See `impact_analyzer.analyze_impact`."""
+        return impact_analyzer.analyze_impact(
+            self.project, self.cache, targets, depth=depth, page=page, history=history, skipped=self.skips.latest
+        )

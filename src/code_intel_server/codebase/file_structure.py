@@ -1,0 +1,289 @@
+"""get_symbols, get_function_at_line, analyze_structure: what a file or folder is made of, by syntax tree (SPEC 2)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
+from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.languages import Language, language_of
+from code_intel_server.codebase.project import Project, inside, inside_file, shown
+from code_intel_server.codebase.syntax import Symbol
+from code_intel_server.codebase.tagging import SYNTAX_TREE, tag_files
+from code_intel_server.codebase.text import decode, is_binary, read_bytes, split_lines
+from code_intel_server.errors import Rejected
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.structure import Parsed
+
+MAX_FOLDER_FILES = 500
+FIRST_FILES = Page(20)
+MAX_SOURCE_LINES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRow:
+    """A symbol of an outline. `line` holds the name, `depth` counts the symbols around it."""
+
+    path: str
+    start_line: int
+    end_line: int
+    line: int
+    symbol: str
+    kind: str
+    scope: str
+    signature: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """The innermost function or class around a line, with its source (at most 400 lines, then `cut`)."""
+
+    path: str
+    start_line: int
+    end_line: int
+    symbol: str
+    kind: str
+    scope: str
+    signature: str
+    source: str
+    cut: bool
+    enclosing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRow:
+    """An import: the module as written, the statement on one line."""
+
+    line: int
+    module: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A call: its name without receiver, and the symbol it stands in."""
+
+    line: int
+    name: str
+    inside: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructureRow:
+    """What one file is made of."""
+
+    path: str
+    start_line: int
+    end_line: int
+    language: str
+    symbols: tuple[SymbolRow, ...]
+    imports: tuple[ImportRow, ...]
+    calls: tuple[CallRow, ...]
+    has_errors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file that was read for its structure."""
+
+    path: str
+    data: bytes
+    language: Language
+
+
+def get_symbols(project: Project, path: str) -> Answer[SymbolRow]:
+    """The outline of one file in order of lines, nested ones with their `scope` and `depth`.
+
+    Raises Rejected('tool_errors.query.no_file_path') and the errors of `inside_file`.
+    """
+    relative = inside_file(project.root, path)
+    source, why_not = _read(project, relative)
+    if source is None:
+        return answer((), Page(1), 0, engine=SYNTAX_TREE, incomplete_because=[why_not])
+    parsed = _parsed(source)
+    if parsed is None:
+        return _by_other_engine(project, relative, source.language)
+    from code_intel_server.codebase import structure
+
+    outline = structure.outline_of(parsed)
+    rows = _symbol_rows(relative, outline.symbols)
+    return answer(
+        rows, Page(len(rows) or 1), len(rows), engine=SYNTAX_TREE, incomplete_because=_trouble(outline.has_errors)
+    )
+
+
+def get_function_at_line(project: Project, path: str, line: int) -> Answer[SourceRow]:
+    """The innermost function or class around a 1-based line, with its source; no row where the line is in none.
+
+    Raises Rejected('tool_errors.generic.argument_invalid') for a line the file does not have and the errors of `inside_file`.
+    """
+    relative = inside_file(project.root, path)
+    source, why_not = _read(project, relative)
+    if source is None:
+        return answer((), Page(1), 0, engine=SYNTAX_TREE, incomplete_because=[why_not])
+    lines = split_lines(decode(source.data))
+    if not 1 <= line <= len(lines):
+        raise Rejected(
+            "tool_errors.generic.argument_invalid",
+            field="line",
+            expected=f"a line of {shown(relative)}, 1 to {len(lines)}",
+        )
+    found = get_symbols(project, path)
+    around = [row for row in found.results if row.start_line <= line <= row.end_line and _holds_code(row)]
+    if not around:
+        return answer((), Page(1), 0, engine=found.engine, incomplete_because=found.incomplete_because)
+    around.sort(key=lambda row: (row.end_line - row.start_line, -row.depth))
+    row = _source_row(around, lines)
+    return answer((row,), Page(1), 1, engine=found.engine, incomplete_because=found.incomplete_because)
+
+
+def analyze_structure(
+    project: Project, path: str, *, page: Page = FIRST_FILES, skipped: Skipped | None = None
+) -> Answer[StructureRow]:
+    """Symbols, imports and calls of one file, or of the files below a folder (at most 500), one row a file.
+
+    Raises the errors of `inside`.
+    """
+    where = inside(project.root, path)
+    if (project.root / where).is_dir():
+        listing = project_files(project)
+        below = [name for name in listing.paths if (where == "." or name.startswith(f"{where}/")) and language_of(name)]
+        problems = [
+            *listing.problems,
+            *([f"only the first {MAX_FOLDER_FILES} of {len(below)} files"] if len(below) > MAX_FOLDER_FILES else []),
+        ]
+    else:
+        below, problems = [inside_file(project.root, path)], []
+    below = below[:MAX_FOLDER_FILES]
+    rows = [row for name in page.cut(below) if (row := _structure_row(project, name, problems))]
+    return answer(rows, page, len(below), engine=SYNTAX_TREE, incomplete_because=problems, skipped=skipped)
+
+
+def _read(project: Project, path: str) -> tuple[_Source | None, str]:
+    data = read_bytes(project.root / path)
+    if data is None:
+        return None, f"{shown(path)} is larger than 1 MB or cannot be read"
+    if is_binary(data):
+        return None, f"{shown(path)} is binary"
+    language = language_of(path, data)
+    if language is None:
+        return None, f"the language of {shown(path)} is not known"
+    return _Source(path, data, language), ""
+
+
+def _parsed(source: _Source) -> "Parsed | None":
+    from code_intel_server.codebase import structure
+
+    return structure.parse(source.data, source.language) if structure.has_grammar(source.language) else None
+
+
+def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
+    depths: list[int] = []
+    rows = []
+    for symbol in symbols:
+        depths.append(0 if symbol.parent_index is None else depths[symbol.parent_index] + 1)
+        rows.append(
+            SymbolRow(
+                path=shown(path),
+                start_line=symbol.start_line,
+                end_line=symbol.end_line,
+                line=symbol.line,
+                symbol=symbol.name,
+                kind=symbol.kind.value,
+                scope=symbol.scope,
+                signature=symbol.signature,
+                depth=depths[-1],
+            )
+        )
+    return rows
+
+
+def _by_other_engine(project: Project, path: str, language: Language) -> Answer[SymbolRow]:
+    """The outline by ctags, for a language without a grammar of ours."""
+    tagging = tag_files(project.root, [path])
+    rows = [
+        SymbolRow(
+            shown(path),
+            tag.start_line,
+            tag.end_line,
+            tag.start_line,
+            tag.name,
+            tag.kind,
+            tag.scope,
+            tag.signature,
+            tag.scope.count(".") + bool(tag.scope),
+        )
+        for file in tagging.files
+        for tag in sorted(file.tags, key=lambda tag: (tag.start_line, -tag.end_line))
+    ]
+    problems = (*tagging.problems, *(() if rows else (f"there is no grammar for {language.name}",)))
+    return answer(
+        rows,
+        Page(len(rows) or 1),
+        len(rows),
+        engine=tagging.files[0].engine if tagging.files else SYNTAX_TREE,
+        incomplete_because=problems,
+    )
+
+
+def _trouble(has_errors: bool) -> Iterator[str]:
+    if has_errors:
+        yield "part of the file does not parse (has_errors); the rest is sound"
+
+
+def _holds_code(row: SymbolRow) -> bool:
+    return row.kind in {
+        "function",
+        "method",
+        "constructor",
+        "macro",
+        "class",
+        "struct",
+        "interface",
+        "trait",
+        "impl",
+        "enum",
+        "object",
+        "module",
+        "namespace",
+    }
+
+
+def _source_row(around: Sequence[SymbolRow], lines: Sequence[str]) -> SourceRow:
+    row = around[0]
+    last = min(row.end_line, row.start_line + MAX_SOURCE_LINES - 1, len(lines))
+    return SourceRow(
+        path=row.path,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        symbol=row.symbol,
+        kind=row.kind,
+        scope=row.scope,
+        signature=row.signature,
+        source="\n".join(lines[row.start_line - 1 : last]),
+        cut=last < row.end_line,
+        enclosing=tuple(outer.symbol for outer in reversed(around[1:])),
+    )
+
+
+def _structure_row(project: Project, path: str, problems: list[str]) -> StructureRow | None:
+    source, why_not = _read(project, path)
+    parsed = _parsed(source) if source else None
+    if source is None or parsed is None:
+        problems.append(why_not or f"there is no grammar for {source.language.name if source else path}")
+        return None
+    from code_intel_server.codebase import structure
+
+    found = structure.structure_of(parsed)
+    return StructureRow(
+        path=shown(path),
+        start_line=1,
+        end_line=max(len(split_lines(decode(source.data))), 1),
+        language=source.language.name,
+        symbols=tuple(_symbol_rows(path, found.outline.symbols)),
+        imports=tuple(ImportRow(item.line, item.module, item.text) for item in found.imports),
+        calls=tuple(CallRow(item.line, item.name, item.inside) for item in found.calls),
+        has_errors=found.outline.has_errors,
+    )

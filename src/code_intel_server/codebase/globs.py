@@ -1,0 +1,68 @@
+"""Glob patterns over project paths: `*`, `?`, `[a-z]`, `{a,b}` within a name, `**` across folders.
+
+A pattern without '/' matches the file name at any depth, as in `.gitignore`; one with '/' matches the whole path from
+the root, and a trailing '/' (or a folder's bare path) everything below it.
+"""
+
+import re
+from functools import lru_cache
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The regular expression that fully matches the paths `pattern` means."""
+    anchored = "/" in pattern.rstrip("/")
+    body = pattern.strip("/") if pattern.startswith("/") else pattern.rstrip("/")
+    prefix = "" if anchored or pattern.startswith("/") else r"(?:.*/)?"
+    return re.compile(
+        f"{prefix}{_translate(body)}(?:/.*)?" if pattern.endswith("/") else prefix + _translate(body), re.DOTALL
+    )
+
+
+def matches(path: str, pattern: str) -> bool:
+    """Whether `path` (relative, '/'-separated) is meant by `pattern`."""
+    return compiled(pattern).fullmatch(path) is not None
+
+
+def has_magic(pattern: str) -> bool:
+    """Whether `pattern` holds any glob character."""
+    return any(character in pattern for character in "*?[{")
+
+
+def _translate(pattern: str) -> str:
+    parts: list[str] = []
+    depth = position = 0
+    while position < len(pattern):
+        piece, position, depth = _next(pattern, position, depth)
+        parts.append(piece)
+    return "".join(parts) + ")" * depth
+
+
+def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:
+    """The regular expression of the element at `position`, the position behind it, and the depth of open braces."""
+    character = pattern[position]
+    if pattern.startswith("**/", position) and (position == 0 or pattern[position - 1] == "/"):
+        return r"(?:.*/)?", position + 3, depth
+    if pattern.startswith("**", position):
+        return ".*", position + 2, depth
+    if character == "[" and (end := pattern.find("]", position + 2)) != -1:
+        return _character_class(pattern[position + 1 : end]), end + 1, depth
+    if character == "{" and "}" in pattern[position:]:
+        return "(?:", position + 1, depth + 1
+    if character == "," and depth:
+        return "|", position + 1, depth
+    if character == "}" and depth:
+        return ")", position + 1, depth - 1
+    if character == "\\" and position + 1 < len(pattern):
+        return re.escape(pattern[position + 1]), position + 2, depth
+    return {"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character), position + 1, depth
+
+
+def _character_class(inner: str) -> str:
+    negated = inner[:1] in {"!", "^"}
+    members = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner[negated:])
+    try:
+        re.compile(f"[{members}]")
+    except re.error:
+        return re.escape(f"[{inner}]")
+    return f"(?!/)[{'^' if negated else ''}{members}]"

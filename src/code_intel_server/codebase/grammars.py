@@ -1,0 +1,227 @@
+"""The one door to the grammars: parses text and runs the queries of `queries/` (DESIGN 2).
+
+One query file a language says what a definition is. The captures are
+
+    @definition.<kind>   the node of a definition            @name    its name
+    @body                its body, where that is not the node's field `body`
+    @scope               a qualifier that the tree does not nest (Go's receiver)
+    @lead                comments, decorators and attributes: they belong to the definition below them
+    @inject.<language>   text in another language (a script in a page)
+    @call  @import  @import.module  @type  @attribute        uses, after the line `;;; uses`
+
+Patterns stand in order of preference: where two find the same name, the first wins. A file that begins with
+`;;; like <language>` adds that language's patterns to its own.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+
+import tree_sitter
+import tree_sitter_language_pack
+
+from code_intel_server.codebase.languages import Language
+
+MAX_PARSED_BYTES = 1024 * 1024
+"""Larger files are not parsed: SPEC 8 skips them too."""
+
+_PARSE_SECONDS = 2.0
+_READ_BYTES = 64 * 1024
+_QUICK_BYTES = 128 * 1024
+_MOST_AT_THE_TOP = 30_000
+_MOST_LOOSE_MARKS = 4000
+_USES = ";;; uses"
+
+_local = threading.local()
+
+Captures = Mapping[str, Sequence[tree_sitter.Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    """The compiled halves of a query file."""
+
+    definitions: tree_sitter.Query
+    uses: tree_sitter.Query | None
+
+
+class Parsed:
+    """One parsed file. `text` is what the grammar saw; see `readable` for how it differs from the file's bytes."""
+
+    def __init__(self, text: bytes, language: Language, tree: tree_sitter.Tree) -> None:
+        self.text = text
+        self.language = language
+        self.tree = tree
+
+    @property
+    def root(self) -> tree_sitter.Node:
+        """The node of the whole file."""
+        return self.tree.root_node
+
+    @cached_property
+    def has_errors(self) -> bool:
+        """Whether some part did not parse."""
+        return self.tree.root_node.has_error
+
+    @cached_property
+    def is_rubble(self) -> bool:
+        """Whether the text is so far from its language that asking for definitions is hopeless; nothing is found then."""
+        return _is_rubble(self.tree.root_node)
+
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The byte at which each line begins."""
+        return (0, *(found.end() for found in re.finditer(rb"\n", self.text)))
+
+    @cached_property
+    def definition_matches(self) -> tuple[tuple[int, Captures], ...]:
+        """(pattern number, captures) of each match of the query file's first half."""
+        queries = queries_of(self.language)
+        return _run(queries.definitions, self.root) if queries and not self.is_rubble else ()
+
+    @cached_property
+    def use_matches(self) -> tuple[tuple[int, Captures], ...]:
+        """(pattern number, captures) of each match of the query file's second half."""
+        queries = queries_of(self.language)
+        return _run(queries.uses, self.root) if queries and queries.uses and not self.is_rubble else ()
+
+    @cached_property
+    def injected(self) -> tuple["Parsed", ...]:
+        """The parts in other languages, each parsed over the whole text so that lines and offsets need no mending."""
+        from code_intel_server.codebase.languages import BY_NAME
+
+        ranges: dict[str, list[tree_sitter.Range]] = {}
+        for _, captures in self.definition_matches:
+            for capture, nodes in captures.items():
+                if capture.startswith("inject."):
+                    ranges.setdefault(capture.removeprefix("inject."), []).extend(node.range for node in nodes)
+        parsed = (_parse_ranges(self.text, BY_NAME[name], parts) for name, parts in ranges.items())
+        return tuple(part for part in parsed if part)
+
+
+def has_grammar(language: Language | None) -> bool:
+    """Whether the language has a grammar and a query file."""
+    return language is not None and bool(language.grammar) and _query_text(language.name) is not None
+
+
+def parse(data: bytes, language: Language) -> Parsed | None:
+    """The syntax tree of a file; None where it has no grammar, is over 1 MiB, or takes over 2 s of this thread's time."""
+    if not language.grammar or len(data) > MAX_PARSED_BYTES:
+        return None
+    text = readable(data)
+    tree = _tree(_parser(language.grammar), text)
+    return Parsed(text, language, tree) if tree else None
+
+
+def readable(data: bytes) -> bytes:
+    """The text as UTF-8 of the same lines: UTF-16 is re-coded, other bytes that are no UTF-8 become question marks.
+
+    Offsets stay those of the file except for UTF-16.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return re.sub("[\udc80-\udcff]", "?", data.decode("utf-8", "surrogateescape")).encode("utf-8")
+    return data
+
+
+def node_text(node: tree_sitter.Node) -> str:
+    """What the node spans."""
+    raw = node.text
+    return raw.decode("utf-8", "replace") if raw else ""
+
+
+def last_line(node: tree_sitter.Node) -> int:
+    """1-based last line; a node that ends with its line's newline does not reach into the next."""
+    start, end = node.start_point, node.end_point
+    return end.row if end.column == 0 and end.row > start.row else end.row + 1
+
+
+@cache
+def queries_of(language: Language) -> _Queries | None:
+    """The compiled queries of a language; None where it has no query file."""
+    text = _query_text(language.name)
+    if text is None or not language.grammar:
+        return None
+    grammar = _grammar(language.grammar)
+    definitions, _, uses = text.partition(_USES)
+    return _Queries(tree_sitter.Query(grammar, definitions), tree_sitter.Query(grammar, uses) if uses.strip() else None)
+
+
+@cache
+def _query_text(name: str) -> str | None:
+    path = files("code_intel_server.codebase").joinpath("queries", f"{name}.scm")
+    if not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8")
+    base = re.match(r";;; like (\S+)\n", text)
+    return text if base is None else _joined(_query_text(base[1]) or "", text)
+
+
+def _joined(base: str, own: str) -> str:
+    """Both halves of two query files, the own patterns first."""
+    own_definitions, _, own_uses = own.partition(_USES)
+    definitions, _, uses = base.partition(_USES)
+    return f"{own_definitions}\n{definitions}\n{_USES}\n{own_uses}\n{uses}"
+
+
+def _run(query: tree_sitter.Query, root: tree_sitter.Node) -> tuple[tuple[int, Captures], ...]:
+    return tuple(tree_sitter.QueryCursor(query).matches(root))
+
+
+def _is_rubble(root: tree_sitter.Node) -> bool:
+    """Whether an error node holds thousands of loose marks, over which a query takes the square of their number.
+
+    Nor is a text read that has tens of thousands of statements at its top: no person wrote it.
+    """
+    if root.named_child_count > _MOST_AT_THE_TOP:
+        return True
+    pending = [root] if root.has_error else []
+    while pending:
+        node = pending.pop()
+        if node.child_count - node.named_child_count > _MOST_LOOSE_MARKS and node.is_error:
+            return True
+        if node.child_count <= _MOST_LOOSE_MARKS:
+            pending += [child for child in node.children if child.has_error]
+    return False
+
+
+@cache
+def _grammar(name: str) -> tree_sitter.Language:
+    return tree_sitter.Language(tree_sitter_language_pack.get_binding(name))  # type: ignore[arg-type]
+
+
+def _parser(grammar: str) -> tree_sitter.Parser:
+    """This thread's parser: a parser holds state while it parses, so threads do not share one."""
+    parsers: dict[str, tree_sitter.Parser] = _local.__dict__.setdefault("parsers", {})
+    if grammar not in parsers:
+        parsers[grammar] = tree_sitter.Parser(_grammar(grammar))
+    return parsers[grammar]
+
+
+def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
+    """Parse within the time limit: the recovery from errors can take minutes over a long text that was made for it."""
+    if len(text) <= _QUICK_BYTES:
+        return parser.parse(text)
+    deadline = time.thread_time() + _PARSE_SECONDS
+    view = memoryview(text)
+
+    def read(offset: int, _: object) -> bytes:
+        return bytes(view[offset : offset + _READ_BYTES])
+
+    try:
+        return parser.parse(read, progress_callback=lambda _, __: time.thread_time() > deadline)
+    except ValueError:
+        parser.reset()
+        return None
+
+
+def _parse_ranges(text: bytes, language: Language, ranges: list[tree_sitter.Range]) -> Parsed | None:
+    tree = _tree(tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges), text)
+    return Parsed(text, language, tree) if tree else None

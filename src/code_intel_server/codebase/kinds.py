@@ -1,0 +1,55 @@
+"""One vocabulary for the kinds of symbols, whichever engine found them."""
+
+from functools import lru_cache
+
+_PLAIN = {
+    "func": "function",
+    "subroutine": "function",
+    "procedure": "function",
+    "generator": "function",
+    "singletonmethod": "method",
+    "singleton method": "method",
+    "getter": "method",
+    "setter": "method",
+    "enumerator": "member",
+    "enumconstant": "member",
+    "enumconstants": "member",
+    "typedef": "type",
+    "alias": "type",
+    "typealias": "type",
+    "implementation": "impl",
+    "protocol": "interface",
+    "define": "constant",
+    "const": "constant",
+    "var": "variable",
+    "package": "module",
+    "packagename": "module",
+    "talias": "type",
+    "methodspec": "method",
+    "anonmember": "field",
+    "enumname": "enum",
+}
+_MEMBER_IS = {"Python": "method", "Java": "field"}
+
+CALLABLE = frozenset({"function", "method", "constructor", "macro"})
+TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "union", "type", "object", "impl"})
+_GROUPS = {
+    "function": CALLABLE,
+    "method": frozenset({"method", "constructor"}),
+    "class": TYPES - {"impl"},
+    "type": TYPES,
+}
+
+
+@lru_cache(maxsize=1024)
+def normal_kind(kind: str, language: str) -> str:
+    """The common word for a ctags `kind` of `language`."""
+    if kind == "member":
+        return _MEMBER_IS.get(language, "field")
+    return _PLAIN.get(kind.lower(), kind.lower())
+
+
+def wanted_kinds(kind: str) -> frozenset[str]:
+    """The kinds that somebody means who asks for `kind`: who says function also means methods, who says class also structs."""
+    lowered = kind.strip().lower()
+    return _GROUPS.get(_PLAIN.get(lowered, lowered), frozenset({_PLAIN.get(lowered, lowered)}))

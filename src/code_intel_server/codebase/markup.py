@@ -1,0 +1,205 @@
+"""Names that style sheets, pages and scripts share: CSS classes and ids, and where each side speaks of them (SPEC 8).
+
+Three dialects: a *style* declares `.name` and `#name` in selectors; a *page* (HTML, Jinja, ERB, PHP, Vue, Svelte, JSX)
+bears them in `class` and `id` attributes, a template's own expressions included; a *script* asks for them by selector
+string or by `classList` and `getElementById`. Text is read by patterns, not by grammars: templates are valid in none.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+
+class Side(StrEnum):
+    """Which dialect a mention speaks."""
+
+    STYLE = "style"
+    PAGE = "page"
+    SCRIPT = "script"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A class ('.name') or id ('#name') on a 1-based line."""
+
+    name: str
+    line: int
+    side: Side
+
+
+STYLES = frozenset({".css", ".scss", ".sass", ".less", ".styl", ".pcss"})
+PAGES = frozenset(
+    {
+        ".html",
+        ".htm",
+        ".xhtml",
+        ".jinja",
+        ".jinja2",
+        ".j2",
+        ".erb",
+        ".ejs",
+        ".hbs",
+        ".mustache",
+        ".twig",
+        ".njk",
+        ".liquid",
+    }
+    | {
+        ".php",
+        ".phtml",
+        ".vue",
+        ".svelte",
+        ".astro",
+        ".jsx",
+        ".tsx",
+        ".haml",
+        ".slim",
+        ".pug",
+        ".cshtml",
+        ".razor",
+        ".heex",
+    }
+)
+SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".coffee"})
+GLOBS = tuple(sorted(f"*{suffix}" for suffix in STYLES | PAGES | SCRIPTS))
+
+_NAME = r"-?[A-Za-z_][\w-]*"
+_SELECTOR_NAME = re.compile(rf"([.#])({_NAME})")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b")
+_BLANKED = re.compile(r"/\*.*?\*/|(?<![:\"'(])//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|url\([^)]*\)", re.DOTALL)
+_SELECTOR_LINE = re.compile(r"[^{};]+(?=\{)")
+_STYLE_BLOCK = re.compile(r"<style\b[^>]*>(.*?)</style>", re.DOTALL | re.IGNORECASE)
+_SCRIPT_BLOCK = re.compile(r"<script\b[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+
+# The value up to the closing quote, where a template's own quotes inside `{{ }}`, `{% %}`, `<% %>`, `<? ?>` close nothing.
+_TEMPLATE = r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|<\?.*?\?>|\$?\{[^{}]*\}"
+_ATTRIBUTE = re.compile(
+    rf"(?<![\w-])(?P<bound>:|v-bind:|\[)?(?P<attribute>class(?:Name|List)?|ng-?class|id)\]?\s*(?:=|:|=>)\s*\{{?\s*"
+    rf"(?P<quote>[\"'`])(?P<value>(?:{_TEMPLATE}|(?!(?P=quote))[\s\S])*?)(?P=quote)",
+    re.IGNORECASE,
+)
+_OBJECT_ATTRIBUTE = re.compile(
+    r"(?<![\w-])(?::|v-bind:)?class(?:Name|:list)?\s*=\s*(?:\"\s*(?=[{\[])(?P<double>[^\"]*)\"|\{(?!\s*[\"'`])(?P<braces>[^{}]*(?:\{[^{}]*\}[^{}]*)*)\})",
+    re.IGNORECASE,
+)
+_SVELTE_CLASS = re.compile(rf"(?<![\w-])class:({_NAME})")
+_HAML_TAG = re.compile(rf"^[ \t]*(?:[%]?\w[\w-]*)?((?:[.#]{_NAME})+)", re.MULTILINE)
+_QUOTED_WORDS = re.compile(r"[\"'`]([^\"'`\n]*)[\"'`]")
+_OBJECT_KEY = re.compile(rf"(?:[{{,]\s*)({_NAME})\s*:")
+_TEMPLATE_PART = re.compile(_TEMPLATE, re.DOTALL)
+_CLASS_NAME = re.compile(rf"(?<![\w./#-]){_NAME}(?![\w./(-])")
+
+_BY_SELECTOR = re.compile(
+    r"(?:querySelector(?:All)?|closest|matches|\$|jQuery|find|children|parents?|siblings|filter|is|not|on|locator|get|cy\.get)"
+    r"\(\s*(?:[\"'][\w ]+[\"']\s*,\s*)?(?P<quote>[\"'`])(?P<selector>[^\"'`\n]*[.#][^\"'`\n]*)(?P=quote)"
+)
+_BY_CLASS = re.compile(
+    r"(?:getElementsByClassName|classList\.(?:add|remove|toggle|contains|replace)|addClass|removeClass|toggleClass|hasClass)\(([^)]*)\)"
+)
+_BY_ID = re.compile(rf"getElementById\(\s*[\"'`]({_NAME})[\"'`]")
+_CLASS_PROPERTY = re.compile(r"\.className\s*\+?=\s*(?P<quote>[\"'`])(?P<value>[^\"'`\n]*)(?P=quote)")
+
+
+def mentions(path: str, text: str) -> tuple[Mention, ...]:
+    """Every class and id that a file speaks of, in order of lines; none for a file of another kind."""
+    suffix = PurePosixPath(path).suffix.lower()
+    found: set[tuple[str, int, Side]] = set()
+    if suffix in STYLES:
+        found |= {(name, offset, Side.STYLE) for name, offset in _styled(text)}
+    if suffix in PAGES:
+        found |= {(name, offset, Side.PAGE) for name, offset in _borne(text, suffix)}
+        found |= {(name, offset, Side.STYLE) for name, offset in _within(_STYLE_BLOCK, text, _styled)}
+    if suffix in SCRIPTS:
+        found |= {(name, offset, Side.SCRIPT) for name, offset in _asked(text)}
+    elif suffix in PAGES:
+        found |= {(name, offset, Side.SCRIPT) for name, offset in _within(_SCRIPT_BLOCK, text, _asked)}
+    lines = _line_numbers(text, {offset for _, offset, _ in found})
+    return tuple(
+        sorted(
+            {Mention(name, lines[offset], side) for name, offset, side in found}, key=lambda m: (m.line, m.name, m.side)
+        )
+    )
+
+
+_Found = Iterator[tuple[str, int]]
+
+
+def _styled(text: str) -> _Found:
+    """Selectors of a style sheet; comments, strings and colours say nothing."""
+    plain = _BLANKED.sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
+    for selector in _SELECTOR_LINE.finditer(plain):
+        if selector[0].lstrip().startswith("@") and "." not in selector[0]:
+            continue
+        for name in _SELECTOR_NAME.finditer(selector[0]):
+            if not selector[0][: name.start()].rstrip().endswith(":") or not _COLOUR.fullmatch(name[0]):
+                yield name[0], selector.start() + name.start()
+
+
+def _borne(text: str, suffix: str) -> _Found:
+    """Classes and ids that elements of a page bear."""
+    for attribute in _ATTRIBUTE.finditer(text):
+        sign = "#" if attribute["attribute"].lower() == "id" else "."
+        # A bound attribute holds an expression: bare words in it are variables.
+        for name, offset in (_conditional if attribute["bound"] else _words)(attribute["value"]):
+            yield sign + name, attribute.start("value") + offset
+    for expression in _OBJECT_ATTRIBUTE.finditer(text):
+        group = "double" if expression["double"] is not None else "braces"
+        for name, offset in _conditional(expression[group]):
+            yield f".{name}", expression.start(group) + offset
+    for directive in _SVELTE_CLASS.finditer(text):
+        yield f".{directive[1]}", directive.start(1)
+    if suffix in {".haml", ".slim", ".pug"}:
+        for tag in _HAML_TAG.finditer(text):
+            for part in _SELECTOR_NAME.finditer(tag[1]):
+                yield part[0], tag.start(1) + part.start()
+
+
+def _words(value: str) -> _Found:
+    """Names in an attribute's value: its own words, and quoted words in a template's expressions."""
+    plain = _TEMPLATE_PART.sub(lambda part: " " * len(part[0]), value)
+    for word in _CLASS_NAME.finditer(plain):
+        yield word[0], word.start()
+    for expression in _TEMPLATE_PART.finditer(value):
+        for name, offset in _conditional(expression[0]):
+            yield name, expression.start() + offset
+
+
+def _conditional(code: str) -> _Found:
+    """Names in an expression: words in quotes, and bare keys of an object."""
+    for quoted in _QUOTED_WORDS.finditer(code):
+        for name in _CLASS_NAME.finditer(quoted[1]):
+            yield name[0], quoted.start(1) + name.start()
+    for key in _OBJECT_KEY.finditer(code):
+        yield key[1], key.start(1)
+
+
+def _asked(text: str) -> _Found:
+    """Classes and ids that a script looks for or sets."""
+    for call in _BY_SELECTOR.finditer(text):
+        for part in _SELECTOR_NAME.finditer(call["selector"]):
+            yield part[0], call.start("selector") + part.start()
+    for call in _BY_CLASS.finditer(text):
+        for name, offset in _conditional(call[1]):
+            yield f".{name}", call.start(1) + offset
+    for call in _BY_ID.finditer(text):
+        yield f"#{call[1]}", call.start(1)
+    for call in _CLASS_PROPERTY.finditer(text):
+        for word in _CLASS_NAME.finditer(call["value"]):
+            yield f".{word[0]}", call.start("value") + word.start()
+
+
+def _within(block: re.Pattern[str], text: str, reader: Callable[[str], _Found]) -> _Found:
+    for part in block.finditer(text):
+        yield from ((name, part.start(1) + offset) for name, offset in reader(part[1]))
+
+
+def _line_numbers(text: str, offsets: set[int]) -> Mapping[int, int]:
+    numbers: dict[int, int] = {}
+    line, position = 1, 0
+    for offset in sorted(offsets):
+        line += text.count("\n", position, offset)
+        position = offset
+        numbers[offset] = line
+    return numbers

@@ -1,0 +1,212 @@
+"""Makes the outline of a parsed file: which symbols it defines, and which stands in which (SPEC 2, `get_symbols`)."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase.grammars import Captures, Parsed, node_text
+from code_intel_server.codebase.syntax import Outline, Symbol, SymbolKind
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+_SIGNATURE_CHARACTERS = 240
+_DEFINITION = "definition."
+_NEWLINE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition as the query found it. `scope` is a qualifier written in its own text.
+
+    `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
+    """
+
+    kind: SymbolKind
+    node: "tree_sitter.Node"
+    name_node: "tree_sitter.Node"
+    name: str
+    scope: str
+    body: "tree_sitter.Node | None"
+    end_byte: int
+    end_line: int
+    clause: bool
+    flat: bool
+
+
+def outline_of(parsed: Parsed) -> Outline:
+    """The symbols, those of injected parts included, nested: a symbol's parent is the innermost one around it."""
+    pending = [(item, part) for part in (parsed, *parsed.injected) for item in definitions_of(part)]
+    if parsed.injected:
+        pending.sort(key=lambda pair: (pair[0].node.start_byte, -pair[0].end_byte))
+    symbols: list[Symbol] = []
+    around: list[int] = []
+    for item, part in pending:
+        while around and not _inside(item, symbols[around[-1]]):
+            around.pop()
+        symbols.append(_symbol(part, item, symbols, around[-1] if around else None))
+        around.append(len(symbols) - 1)
+    return Outline(tuple(symbols), parsed.has_errors, complete=not parsed.is_rubble)
+
+
+def definitions_of(parsed: Parsed) -> list[Definition]:
+    """The definitions in order of appearance, the outer before the inner, each with all it reaches over."""
+    return _flat_extended(_clauses_merged(single_definitions(parsed)), parsed)
+
+
+def single_definitions(parsed: Parsed) -> list[Definition]:
+    """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's."""
+    best: dict[int, tuple[int, Definition]] = {}
+    for pattern, captures in parsed.definition_matches:
+        for capture, nodes in captures.items():
+            if capture.startswith(_DEFINITION):
+                item = _definition(parsed.text, SymbolKind(capture.removeprefix(_DEFINITION)), nodes[0], captures)
+                at = item.name_node.start_byte
+                if at not in best or pattern < best[at][0]:
+                    best[at] = (pattern, item)
+    return sorted((item for _, item in best.values()), key=lambda item: (item.node.start_byte, -item.end_byte))
+
+
+def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition:
+    name_node = captures["name"][0] if "name" in captures else node
+    body = captures["body"][0] if "body" in captures else node.child_by_field_name("body")
+    scope = node_text(captures["scope"][0]).strip('"') if "scope" in captures else ""
+    qualifier, name = split_qualified(text[name_node.start_byte : name_node.end_byte].decode("utf-8", "replace"))
+    last = body if body is not None and body.end_byte > node.end_byte else node
+    end_byte, end_line = _trimmed(text, node, last.end_byte, last.end_point.row)
+    return Definition(
+        kind=kind,
+        node=node,
+        name_node=name_node,
+        name=name,
+        scope=_dotted(scope, qualifier),
+        body=body,
+        end_byte=end_byte,
+        end_line=end_line,
+        clause="clause" in captures,
+        flat="flat" in captures,
+    )
+
+
+def _clauses_merged(found: list[Definition]) -> list[Definition]:
+    """Several clauses (and the signature) of one function, written one after the other, are one definition."""
+    merged: list[Definition] = []
+    last: dict[int, int] = {}
+    for item in found:
+        if not item.clause:
+            merged.append(item)
+            continue
+        parent = item.node.parent
+        place = parent.id if parent else 0
+        at = last.get(place)
+        if at is not None and merged[at].name == item.name:
+            body = merged[at].body or item.body
+            merged[at] = replace(merged[at], end_byte=item.end_byte, end_line=item.end_line, body=body)
+        else:
+            last[place] = len(merged)
+            merged.append(item)
+    return merged
+
+
+def _flat_extended(found: list[Definition], parsed: Parsed) -> list[Definition]:
+    """A heading that its tree does not put around its text reaches to the next one."""
+    end, row = parsed.root.end_byte, parsed.root.end_point.row
+    extended: list[Definition] = []
+    for item in reversed(found):
+        if not item.flat:
+            extended.append(item)
+            continue
+        end_byte, end_line = _trimmed(parsed.text, item.node, end, row)
+        extended.append(replace(item, end_byte=max(item.end_byte, end_byte), end_line=max(item.end_line, end_line)))
+        end, row = item.node.start_byte, item.node.start_point.row
+    return extended[::-1]
+
+
+def _trimmed(text: bytes, node: "tree_sitter.Node", end: int, row: int) -> tuple[int, int]:
+    """(byte, 1-based line) of the end of what stands before `end` in 0-based `row`, white space apart."""
+    start = node.start_byte
+    while end > start and text[end - 1] in b" \t\r\n\f":
+        end -= 1
+        row -= text[end] == _NEWLINE
+    return end, row + 1
+
+
+def split_qualified(text: str) -> tuple[str, str]:
+    """`Outer<T>::inner` → ('Outer', 'inner'); names are put on one line, quotes around them removed."""
+    name = " ".join(text.split())
+    if len(name) > 1 and name[0] in "\"'`" and name[-1] == name[0]:
+        name = name[1:-1]
+    if "::" in name and " " not in name:
+        qualifier, _, last = name.rpartition("::")
+        return re.sub(r"<[^<>]*>", "", qualifier).replace("::", ".").strip("."), last
+    return "", name
+
+
+def _dotted(*parts: str) -> str:
+    return ".".join(part for part in parts if part)
+
+
+def _inside(item: Definition, symbol: Symbol) -> bool:
+    """Whether the definition lies within the symbol; two names of one declaration stand beside each other."""
+    same = item.node.start_byte == symbol.start_byte and item.end_byte == symbol.end_byte
+    return not same and item.end_byte <= symbol.end_byte
+
+
+def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int | None) -> Symbol:
+    above = symbols[parent] if parent is not None else None
+    kind = item.kind
+    if kind is SymbolKind.FUNCTION and ((above and above.kind.is_type) or item.scope):
+        kind = SymbolKind.METHOD
+    return Symbol(
+        name=item.name,
+        kind=kind,
+        line=item.name_node.start_point.row + 1,
+        start_line=item.node.start_point.row + 1,
+        header_end_line=header_end(parsed.text, item),
+        end_line=item.end_line,
+        scope=_dotted(above.qualified if above else "", item.scope),
+        signature=_signature(parsed.text, item),
+        parent_index=parent,
+        start_byte=item.node.start_byte,
+        end_byte=item.end_byte,
+        name_byte=item.name_node.start_byte,
+    )
+
+
+def _body_after_name(item: Definition) -> "tree_sitter.Node | None":
+    return item.body if item.body is not None and item.body.start_byte > item.name_node.start_byte else None
+
+
+def header_end(text: bytes, item: Definition) -> int:
+    """1-based: the line before the body where that starts a line of its own, else the line the body starts in."""
+    first = item.node.start_point.row
+    body = _body_after_name(item)
+    if body is None:
+        return max(first, item.name_node.start_point.row) + 1
+    row, column = body.start_point
+    start = body.start_byte - column
+    if text[start : body.start_byte].strip():
+        return max(first, row) + 1
+    while row - 1 > first and _is_remark(text, start):
+        start = text.rfind(b"\n", 0, start - 1) + 1
+        row -= 1
+    return max(first, row - 1) + 1
+
+
+def _is_remark(text: bytes, start: int) -> bool:
+    """Whether the line that ends before `start` is blank or a comment: it belongs to the body below it."""
+    line = text[text.rfind(b"\n", 0, start - 1) + 1 : start].strip()
+    return not line or line.startswith((b"#", b"--"))
+
+
+def _signature(text: bytes, item: Definition) -> str:
+    """The header on one line, without the body's opening; at most 240 characters."""
+    start = item.node.start_byte
+    body = _body_after_name(item)
+    if body is not None:
+        end = min(body.start_byte, max(item.node.end_byte, item.name_node.end_byte))
+    else:
+        newline = text.find(b"\n", item.name_node.end_byte, item.node.end_byte)
+        end = item.node.end_byte if newline < 0 else newline
+    header = " ".join(text[start : min(end, start + 4 * _SIGNATURE_CHARACTERS)].decode("utf-8", "replace").split())
+    return header.rstrip(" {:=;").removesuffix(" do")[:_SIGNATURE_CHARACTERS]

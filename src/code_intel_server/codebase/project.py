@@ -1,0 +1,82 @@
+"""The project as the lookups see it: its root, what is left out of it, and the one way a path argument enters."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from code_intel_server.errors import Rejected
+
+GIT_FOLDER = ".git"
+OUR_FOLDER = ".code-intel"
+NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}")
+"""As globs: git's own store, that of embedded repositories too, and what the server writes."""
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Larger files are skipped (SPEC 8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project's root (absolute, symlinks resolved) and the globs its configuration excludes (gitignore syntax)."""
+
+    root: Path
+    exclude_patterns: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, root: Path | str, exclude_patterns: tuple[str, ...] = ()) -> "Project":
+        """The project in the folder `root`."""
+        return cls(Path(root).resolve(strict=True), tuple(exclude_patterns))
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where disposable caches live."""
+        return self.root / ".code-intel" / "cache"
+
+
+def inside(root: Path, path: str) -> str:
+    """`path` relative to `root`, '/'-separated, '.' for the root itself.
+
+    Accepts relative and absolute paths; symlinks are followed to judge, not to rename. Raises
+    Rejected('tool_errors.generic.path_outside_project') for what leads out of the project or into git's or our own folder,
+    Rejected('tool_errors.generic.path_not_found') for what does not exist.
+    """
+    if not path or "\0" in path:
+        raise Rejected("tool_errors.generic.path_not_found", path=shown(path).replace("\0", "\\0"))
+    lexical = Path(os.path.normpath(root / path))
+    try:
+        real = lexical.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as problem:
+        # Said only of what lies inside: whether something outside exists is none of the caller's business.
+        key = "path_not_found" if lexical.is_relative_to(root) else "path_outside_project"
+        raise Rejected(f"tool_errors.generic.{key}", path=shown(path)) from problem
+    if not real.is_relative_to(root):
+        raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
+    named = lexical if lexical.is_relative_to(root) else real
+    relative = PurePosixPath(named.relative_to(root).as_posix())
+    if any(_is_closed(PurePosixPath(part)) for part in (relative, real.relative_to(root).as_posix())):
+        raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
+    return str(relative)
+
+
+def _is_closed(path: PurePosixPath) -> bool:
+    """Whether a path leads into git's store or our own folder, whatever the letters' case."""
+    parts = [part.casefold() for part in path.parts]
+    return GIT_FOLDER in parts or parts[:1] == [OUR_FOLDER]
+
+
+def inside_file(root: Path, path: str) -> str:
+    """`inside`, for a regular file only (no folder, FIFO or device).
+
+    Raises Rejected('tool_errors.generic.not_a_file') for anything else.
+    """
+    if not path:
+        raise Rejected("tool_errors.query.no_file_path")
+    relative = inside(root, path)
+    if not (root / relative).is_file():
+        raise Rejected("tool_errors.generic.not_a_file", path=shown(path))
+    return relative
+
+
+def shown(path: str) -> str:
+    """A path as valid text: each byte of a name that is no UTF-8 becomes a question mark."""
+    return path if path.isascii() else path.encode("utf-8", "replace").decode("utf-8")

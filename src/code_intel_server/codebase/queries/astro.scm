@@ -1,0 +1,2 @@
+;;; like html
+(frontmatter (frontmatter_js_block) @inject.typescript)

@@ -1,0 +1,3 @@
+(content) @inject.html
+(code) @inject.ruby
+(comment_directive) @lead

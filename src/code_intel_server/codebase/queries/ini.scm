@@ -1,0 +1,3 @@
+(section (section_name (text) @name)) @definition.section
+(setting (setting_name) @name) @definition.key
+(comment) @lead

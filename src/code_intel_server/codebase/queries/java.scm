@@ -1,0 +1,21 @@
+(class_declaration name: (identifier) @name) @definition.class
+(record_declaration name: (identifier) @name) @definition.class
+(interface_declaration name: (identifier) @name) @definition.interface
+(annotation_type_declaration name: (identifier) @name) @definition.interface
+(enum_declaration name: (identifier) @name) @definition.enum
+(enum_constant name: (identifier) @name) @definition.member
+(method_declaration name: (identifier) @name) @definition.method
+(constructor_declaration name: (identifier) @name) @definition.constructor
+(compact_constructor_declaration name: (identifier) @name) @definition.constructor
+(annotation_type_element_declaration name: (identifier) @name) @definition.method
+(field_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.field
+(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.constant
+(package_declaration [(identifier) (scoped_identifier)] @name) @definition.module
+(line_comment) @lead
+(block_comment) @lead
+
+;;; uses
+(method_invocation name: (identifier) @call)
+(object_creation_expression type: [(type_identifier) @call (generic_type (type_identifier) @call)])
+(method_reference (identifier) @call .)
+(import_declaration [(identifier) (scoped_identifier)] @import.module) @import

@@ -1,0 +1,2 @@
+(property (key) @name) @definition.key
+(comment) @lead

@@ -1,0 +1,2 @@
+(section (title) @name) @definition.heading @flat
+(comment) @lead

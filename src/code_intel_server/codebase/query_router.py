@@ -1,0 +1,293 @@
+"""query: one question in plain words, routed to the lookups that answer it, and why (SPEC 2).
+
+The rules are a list, read from top to bottom; the first that fits makes the plan. A plan is a few calls in order of
+promise: they are made until one finds something, and all that were made are told.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from code_intel_server.codebase import globs
+from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.languages import language_of
+from code_intel_server.errors import Rejected
+
+MAX_QUESTION = 2000
+SemanticSearch = Callable[[str, int], Answer[Any]]
+"""Called with the question and a limit; offered only where the phase allows semantic search."""
+
+_QUOTED = re.compile(r"[\"“]([^\"”\n]+)[\"”]|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
+_LOCATION = re.compile(r"(?<![\w/])([\w./@+-]*[\w+-]\.\w+):(\d+)\b")
+_PATH = re.compile(
+    r"(?<![\w/:])(?:[\w.@+*?\[\]{},-]+/)+[\w.@+*?\[\]{},-]*|(?<![\w/.])[\w@+*?-]+\.\w{1,8}\b|(?<!\w)\*\.\w+"
+)
+_SYMBOL = re.compile(
+    r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)+(?:\(\))?"  # Class.method, ns::f
+    r"|[A-Za-z_$][\w$]*\(\)"  # call()
+    r"|[A-Za-z]\w*_\w+|_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*|[A-Z][A-Z0-9]{2,}(?:_[A-Z0-9]+)*"  # snake_case, CamelCase, CAPS
+)
+_PROPER = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][a-z]\w+\b")
+_ASKS_USES = re.compile(
+    r"\b(?:who|what|where|which)\b.*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
+    re.I,
+)
+_ASKS_IMPACT = re.compile(
+    r"\b(?:impact|affected|affects?|breaks?|blast radius|side effects?)\b|\bif (?:i|we) (?:change|remove|rename|delete)\b",
+    re.I,
+)
+_ASKS_OUTLINE = re.compile(
+    r"\b(?:outline|structure|symbols|functions|classes|methods|what(?:'s| is) in|contents?|overview)\b", re.I
+)
+_ASKS_DEFINITION = re.compile(
+    r"\b(?:defined?|definition|declared?|declaration|implemented|implementation|signature)\b", re.I
+)
+_ASKS_FILE = re.compile(r"\b(?:files?|folder|directory|module named|path)\b", re.I)
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my need not of
+        on or our should show so such tell that the their them then there these they this those to us use used uses using want was we
+        were what when where which who why will with work works would you your find look list all any get code function class method
+        file files defined definition explain please happens handle handles handled handling implemented implementation called calls
+        place places""",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One lookup that was made: the tool's name, its arguments, why, and what it answered."""
+
+    tool: str
+    arguments: Mapping[str, object]
+    why: str
+    answer: Answer[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The lookups that were made, in order; the last one answers the question if any does."""
+
+    question: str
+    steps: tuple[Step, ...]
+
+    @property
+    def chosen(self) -> Step:
+        """The step whose answer stands."""
+        return next((step for step in self.steps if step.answer.results), self.steps[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    tool: str
+    arguments: Mapping[str, object]
+    why: str
+    run: Callable[[], Answer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question taken apart."""
+
+    text: str
+    quoted: str
+    location: tuple[str, int] | None
+    paths: tuple[str, ...]
+    symbols: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: SemanticSearch | None = None) -> Routed:
+    """Answer `question` by the lookup it asks for; later ones are tried only while nothing is found.
+
+    Raises Rejected('tool_errors.query.no_pattern') for an empty question.
+    """
+    text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+", " ", question).strip()[:MAX_QUESTION]
+    if not text:
+        raise Rejected("tool_errors.query.no_pattern")
+    asked = _take_apart(text)
+    steps: list[Step] = []
+    for call in _plan(explorer, asked, Page(limit), semantic):
+        try:
+            found = call.run()
+        except Rejected:
+            continue  # what looked like a path is none: the next rule may fit
+        steps.append(Step(call.tool, call.arguments, call.why, found))
+        if found.results:
+            break
+    if not steps:
+        raise Rejected("tool_errors.query.no_pattern")
+    return Routed(question, tuple(steps))
+
+
+def _take_apart(text: str) -> _Asked:
+    quotes = [next(part for part in found.groups() if part) for found in _QUOTED.finditer(text)]
+    literal = next((quote for quote in quotes if not _is_symbol(quote) and not _is_path(quote)), "")
+    bare = _QUOTED.sub(
+        lambda found: f" {next(part for part in found.groups() if part)} " if literal != found[0][1:-1] else " ", text
+    )
+    location = _LOCATION.search(bare)
+    paths = tuple(
+        dict.fromkeys(found[0].strip(".,") for found in _PATH.finditer(bare) if _is_path(found[0].strip(".,")))
+    )
+    rest = bare
+    for path in paths:
+        rest = rest.replace(path, " ")
+    symbols = [quote for quote in quotes if _is_symbol(quote) and not _is_path(quote)]
+    symbols += [found[0] for found in _SYMBOL.finditer(rest)] or [found[0] for found in _PROPER.finditer(rest)]
+    words = [word for word in re.findall(r"[A-Za-z][\w-]{2,}", rest) if word.lower() not in _STOP_WORDS]
+    if len(text.split()) == 1 and not paths and re.fullmatch(r"[\w$]+(?:\(\))?", text):
+        symbols = [text]
+    place = (location[1], int(location[2])) if location else None
+    return _Asked(text, literal, place, paths, tuple(dict.fromkeys(symbols)), tuple(dict.fromkeys(words)))
+
+
+def _is_symbol(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_$~][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?", text) is not None
+
+
+def _is_path(text: str) -> bool:
+    if globs.has_magic(text):
+        return "/" in text or "." in text
+    return "/" in text.strip("/") or (language_of(text) is not None and "." in text)
+
+
+def _plan(explorer: Explorer, asked: _Asked, page: Page, semantic: SemanticSearch | None) -> Iterator[_Call]:
+    """The calls that may answer, most promising first."""
+    if asked.quoted:
+        yield _text(explorer, (asked.quoted,), page, "the question quotes a literal text")
+    if asked.location:
+        path, line = asked.location
+        yield _Call(
+            "get_function_at_line",
+            {"path": path, "line": line},
+            "the question names a line of a file",
+            lambda: explorer.get_function_at_line(path, line),
+        )
+    yield from _about_symbols(explorer, asked, page)
+    yield from _about_paths(explorer, asked, page)
+    if semantic is not None:
+        yield _Call(
+            "semantic_search",
+            {"query": asked.text, "limit": page.limit},
+            "the question is in natural language",
+            lambda: semantic(asked.text, page.limit),
+        )
+    yield from _about_words(explorer, asked, page)
+
+
+def _about_symbols(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+    if not asked.symbols or (asked.paths and _ASKS_OUTLINE.search(asked.text)):
+        return
+    if _ASKS_IMPACT.search(asked.text):
+        targets = list(asked.symbols)
+        yield _Call(
+            "analyze_impact",
+            {"targets": targets},
+            "the question asks what a change to a symbol touches",
+            lambda: explorer.analyze_impact(targets, page=page).answer,
+        )
+    asks_uses = _ASKS_USES.search(asked.text) and not _ASKS_DEFINITION.search(asked.text)
+    for symbol in asked.symbols[:3]:
+        if asks_uses:
+            yield _references(explorer, symbol, page)
+        yield _definitions(explorer, symbol, NameMatch.EXACT, page, "the question names a symbol")
+    for symbol in asked.symbols[:3]:
+        yield _references(explorer, symbol, page, "the symbol is defined nowhere here; where it is used")
+        yield _definitions(explorer, symbol, NameMatch.FUZZY, page, "no symbol has exactly this name")
+
+
+def _about_paths(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+    for path in asked.paths[:3]:
+        if not globs.has_magic(path):
+            if _ASKS_IMPACT.search(asked.text):
+                yield _impact_of_path(explorer, path, page)
+            yield _outline(explorer, path)
+        yield _files(explorer, path, page, "the question names a path")
+    if asked.words and not asked.paths and _ASKS_FILE.search(asked.text):
+        yield _files(explorer, asked.words[0], page, "the question asks for a file")
+
+
+def _about_words(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+    words = asked.words or tuple(re.findall(r"\w{2,}", asked.text))
+    stems = [_stem(word) for word in words]
+    if len(words) == 1 and not asked.symbols:
+        yield _definitions(explorer, words[0], NameMatch.PREFIX, page, f"a symbol may be called {words[0]}")
+    for first, second in pairwise(stems):
+        yield _definitions(
+            explorer, first + second, NameMatch.FUZZY, page, f"a symbol may be called by the words {first} and {second}"
+        )
+        near = rf"{re.escape(first)}\w{{0,6}}\W{{0,3}}(?:\w+\W+)?{re.escape(second)}"
+        yield _text(explorer, (near,), page, f"the words {first} and {second} stand together", regex=True)
+    yield _text(
+        explorer,
+        tuple(words[:8]) or (asked.text,),
+        page,
+        "nothing better fits: lines with the question's words",
+        ignore_case=True,
+    )
+
+
+def _stem(word: str) -> str:
+    """The word without its most common endings, so that 'hashing' finds `hasher`."""
+    bare = re.sub(r"(?:ations?|ings?|ers?|ors?|ed|es|s)$", "", word.lower())
+    return bare if len(bare) >= 3 else word.lower()
+
+
+def _text(
+    explorer: Explorer,
+    patterns: tuple[str, ...],
+    page: Page,
+    why: str,
+    *,
+    regex: bool = False,
+    ignore_case: bool = False,
+) -> _Call:
+    arguments = {"patterns": list(patterns), "regex": regex, "ignore_case": ignore_case or regex}
+    return _Call(
+        "search_text",
+        arguments,
+        why,
+        lambda: explorer.search_text(patterns, regex=regex, ignore_case=ignore_case or regex, page=page),
+    )
+
+
+def _definitions(explorer: Explorer, symbol: str, match: NameMatch, page: Page, why: str) -> _Call:
+    return _Call(
+        "find_definitions",
+        {"symbol": symbol, "match": match.value},
+        why,
+        lambda: explorer.find_definitions(symbol, match=match, page=page),
+    )
+
+
+def _references(
+    explorer: Explorer, symbol: str, page: Page, why: str = "the question asks where a symbol is used"
+) -> _Call:
+    return _Call("find_references", {"symbol": symbol}, why, lambda: explorer.find_references(symbol, page=page))
+
+
+def _files(explorer: Explorer, pattern: str, page: Page, why: str) -> _Call:
+    return _Call("search_files", {"pattern": pattern}, why, lambda: explorer.search_files(pattern, page=page))
+
+
+def _outline(explorer: Explorer, path: str) -> _Call:
+    if (explorer.project.root / path).is_dir():
+        return _Call(
+            "analyze_structure", {"path": path}, "the question names a folder", lambda: explorer.analyze_structure(path)
+        )
+    return _Call("get_symbols", {"path": path}, "the question names a file", lambda: explorer.get_symbols(path))
+
+
+def _impact_of_path(explorer: Explorer, path: str, page: Page) -> _Call:
+    return _Call(
+        "analyze_impact",
+        {"targets": [path]},
+        "the question asks what a change to a file touches",
+        lambda: explorer.analyze_impact([path], page=page).answer,
+    )

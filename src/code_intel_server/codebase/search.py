@@ -1,0 +1,234 @@
+"""search_text: lines that match one or several patterns, most relevant first, counted per pattern (SPEC 2).
+
+All patterns run in one pass over the tree. Which of them a line matches is then asked of ripgrep again, over the
+matching lines only: the answer is exact for every regex it accepts, and a few milliseconds a pattern.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from code_intel_server.codebase import globs as globbing
+from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, shown
+from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
+from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.text import decode, is_binary, read_bytes, read_text, split_lines
+from code_intel_server.errors import Rejected
+
+MAX_PATTERNS = 50
+MAX_CONTEXT = 20
+SHOWN_COLUMNS = 240
+"""Characters of a line that a row shows, around the match."""
+
+_KEYWORDS = (
+    rb"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)\n]*\))?|unsafe|extern|inline"
+    rb"|virtual|override|data|sealed|open|suspend|declare|local|partial|readonly)[ \t]+)*"
+    rb"(?:def|class|function\*?|func|fn|fun|struct|enum|union|interface|trait|type|module|namespace|record|object|protocol|sub|macro_rules!"
+    rb"|macro|#[ \t]*define|typedef|package|extension|mod|let|var|val|const|defmodule|defp?|defmacro)[ \t]+(?:\([^)\n]*\)[ \t]*)?"
+)
+_DEFINES = re.compile(_KEYWORDS)
+_DEFINING_LINE = re.compile(rb"^\d+:(?P<column>\d+):(?P<text>" + _KEYWORDS + rb")", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow:
+    """A matching line. `pattern` is the first of the asked ones that it matches, `also` the others; `before` and `after` are context."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    pattern: str
+    also: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    defines: bool = False
+
+
+def search_text(
+    project: Project,
+    patterns: str | Sequence[str],
+    *,
+    path: str = ".",
+    regex: bool = True,
+    word: bool = False,
+    ignore_case: bool = False,
+    globs: Sequence[str] = (),
+    context_lines: int = 0,
+    page: Page = FIRST_PAGE,
+    skipped: Skipped | None = None,
+    seconds: float = ripgrep.SEARCH_SECONDS,
+) -> Answer[TextRow]:
+    """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
+
+    Globs as in `.gitignore`; a leading '!' excludes. Raises Rejected('tool_errors.query.no_pattern'),
+    Rejected('tool_errors.generic.pattern_invalid') and the errors of `inside`.
+    """
+    query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
+    where = inside(project.root, path)
+    if refusal := _unsearchable(project.root / where):
+        counts = tuple((pattern, 0) for pattern in query.patterns)
+        return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
+    found = _search_all(project, query, where, globs, seconds)
+    files = sorted((file for file in found.files if _wanted(file.path, globs)), key=_rank)
+    total = sum(file.count for file in files)
+    owners = _owners(project, query, files) if len(query.patterns) > 1 else {query.patterns[0]: range(total)}
+    context = min(max(context_lines, 0), MAX_CONTEXT)
+    rows = [_row(project, _names(owners, number), match, context) for number, match in _on_page(files, page)]
+    return answer(
+        rows,
+        page,
+        total,
+        engine=ripgrep.ENGINE,
+        incomplete_because=found.problems,
+        skipped=skipped,
+        counts=tuple((pattern, len(numbers)) for pattern, numbers in owners.items()),
+        more=found.overflowed,
+    )
+
+
+def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(patterns))
+    if not unique or not all(pattern.strip() for pattern in unique):
+        raise Rejected("tool_errors.query.no_pattern")
+    if len(unique) > MAX_PATTERNS:
+        raise Rejected(
+            "tool_errors.generic.argument_invalid", field="patterns", expected=f"at most {MAX_PATTERNS} patterns"
+        )
+    for pattern in unique:
+        if "\0" in pattern or "\n" in pattern:
+            raise Rejected(
+                "tool_errors.generic.pattern_invalid", pattern=pattern, error="a pattern is one line of text"
+            )
+    return unique
+
+
+def _unsearchable(target: Path) -> str:
+    """Why a path named outright is not searched: ripgrep would not apply its own limits to it."""
+    if target.is_dir():
+        return ""
+    if not target.is_file():
+        return "is no regular file"
+    data = read_bytes(target)
+    if data is None:
+        return f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MB or cannot be read"
+    return "is binary" if is_binary(data) else ""
+
+
+def _search_all(project: Project, query: Query, where: str, globs: Sequence[str], seconds: float) -> ripgrep.Found:
+    """All matches; where they are too many for one answer, the first of every file in path order, so that the answer stays the same."""
+    narrowing = _narrowing(globs)
+    found = ripgrep.search(project, query, path=where, extra=narrowing, seconds=seconds)
+    if not found.overflowed:
+        return found
+    return ripgrep.search(
+        project, query, path=where, extra=(*narrowing, "--sort=path", "--max-count=20"), seconds=seconds
+    )
+
+
+def _narrowing(globs: Sequence[str]) -> tuple[str, ...]:
+    """Options that spare ripgrep files no glob means.
+
+    Never an including `--glob`: that would override `.gitignore`. A file type made of the globs' names does not.
+    """
+    excluding = [part for glob in globs if glob.startswith("!") for part in ("--glob", glob)]
+    names = [glob.rsplit("/", 1)[-1] for glob in globs if not glob.startswith("!")]
+    simple = names and all(name and not set(name) & set(":{}[]\\") and name != "**" for name in names)
+    types = [part for name in names for part in ("--type-add", f"asked:{name}")] if simple else []
+    return (*excluding, *types, *(("--type", "asked") if types else ()))
+
+
+def _wanted(path: str, globs: Sequence[str]) -> bool:
+    including = [glob for glob in globs if not glob.startswith("!")]
+    return not including or any(globbing.matches(path, glob) for glob in including)
+
+
+def _rank(file: FileMatches) -> tuple[bool, int, str]:
+    """Files by their best match (one where its line defines a name first), the part they play, then path."""
+    return not _holds_definition(file), RELEVANCE[role(file.path)], file.path
+
+
+def _holds_definition(file: FileMatches) -> bool:
+    return any(
+        int(line["column"]) <= line.end("text") - line.start("text") + 1
+        for line in _DEFINING_LINE.finditer(file.printed)
+    )
+
+
+def _on_page(files: Sequence[FileMatches], page: Page) -> Iterator[tuple[int, Match]]:
+    """The matches of the page, each with its number among all, reading only the files that are on it."""
+    wanted = page.range
+    first = 0
+    for file in files:
+        if first >= wanted.stop:
+            return
+        if first + file.count > wanted.start:
+            numbered = islice(enumerate(file.lines(), first), wanted.stop - first)
+            yield from ((number, match) for number, match in numbered if number >= wanted.start)
+        first += file.count
+
+
+Owners = Mapping[str, Collection[int]]
+"""By pattern, the numbers of the lines that it matches."""
+
+
+def _owners(project: Project, query: Query, files: Sequence[FileMatches]) -> Owners:
+    lines = [_whole_line(project.root, match) for file in files for match in file.lines()]
+    return {
+        pattern: ripgrep.lines_matching(
+            Query((pattern,), query.regex, query.word, query.ignore_case), lines, project.root
+        )
+        for pattern in query.patterns
+    }
+
+
+def _names(owners: Owners, number: int) -> tuple[str, ...]:
+    return tuple(pattern for pattern, numbers in owners.items() if number in numbers) or tuple(owners)[:1]
+
+
+def defines(match: Match) -> bool:
+    """Whether the match stands where its line defines a name (judged by the line alone)."""
+    keyword = _DEFINES.match(match.text)
+    return keyword is not None and match.column <= keyword.end() + 1
+
+
+def _whole_line(root: Path, match: Match) -> bytes:
+    if not match.cut:
+        return match.text
+    lines = (read_bytes(root / match.path) or b"").split(b"\n")
+    return lines[match.line - 1] if match.line <= len(lines) else match.text
+
+
+def _row(project: Project, names: tuple[str, ...], match: Match, context: int) -> TextRow:
+    before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
+    return TextRow(
+        path=shown(match.path),
+        start_line=match.line,
+        end_line=match.line,
+        text=_excerpt(_whole_line(project.root, match), match.column),
+        pattern=names[0],
+        also=names[1:],
+        before=before,
+        after=after,
+        defines=defines(match),
+    )
+
+
+def _excerpt(line: bytes, column: int) -> str:
+    """The line, or the part around its match where it is long."""
+    start = len(decode(line[: column - 1]))
+    text = decode(line)
+    if len(text) <= SHOWN_COLUMNS:
+        return text
+    begin = max(0, min(start - SHOWN_COLUMNS // 4, len(text) - SHOWN_COLUMNS))
+    end = begin + SHOWN_COLUMNS
+    return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
+
+
+def _context(path: Path, line: int, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    lines = [text[:SHOWN_COLUMNS] for text in split_lines(read_text(path) or "")]
+    return tuple(lines[max(line - 1 - count, 0) : line - 1]), tuple(lines[line : line + count])

@@ -1,0 +1,41 @@
+"""Reads source text by syntax tree: outlines, uses, imports, calls and places to cut (SPEC 2, SPEC 8).
+
+Ask `parse` once for a file and hand the result on; every other function takes it. The values are in `syntax`, which
+costs nothing to import; this module brings the grammars with it, so import it on first use.
+"""
+
+from code_intel_server.codebase.blocks import blocks_of, borders_of, comment_ranges
+from code_intel_server.codebase.grammars import Parsed, has_grammar, parse, readable
+from code_intel_server.codebase.languages import Language
+from code_intel_server.codebase.outlines import outline_of
+from code_intel_server.codebase.syntax import Outline, Structure, enclosing
+from code_intel_server.codebase.uses import Uses, structure_of, symbol_at
+
+__all__ = [
+    "Parsed",
+    "Uses",
+    "analyze",
+    "blocks_of",
+    "borders_of",
+    "comment_ranges",
+    "enclosing",
+    "has_grammar",
+    "outline",
+    "outline_of",
+    "parse",
+    "readable",
+    "structure_of",
+    "symbol_at",
+]
+
+
+def outline(data: bytes, language: Language) -> Outline:
+    """The symbols of a file, nested; empty and not `complete` where it cannot be parsed."""
+    parsed = parse(data, language)
+    return outline_of(parsed) if parsed else Outline((), complete=False)
+
+
+def analyze(data: bytes, language: Language) -> Structure:
+    """Symbols, imports and calls of a file; empty and not `complete` where it cannot be parsed."""
+    parsed = parse(data, language)
+    return structure_of(parsed) if parsed else Structure(Outline((), complete=False), (), ())

@@ -1,0 +1,101 @@
+"""What a statement looks like that stands in for code not yet written, in each language (SPEC 4, READY impl).
+
+The text of one whole statement is held against these; which statements there are, the syntax tree says (`emptiness`).
+"""
+
+import re
+
+# "TODO" counts as a message where it opens it in capitals: 'Todo not found' is what a real to-do list says.
+_NOT_YET = (
+    r"(?:(?i:[^\"'`]*\b(?:not[\s_]+(?:yet[\s_]+)?(?:been[\s_]+)?implemented|unimplemented|implement[\s_]+me|to[\s_]+be[\s_]+implemented"
+    r"|notimplemented|implementation[\s_]+(?:goes[\s_]+here|pending|missing))\b[^\"'`]*)|TODO\b[^\"'`]*|(?i:fixme|stub|todo)[.!]*)"
+)
+_QUOTED = rf"@?[\"'`]{_NOT_YET}[\"'`]"
+_EXCEPTION = r"(?:\w*(?:NotImplemented|UnsupportedOperation|Unimplemented)\w*)"
+_RAISE = r"(?:raise|throw|fail|die|croak|confess)"
+
+_ANY = (
+    # raise NotImplementedError(...), throw new UnsupportedOperationException(), throw std::not_implemented{}
+    rf"{_RAISE}\b[\s(]*(?:new\s+)?\[?[\w.:\\]*{_EXCEPTION}\b.*",
+    r"throw\s+[\w:]*not_implemented\b.*",
+    # any exception that says so
+    rf"{_RAISE}\b[\s(]*(?:new\s+)?[\w.:\\<>]*\s*[({{,]?\s*{_QUOTED}.*",
+    # functions that end the program, or the call, with the message
+    (
+        rf"(?:\w+(?:\.|::))*(?:panic!?|fatalError|preconditionFailure|assertionFailure|error|stop|failwith|invalid_arg|abort|die|todo|bail!"
+        rf"|@panic|@compileError|revert|notImplemented|NSAssert|fatal|Fatal|Fatalf|Panicf|perror|exit)\s*[({{]?\s*(?:\w+(?:\.|::)\w+\s*\()?"
+        rf"(?:\w+,\s*)?{_QUOTED}.*"
+    ),
+    rf"(?:static_)?assert\w*!?\s*\(?\s*(?:!|false\s*(?:&&|,)|0\s*(?:&&|,)|False\s*,|NO\s*,)?\s*{_QUOTED}\s*\)?",
+    # an error value that says so
+    rf"return\b.*(?:errors\.New|fmt\.Errorf|Error|Err|Errorf)\(\s*[^\"'`]*{_QUOTED}.*",
+    rf"(?:Err|Left|Error|Promise\.reject)\s*\(\s*[^\"'`]*{_QUOTED}.*",
+    # only a note to the reader of a log
+    (
+        r"(?:console\.\w+|print(?:ln|f)?!?|fmt\.Print\w*|System\.out\.print\w*|puts|echo|Console\.Write\w*|log\.\w+|logger\.\w+|Write-(?:Output|Host))"
+        r"\s*\(?\s*[\"'`](?i:\W*(?:not (?:yet )?implemented|todo: implement)[^\"'`]*)[\"'`]\s*\)?"
+    ),
+)
+
+_OF_LANGUAGE = {
+    "python": (r"pass", r"\.\.\.", r"Ellipsis", r"return\s+\.\.\."),
+    "starlark": (r"pass", r"\.\.\."),
+    "gdscript": (r"pass",),
+    "rust": (r"(?:\w+::)*(?:todo|unimplemented)!\s*[({\[].*",),
+    "kotlin": (r"(?:return\s+)?TODO\s*\(.*\)",),
+    "scala": (r"(?:return\s+)?\?\?\?",),
+    "perl": (r"\.\.\.",),
+    "bash": (r":", r"return 0|true"),
+    "fish": (r":",),
+    "nim": (r"discard",),
+    "haskell": (r"undefined", r"error\s+\$?\s*\"[^\"]*\""),
+    "elm": (r"Debug\.todo.*",),
+    "ocaml": (r"assert\s+false", r"raise\s+Not_implemented.*", r"failwith\s+\"TODO.*"),
+    "fsharp": (rf"raise\s*\(?\s*(?:new\s+|System\.)*{_EXCEPTION}.*",),
+    "erlang": (r"(?:erlang:)?(?:error|exit|throw)\(\s*\{?\s*(?:not_implemented|todo|undef)\b.*\)",),
+    "elixir": (r"nil",),
+    "clojure": (rf"\(throw\s+\((?:new\s+)?[\w.]*{_EXCEPTION}.*", rf"\(throw\s+\((?:ex-info|Exception\.|Error\.)\s*{_QUOTED}.*"),
+    "commonlisp": (rf"\(error\s+{_QUOTED}.*\)", r"nil"),
+    "emacs-lisp": (rf"\(error\s+{_QUOTED}.*\)", r"nil"),
+    "scheme": (rf"\(error\s+.*{_QUOTED}.*\)",),
+    "racket": (rf"\(error\s+.*{_QUOTED}.*\)",),
+    "objective-c": (r"\[self\s+doesNotRecognizeSelector:\s*_cmd\s*\]",),
+    "dart": (r"throw\s+UnimplementedError.*",),
+    "fortran": (rf"(?:error\s+)?stop\s+{_QUOTED}",),
+    "sql": (rf"RAISE\s+EXCEPTION\s+{_QUOTED}.*", r"NULL"),
+    "zig": (r"unreachable",),
+    "gleam": (r"todo\b.*",),
+    "c": (rf"#\s*error\s+\"?{_NOT_YET}\"?",),
+    "cpp": (rf"#\s*error\s+\"?{_NOT_YET}\"?",),
+    "julia": (r"nothing",),
+}  # fmt: skip
+
+_DRESS = re.compile(r"^(?:=>?|->)\s*|[;\s]+$")
+LONGEST_STUB = 600
+"""Bytes; a longer statement says more than that it is to be written."""
+
+_TODO_LINE = re.compile(r"\W*(?:TODO|FIXME|TBD|XXX)\b.*", re.DOTALL)
+_NOTE_LINE = re.compile(
+    r"\W*(?i:not (?:yet )?implemented|implement (?:me|this|later)|implementation (?:goes )?here)\W*"
+)
+
+
+def _compiled(patterns: tuple[str, ...]) -> "re.Pattern[str]":
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.DOTALL)
+
+
+_PLAIN = _compiled(_ANY)
+_BY_LANGUAGE = {name: _compiled(_ANY + own) for name, own in _OF_LANGUAGE.items()}
+
+
+def is_stub(statement: str, language: str) -> bool:
+    """Whether the text of one statement only says that the code is still to be written."""
+    if len(statement) > LONGEST_STUB:
+        return False
+    text = _DRESS.sub("", statement.strip())
+    return bool(_BY_LANGUAGE.get(language, _PLAIN).fullmatch(text))
+
+
+def is_todo(line: str) -> bool:
+    """Whether a line of prose or comment only says that something is still to be done."""
+    return bool(_TODO_LINE.fullmatch(line) or _NOTE_LINE.fullmatch(line))

@@ -1,0 +1,342 @@
+"""The symbols of every file in SQLite: disposable, shared by processes, never trusted further than the files themselves.
+
+WAL: readers go on while another process writes, and a killed writer leaves the last commit (measured in
+`tests/codebase/test_symbol_store.py`). Where the folder cannot be written, is a symlink, or belongs to another project
+(a cache that came with a clone), a cache in memory does the same work for the life of the process.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from code_intel_server.codebase.ctags import Tag
+from code_intel_server.codebase.project import Project
+
+SCHEMA_VERSION = 1
+_BUSY_SECONDS = 10.0
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- Paths are bytes: a file's name need not be text.
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB, engine TEXT NOT NULL
+);
+CREATE TABLE symbols (
+    file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL, signature TEXT NOT NULL,
+    start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, language TEXT NOT NULL
+);
+"""
+# Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS symbols_name ON symbols (name)",
+    "CREATE INDEX IF NOT EXISTS symbols_any_case ON symbols (name COLLATE NOCASE)",
+    "CREATE INDEX IF NOT EXISTS symbols_file ON symbols (file_id)",
+)
+_ANY_CASE = "symbols.name COLLATE NOCASE"
+_LAST_CHARACTER = "\U0010ffff"
+_FIELDS = "path, engine, mtime_ns, size, name, kind, scope, signature, start_line, end_line, language"
+_SELECT = f"SELECT {_FIELDS} FROM symbols JOIN files ON files.id = symbols.file_id WHERE "  # noqa: S608 - constants
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """How a file looked when it was tagged."""
+
+    mtime_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file and what it defines, as it goes into the store."""
+
+    path: str
+    stamp: Stamp
+    engine: str
+    tags: Sequence[Tag]
+    digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store knows of a file besides its symbols."""
+
+    stamp: Stamp
+    digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSymbol:
+    """A symbol as it comes out of the store."""
+
+    path: str
+    engine: str
+    stamp: Stamp
+    tag: Tag
+
+
+class SymbolStore:
+    """One project's store. Opens on first use; every thread reads through a connection of its own."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._local = threading.local()
+        self._lock = threading.RLock()
+        self._opened = False
+        self._path: Path | None = None
+        self._memory: sqlite3.Connection | None = None
+        self._generation = 0
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the store outlives this process."""
+        self._open()
+        return self._path is not None
+
+    def known(self) -> dict[str, Known]:
+        """Every file in the store, by path."""
+        rows = self._read("SELECT path, mtime_ns, size, digest FROM files")
+        return {os.fsdecode(path): Known(Stamp(mtime_ns, size), digest) for path, mtime_ns, size, digest in rows}
+
+    def known_of(self, paths: Iterable[str]) -> dict[str, Known]:
+        """The given files as far as they are in the store."""
+        found = {}
+        statement = "SELECT mtime_ns, size, digest FROM files WHERE path = ?"
+        for path in paths:
+            for mtime_ns, size, digest in self._read(statement, (os.fsencode(path),)):
+                found[path] = Known(Stamp(mtime_ns, size), digest)
+        return found
+
+    def count(self) -> tuple[int, int]:
+        """(files, symbols)."""
+        ((files, symbols),) = self._read("SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols)")
+        return files, symbols
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        """Replace what the store knows of these files, in one transaction."""
+        with self._write() as connection:
+            ids = [_file_id(connection, entry) for entry in entries]
+            rows = ((file_id, *_row(tag)) for file_id, entry in zip(ids, entries, strict=True) for tag in entry.tags)
+            connection.executemany("INSERT INTO symbols VALUES (?,?,?,?,?,?,?,?)", rows)
+
+    def index(self) -> None:
+        """Make what exact lookups need to be fast; called after the first full refresh."""
+        with self._write() as connection:
+            for statement in _INDEXES:
+                connection.execute(statement)
+
+    def restamp(self, stamps: Mapping[str, Stamp]) -> None:
+        """Note that files look different but hold what they held."""
+        with self._write() as connection:
+            connection.executemany(
+                "UPDATE files SET mtime_ns = ?, size = ? WHERE path = ?",
+                [(stamp.mtime_ns, stamp.size, os.fsencode(path)) for path, stamp in stamps.items()],
+            )
+
+    def set_digests(self, digests: Mapping[str, tuple[Stamp, bytes]]) -> None:
+        """Note the content's hash of files that still look as they did."""
+        with self._write() as connection:
+            connection.executemany(
+                "UPDATE files SET digest = ? WHERE path = ? AND mtime_ns = ? AND size = ?",
+                [(digest, os.fsencode(path), stamp.mtime_ns, stamp.size) for path, (stamp, digest) in digests.items()],
+            )
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Drop files and their symbols."""
+        with self._write() as connection:
+            rows = [(os.fsencode(path),) for path in paths]
+            connection.executemany("DELETE FROM symbols WHERE file_id = (SELECT id FROM files WHERE path = ?)", rows)
+            connection.executemany("DELETE FROM files WHERE path = ?", rows)
+
+    def named(self, name: str) -> list[StoredSymbol]:
+        """Symbols called exactly `name`."""
+        return self._symbols("symbols.name = ?", (name,))
+
+    def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
+        """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""
+        return self._symbols(f"{_ANY_CASE} >= ? AND {_ANY_CASE} < ? LIMIT ?", (prefix, prefix + _LAST_CHARACTER, limit))
+
+    def lettered(self, letters: str, limit: int) -> list[StoredSymbol]:
+        """Symbols whose name holds `letters` in this order, in any (ASCII) case, at most `limit`."""
+        names = "SELECT DISTINCT name FROM symbols WHERE name LIKE ? ESCAPE '\\'"
+        return self._symbols(f"symbols.name IN ({names}) LIMIT ?", (f"%{'%'.join(map(_like, letters))}%", limit))
+
+    def in_file(self, path: str) -> list[StoredSymbol]:
+        """The symbols of one file in order of lines."""
+        return self._symbols("files.path = ? ORDER BY start_line, end_line DESC", (os.fsencode(path),))
+
+    def close(self) -> None:
+        """Close this thread's connection; those of other threads close with them."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    def _symbols(self, where: str, parameters: Sequence[object]) -> list[StoredSymbol]:
+        rows = self._read(_SELECT + where, parameters)
+        return [
+            StoredSymbol(os.fsdecode(path), engine, Stamp(mtime_ns, size), Tag(*tag))
+            for path, engine, mtime_ns, size, *tag in rows
+        ]
+
+    def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run a query; a damaged store is thrown away and answers as an empty one."""
+        for attempt in (1, 2):
+            try:
+                with self._connection() as connection:
+                    return connection.execute(statement, parameters).fetchall()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                if attempt == 2:
+                    raise
+                self._discard()
+        return []
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that commits at the end; writers of this process take turns, those of others wait."""
+        with self._lock, self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        self._open()
+        if self._path is not None and not self._path.exists():  # somebody removed the cache: it can be made again
+            self._discard()
+            self._open()
+        if self._path is None:
+            with self._lock:
+                assert self._memory is not None  # noqa: S101 - set by _open where there is no path
+                yield self._memory
+            return
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None or getattr(self._local, "generation", None) != self._generation:
+            connection = self._local.connection = _connect(self._path)
+            self._local.generation = self._generation
+        yield connection
+
+    def _open(self) -> None:
+        with self._lock:
+            if self._opened:
+                return
+            self._path = self._prepare()
+            if self._path is None:
+                self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                self._memory.executescript(_SCHEMA)
+            self._opened = True
+
+    def _prepare(self) -> Path | None:
+        """The store's file, made or found usable; None where there can be none on disk."""
+        path = self._project.cache_dir / "symbols.sqlite3"
+        if any(part.is_symlink() for part in (path, path.parent, path.parent.parent)):
+            return None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _one_at_a_time(path.with_suffix(".lock")):
+                if not self._usable(path):
+                    _remove(path)
+                    self._create(path)
+        except (OSError, sqlite3.Error):
+            return None
+        return path
+
+    def _usable(self, path: Path) -> bool:
+        if not path.exists():
+            return False
+        try:
+            with contextlib.closing(_connect(path)) as connection:
+                version = connection.execute("PRAGMA user_version").fetchone()[0]
+                owner = connection.execute("SELECT value FROM meta WHERE name = 'project'").fetchone()
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as problem:
+            return "locked" in str(problem)
+        except sqlite3.DatabaseError:
+            return False
+        return bool(version == SCHEMA_VERSION and owner == (_identity(self._project.root),))
+
+    def _create(self, path: Path) -> None:
+        with contextlib.closing(_connect(path)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(self._project.root),))
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+
+    def _discard(self) -> None:
+        with self._lock:
+            self.close()
+            if self._path is not None:
+                _remove(self._path)
+            self._generation += 1
+            self._opened = False
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Keep a process from taking another's half-made store for a damaged one."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _identity(root: Path) -> str:
+    """What tells this project's folder from a copy of it elsewhere: a cache that came with a clone is not believed."""
+    status = root.stat()
+    return f"{root}|{status.st_dev}|{status.st_ino}"
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _file_id(connection: sqlite3.Connection, entry: Entry) -> int:
+    """The row of this file, its former symbols gone."""
+    path = os.fsencode(entry.path)
+    values = (entry.stamp.mtime_ns, entry.stamp.size, entry.digest, entry.engine)
+    found = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+    if found is None:
+        made = connection.execute(
+            "INSERT INTO files (mtime_ns, size, digest, engine, path) VALUES (?,?,?,?,?)", (*values, path)
+        )
+        return int(made.lastrowid or 0)
+    connection.execute(
+        "UPDATE files SET mtime_ns = ?, size = ?, digest = ?, engine = ? WHERE id = ?", (*values, found[0])
+    )
+    connection.execute("DELETE FROM symbols WHERE file_id = ?", found)
+    return int(found[0])
+
+
+def _row(tag: Tag) -> tuple[object, ...]:
+    return tag.name, tag.kind, tag.scope, tag.signature, tag.start_line, tag.end_line, tag.language
+
+
+def _like(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)

@@ -1,0 +1,225 @@
+"""The symbol cache: always asked first, never believed further than the files themselves (SPEC 8).
+
+Two clocks keep it honest without a daemon. Every file that an answer names is looked at again before the answer leaves
+(`recheck`). The whole project is compared with the cache (`verify`) before an answer whenever the last comparison is
+older than twenty times what it cost: so it takes at most a twentieth of the time, a tenth of a second on 50,000 files
+every few seconds, and "nothing found" is never said without one.
+"""
+
+import hashlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+
+from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.project import MAX_FILE_BYTES, Project
+from code_intel_server.codebase.symbol_store import Entry, Known, Stamp, StoredSymbol, SymbolStore
+from code_intel_server.codebase.tagging import Tagging, tag_files, taggable
+from code_intel_server.codebase.text import read_bytes
+
+BATCH = 400
+INLINE_LIMIT = 300
+"""So many changed files a lookup brings up to date itself; more are left to `refresh_all`."""
+
+_VERIFY_SHARE = 20
+LOOKUP_SECONDS = 5.0
+"""Most that a lookup waits for changed files to be tagged."""
+
+_BATCH_SECONDS = 30.0
+_WORKERS = 2
+
+Progress = Callable[[int, int], None]
+"""Called with (files done, files to do)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the project differs from the cache: files to tag with their present look, files that are gone."""
+
+    pending: Mapping[str, Stamp]
+    gone: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What a refresh did."""
+
+    tagged: int
+    unchanged: int
+    removed: int
+    problems: tuple[str, ...]
+    seconds: float
+    cancelled: bool = False
+
+
+class SymbolCache:
+    """Definitions of one project. Safe to use from several threads and processes at once."""
+
+    def __init__(self, project: Project, clock: Callable[[], float] = time.monotonic) -> None:
+        self.project = project
+        self.store = SymbolStore(project)
+        self._clock = clock
+        self._lock = Lock()
+        self._difference: Difference | None = None
+        self._verified_until = float("-inf")
+
+    @property
+    def pending(self) -> int:
+        """How many files the last comparison found untagged or changed; 0 before the first."""
+        return len(self._difference.pending) if self._difference else 0
+
+    def verify(self, *, force: bool = False) -> Difference:
+        """Compare project and cache, unless that was done recently enough; forgets files that are gone."""
+        with self._lock:
+            if self._difference is not None and not force and self._clock() < self._verified_until:
+                return self._difference
+            started = self._clock()
+            self._difference = self._compare()
+            cost = self._clock() - started
+            self._verified_until = started + cost + _VERIFY_SHARE * cost
+            if self._difference.gone:
+                self.store.forget(self._difference.gone)
+            return self._difference
+
+    def refresh(self, paths: Iterable[str], *, seconds: float | None = None) -> tuple[str, ...]:
+        """Bring these files up to date (those that are gone are forgotten); returns what went wrong, a sentence each."""
+        wanted = sorted(set(paths))
+        stamps = {path: stamp for path in wanted if (stamp := stamp_of(self.project, path))}
+        if missing := [path for path in wanted if path not in stamps]:
+            self.store.forget(missing)
+        changed = self._really_changed(stamps, self.store.known_of(stamps))
+        problems: list[str] = []
+        deadline = self._clock() + (LOOKUP_SECONDS if seconds is None else seconds)
+        for batch in _batches(sorted(changed)):
+            left = deadline - self._clock()
+            if left <= 0:
+                problems.append("the time limit ended the tagging of changed files")
+                break
+            problems += self._store(tag_files(self.project.root, batch, seconds=left), changed)
+        self._settle(set(stamps) if not problems else set())
+        return tuple(problems)
+
+    def recheck(self, symbols: Sequence[StoredSymbol]) -> bool:
+        """Look again at every file these symbols are in; True where some had changed and are now up to date."""
+        stamps = {symbol.path: symbol.stamp for symbol in symbols}
+        stale = [path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp]
+        if stale:
+            self.refresh(stale)
+        return bool(stale)
+
+    def refresh_all(
+        self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> Refresh:
+        """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
+        started = self._clock()
+        difference = self.verify(force=True)
+        changed = self._really_changed(
+            difference.pending, self.store.known_of(difference.pending) if self._has_files() else {}
+        )
+        problems = list(difference.problems)
+        done = 0
+        for tagging in self._tag_in_parallel(_batches(sorted(changed)), cancelled):
+            problems += self._store(tagging, changed)
+            done += len(tagging.files)
+            progress(done, len(changed))
+        finished = not cancelled()
+        if finished:
+            self.store.index()
+            self._difference = Difference({}, (), difference.problems)
+        return Refresh(
+            tagged=done,
+            unchanged=len(difference.pending) - len(changed),
+            removed=len(difference.gone),
+            problems=tuple(dict.fromkeys(problems)),
+            seconds=self._clock() - started,
+            cancelled=not finished,
+        )
+
+    def remember_digests(self, cancelled: Callable[[], bool] = lambda: False) -> int:
+        """Hash the files tagged without one, so that a mere change of time costs a hash and no tagging; how many."""
+        missing = [path for path, known in self.store.known().items() if known.digest is None]
+        hashed = 0
+        for batch in _batches(missing):
+            if cancelled():
+                break
+            digests = {
+                path: (stamp, digest)
+                for path in batch
+                if (stamp := stamp_of(self.project, path)) and (digest := self._digest(path))
+            }
+            self.store.set_digests(digests)
+            hashed += len(digests)
+        return hashed
+
+    def _settle(self, paths: set[str]) -> None:
+        with self._lock:
+            if self._difference is not None:
+                left = {path: stamp for path, stamp in self._difference.pending.items() if path not in paths}
+                self._difference = Difference(left, self._difference.gone, self._difference.problems)
+
+    def _has_files(self) -> bool:
+        return self.store.count()[0] > 0
+
+    def _compare(self) -> Difference:
+        listing = project_files(self.project)
+        known = self.store.known()
+        present = {path: stamp for path in listing.paths if taggable(path) and (stamp := stamp_of(self.project, path))}
+        pending = {path: stamp for path, stamp in present.items() if path not in known or known[path].stamp != stamp}
+        gone = tuple(path for path in known if path not in present) if not listing.problems else ()
+        return Difference(pending, gone, listing.problems)
+
+    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, Known]) -> dict[str, Stamp]:
+        """Those files whose content is not what was tagged; the others get their new time noted."""
+        touched = {
+            path: stamp
+            for path, stamp in stamps.items()
+            if (before := known.get(path))
+            and (before.stamp == stamp or (before.digest and before.digest == self._digest(path)))
+        }
+        if restamped := {path: stamp for path, stamp in touched.items() if known[path].stamp != stamp}:
+            self.store.restamp(restamped)
+        return {path: stamp for path, stamp in stamps.items() if path not in touched}
+
+    def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
+        # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
+        self.store.put([Entry(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
+        return tagging.problems
+
+    def _tag_in_parallel(self, batches: Iterable[Sequence[str]], cancelled: Callable[[], bool]) -> Iterator[Tagging]:
+        """Tag while the caller stores what came before."""
+
+        def work(batch: Sequence[str]) -> Tagging | None:
+            return None if cancelled() else tag_files(self.project.root, batch, seconds=_BATCH_SECONDS)
+
+        # Only a little ahead of the caller, so that a large project does not pile up in memory.
+        waiting: deque[Future[Tagging | None]] = deque()
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="tagging") as pool:
+            for batch in batches:
+                waiting.append(pool.submit(work, batch))
+                if len(waiting) > 2 * _WORKERS:
+                    yield from filter(None, [waiting.popleft().result()])
+            while waiting:
+                yield from filter(None, [waiting.popleft().result()])
+
+    def _digest(self, path: str) -> bytes | None:
+        data = read_bytes(self.project.root / path)
+        return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
+
+
+def stamp_of(project: Project, path: str) -> Stamp | None:
+    """How a file looks now; None for what is no regular file of at most 1 MB."""
+    try:
+        status = os.lstat(f"{project.root}/{path}")
+    except (OSError, ValueError):
+        return None
+    regular = (status.st_mode & 0o170000) == 0o100000
+    return Stamp(status.st_mtime_ns, status.st_size) if regular and status.st_size <= MAX_FILE_BYTES else None
+
+
+def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))

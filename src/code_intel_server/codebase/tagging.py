@@ -1,0 +1,128 @@
+"""Which engine tags a file, and the tags in one vocabulary whichever it was.
+
+Universal Ctags tags a large tree in a second; a syntax tree is one to two orders slower but knows languages ctags does not.
+`BY_SYNTAX_TREE` names those where the tree's answer is the better one (`benchmarks/definitions.md`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from code_intel_server.codebase import ctags
+from code_intel_server.codebase.ctags import Tag
+from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.text import is_binary, read_bytes
+
+SYNTAX_TREE = "tree-sitter"
+
+BY_SYNTAX_TREE = frozenset(
+    # ctags 5.9 takes object literals for classes and misses methods in these
+    {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
+    # and knows little or nothing of these.
+    | {
+        "kotlin",
+        "scala",
+        "swift",
+        "dart",
+        "zig",
+        "solidity",
+        "gdscript",
+        "groovy",
+        "nim",
+        "gleam",
+        "odin",
+        "starlark",
+        "cuda",
+        "racket",
+    }
+    | {"graphql", "prisma", "thrift", "terraform", "hcl", "fish", "luau"}
+)
+_UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
+_TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileTags:
+    """What one file defines and which engine said so."""
+
+    path: str
+    engine: str
+    tags: tuple[Tag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """A batch of files tagged."""
+
+    files: tuple[FileTags, ...]
+    problems: tuple[str, ...] = ()
+
+
+def taggable(path: str) -> bool:
+    """Whether a file may define symbols, by its name alone (a name without an ending may turn out to be a script)."""
+    name = path.rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    return _taggable_name(f"x.{ending}" if dot and stem else name)
+
+
+@lru_cache(maxsize=4096)
+def _taggable_name(name: str) -> bool:
+    language = language_of(name)
+    if language is None:
+        return "." not in name
+    return language.kind not in _UNTAGGED_KINDS or language.name in _TAGGED_ANYWAY
+
+
+def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:
+    """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags."""
+    has_ctags = ctags.executable() is not None
+    by_tree = [path for path in paths if not has_ctags or not ctags.accepts(path) or _prefers_tree(path)]
+    by_ctags = sorted(set(paths).difference(by_tree))
+    tagged = ctags.tag(root, by_ctags, seconds=seconds) if by_ctags else ctags.Tagged({})
+    if tagged.problem:
+        # One poisonous file must not cost the others their symbols.
+        by_tree, by_ctags = [*by_tree, *by_ctags], []
+    files = [FileTags(path, ctags.ENGINE, tuple(tagged.tags.get(path, ()))) for path in by_ctags]
+    files += [FileTags(path, SYNTAX_TREE, _tree_tags(root, path)) for path in by_tree]
+    return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
+
+
+@lru_cache(maxsize=65536)
+def _prefers_tree(path: str) -> bool:
+    if role(path) is Role.VENDORED:
+        return False  # other people's bundles: large, and rarely asked about
+    language = language_of(PurePosixPath(path).name)
+    # A name that tells nothing may be a script, whose first line tells; ctags would not look.
+    return language is None or language.name in BY_SYNTAX_TREE
+
+
+def _tree_tags(root: Path, path: str) -> tuple[Tag, ...]:
+    data = read_bytes(root / path)
+    if data is None or is_binary(data):
+        return ()
+    language = language_of(path, data)
+    return _outlined(data, language) if language else ()
+
+
+def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
+    from code_intel_server.codebase import structure
+
+    return tuple(
+        Tag(
+            symbol.name,
+            symbol.kind.value,
+            symbol.scope,
+            symbol.signature,
+            symbol.line,
+            symbol.end_line,
+            language.name,
+        )
+        for symbol in structure.outline(data, language).symbols
+    )
+
+
+def engines(files: Mapping[str, str]) -> str:
+    """The engines behind an answer, in words."""
+    return " + ".join(sorted(set(files.values()))) or ctags.ENGINE

@@ -1,0 +1,59 @@
+"""Bytes of the user's files as valid text: UTF-8, UTF-16 by its byte order mark, else latin-1."""
+
+import codecs
+import os
+import stat
+from pathlib import Path
+
+from code_intel_server.codebase.project import MAX_FILE_BYTES
+
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SNIFFED = 8192
+
+
+def decode(data: bytes) -> str:
+    """`data` as text; never fails, and never yields a lone surrogate."""
+    if data.startswith(_UTF16_MARKS):
+        return data.decode("utf-16", "replace")
+    if data.startswith(codecs.BOM_UTF8):
+        data = data[len(codecs.BOM_UTF8) :]
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the beginning of a file holds a NUL byte and no UTF-16 mark."""
+    return not data.startswith(_UTF16_MARKS) and b"\0" in data[:_SNIFFED]
+
+
+def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes | None:
+    """The content of a regular file of at most `limit` bytes; None for anything else, without waiting on a FIFO."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+                return None
+            data = stream.read(limit + 1)
+        except OSError:
+            return None
+    return data if data is not None and len(data) <= limit else None
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a regular, not binary file of at most 1 MB; None for anything else."""
+    data = read_bytes(path)
+    return None if data is None or is_binary(data) else decode(data)
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as editors and ripgrep count them: split at line feeds only, a trailing carriage return dropped."""
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]

@@ -1,0 +1,160 @@
+"""What each occurrence of a name is, and which imports and calls a file holds (SPEC 2, `find_references`, `analyze_structure`)."""
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase.grammars import Parsed, node_text
+from code_intel_server.codebase.languages import LanguageKind
+from code_intel_server.codebase.outlines import definitions_of, outline_of, split_qualified
+from code_intel_server.codebase.syntax import Call, Import, Outline, Structure, Symbol, Use
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    Path = list[tuple[tree_sitter.Node, str]]
+
+_TEXT_CHARACTERS = 240
+_ATTRIBUTE_LEAVES = frozenset({"property_identifier", "field_identifier", "shorthand_field_identifier"})
+_ATTRIBUTE_FIELDS = frozenset({"attribute", "property", "field", "member"})
+_TYPE_LEAVES = frozenset({"type_identifier", "primitive_type", "predefined_type"})
+_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|template_chars|regex|quoted")
+_INTERPOLATION = re.compile(r"interpolation|substitution|embedded|expansion")
+_TYPE_POSITION = re.compile(
+    r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause)?$|heritage|superclass|base_class|base_list"
+)
+_STATEMENT = re.compile(r"statement|block|body|declaration$|definition$|arguments|argument_list")
+
+
+class Uses:
+    """Answers for one parsed file; make it once and ask for each place."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parts = [_Part(part) for part in (*parsed.injected, parsed)]
+        self._parsed = parsed
+
+    def at(self, line: int, column: int) -> Use:
+        """What the name at a 1-based line and 0-based byte column is.
+
+        Data and pages (JSON, HTML) know no strings in this sense: what is quoted there is what such a file says.
+        """
+        byte = self._parsed.line_starts[line - 1] + column
+        return next(part for part in self._parts if part.covers(byte)).at(byte)
+
+
+class _Part:
+    """The uses in one language of a file."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._parsed = parsed
+        self._names = {item.name_node.start_byte for item in definitions_of(parsed)}
+        self._marked: dict[int, Use] = {}
+        self._imports: list[tuple[int, int]] = []
+        for _, captures in parsed.use_matches:
+            for capture, nodes in captures.items():
+                if capture in {"call", "type", "attribute"}:
+                    self._marked.update((node.start_byte, Use(capture)) for node in nodes)
+                elif capture == "import":
+                    self._imports += [node.byte_range for node in nodes]
+        self._data = parsed.language.kind in {LanguageKind.CONFIG, LanguageKind.DOCS, LanguageKind.MARKUP}
+
+    def covers(self, byte: int) -> bool:
+        ranges = self._parsed.tree.included_ranges
+        return any(part.start_byte <= byte < part.end_byte for part in ranges)
+
+    def at(self, byte: int) -> Use:
+        path = self._path(byte)
+        leaf, field = path[-1]
+        quoted = self._quoted(path)
+        if quoted is Use.COMMENT:
+            return quoted
+        if any(start <= byte < end for start, end in self._imports):
+            return Use.IMPORT
+        if leaf.start_byte in self._names:
+            return Use.DEFINITION
+        if quoted and not self._data:
+            return quoted
+        return self._marked.get(leaf.start_byte) or _by_position(leaf, field, path)
+
+    def _path(self, byte: int) -> "Path":
+        """The nodes around a byte from the root down, each with the field it fills in the one above."""
+        cursor = self._parsed.tree.walk()
+        path: Path = []
+        while True:
+            node = cursor.node
+            if node is None or not node.start_byte <= byte < node.end_byte:
+                break
+            path.append((node, cursor.field_name or ""))
+            if cursor.goto_first_child_for_byte(byte) is None:
+                break
+        return path or [(self._parsed.root, "")]
+
+    @staticmethod
+    def _quoted(path: "Path") -> Use | None:
+        """Whether the leaf is in a comment or a string, unless the program takes over again inside it."""
+        for node, _ in reversed(path):
+            if "comment" in node.type:
+                return Use.COMMENT
+            if _INTERPOLATION.search(node.type):
+                return None
+            if _STRING.search(node.type):
+                return Use.STRING
+        return None
+
+
+def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
+    """Attribute or type, as the node's own type, the field it fills and the nodes around it say."""
+    if leaf.type in _TYPE_LEAVES:
+        return Use.TYPE
+    if leaf.type in _ATTRIBUTE_LEAVES or field in _ATTRIBUTE_FIELDS:
+        return Use.ATTRIBUTE
+    if field in {"type", "return_type", "superclass", "superclasses"}:
+        return Use.TYPE
+    for node, place in reversed(path[:-1][-5:]):
+        if _TYPE_POSITION.search(node.type) or place in {"type", "return_type", "superclasses"}:
+            return Use.TYPE
+        if _STATEMENT.search(node.type):
+            break
+    return Use.OTHER
+
+
+def structure_of(parsed: Parsed) -> Structure:
+    """Symbols, imports and calls of a file and the parts injected in it, in order of lines."""
+    outline = outline_of(parsed)
+    parts = (parsed, *parsed.injected)
+    imports = sorted((item for part in parts for item in _imports(part)), key=lambda item: item.line)
+    calls = sorted((item for part in parts for item in _calls(part, outline)), key=lambda item: item.line)
+    return Structure(outline, tuple(imports), tuple(calls))
+
+
+def _imports(parsed: Parsed) -> list[Import]:
+    found: dict[tuple[int, str], Import] = {}
+    for _, captures in parsed.use_matches:
+        for statement in captures.get("import", ())[:1]:
+            text = " ".join(node_text(statement).split())[:_TEXT_CHARACTERS]
+            for node in captures.get("import.module", (statement,)):
+                module = node_text(node).strip("\"'`<> \n")
+                found.setdefault((statement.start_byte, module), Import(module, statement.start_point.row + 1, text))
+    return list(found.values())
+
+
+def _calls(parsed: Parsed, whole: Outline) -> list[Call]:
+    nodes = {node.start_byte: node for _, captures in parsed.use_matches for node in captures.get("call", ())}
+    return [_call(node, whole) for _, node in sorted(nodes.items())]
+
+
+def _call(node: "tree_sitter.Node", whole: Outline) -> Call:
+    around = symbol_at(whole, node.start_byte)
+    name = split_qualified(node_text(node))[1]
+    return Call(name, node.start_point.row + 1, around.qualified if around else "")
+
+
+def symbol_at(whole: Outline, byte: int) -> Symbol | None:
+    """The innermost symbol around a byte: the last that starts before it, or one of that one's parents."""
+    index: int | None = bisect_right(whole.symbols, byte, key=lambda symbol: symbol.start_byte) - 1
+    while index is not None and index >= 0:
+        symbol = whole.symbols[index]
+        if byte < symbol.end_byte:
+            return symbol
+        index = symbol.parent_index
+    return None

@@ -1,0 +1,107 @@
+"""find_definitions: by name, part of a name, kind, and what the symbol stands in."""
+
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer
+
+from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.errors import Rejected
+
+FILES = {
+    "shop/basket.py": (
+        "LIMIT = 3\n\n\nclass Basket:\n    def add(self, item, count=1):\n        def inner():\n            pass\n\n    async def total(self):\n        return 0\n"
+        "\n\nclass Box(Basket):\n    def add(self, item):\n        pass\n\n\ndef add(a, b):\n    return a + b\n"
+    ),
+    "shop/cart.js": "class Cart {\n  add(item) {}\n}\nfunction addAll(items) {}\n",
+    "lib/box.cpp": "namespace store {\nclass Box {\n public:\n  int add(int n);\n};\nint Box::add(int n) { return n; }\n}\n",
+    "tests/test_basket.py": "def add():\n    pass\n",
+}
+
+
+def found(tmp_path: Path, symbol: str, **options: object) -> list[tuple[str, int, str]]:
+    answer = explorer(tmp_path, FILES).find_definitions(symbol, page=Page(50), **options)  # type: ignore[arg-type]
+    assert answer.complete
+    return [(row.path, row.start_line, row.kind) for row in answer.results]
+
+
+def test_a_definition_says_where_it_is_what_it_is_and_what_it_stands_in(tmp_path: Path) -> None:
+    (row,) = explorer(tmp_path, FILES).find_definitions("Basket.add").results
+    assert (row.path, row.start_line, row.end_line) == ("shop/basket.py", 5, 7)
+    assert (row.symbol, row.kind, row.scope, row.qualified) == ("add", "method", "Basket", "Basket.add")
+    assert row.signature == "add(self, item, count=1)"
+    assert row.text == "def add(self, item, count=1):"
+    assert row.language == "python"
+
+
+def test_every_definition_of_a_name_is_found_code_before_tests(tmp_path: Path) -> None:
+    paths = [path for path, _, _ in found(tmp_path, "add")]
+    assert sorted(paths) == sorted(
+        ["lib/box.cpp", "shop/basket.py", "shop/basket.py", "shop/basket.py", "shop/cart.js", "tests/test_basket.py"]
+    )
+    assert paths[-1] == "tests/test_basket.py"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("Box.add", {("lib/box.cpp", 6), ("shop/basket.py", 14)}),
+        ("store::Box::add", {("lib/box.cpp", 6)}),
+        ("shop.basket.Box.add", {("shop/basket.py", 14)}),
+        ("basket.add", {("shop/basket.py", 18)}),
+        ("Basket#add", {("shop/basket.py", 5)}),
+        ("Basket.add()", {("shop/basket.py", 5)}),
+        ("Basket.add.inner", {("shop/basket.py", 6)}),
+        ("Nothing.add", set()),
+    ],
+)
+def test_a_qualified_name_means_that_one_only(tmp_path: Path, symbol: str, expected: set[tuple[str, int]]) -> None:
+    assert {(path, line) for path, line, _ in found(tmp_path, symbol)} == expected
+
+
+def test_a_prefix_ignores_case_and_puts_the_same_name_first(tmp_path: Path) -> None:
+    rows = explorer(tmp_path, FILES).find_definitions("add", match=NameMatch.PREFIX).results
+    assert [row.symbol for row in rows][:6] == ["add"] * 6
+    assert [row.symbol for row in rows][6:] == ["addAll"]
+
+
+def test_fuzzy_letters_in_order_find_the_nearest_name_first(tmp_path: Path) -> None:
+    rows = explorer(tmp_path, FILES).find_definitions("bskt", match=NameMatch.FUZZY).results
+    assert rows[0].symbol == "Basket"
+    assert [
+        row.symbol for row in explorer(tmp_path, FILES).find_definitions("LIKE%_", match=NameMatch.FUZZY).results
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "symbols"),
+    [("class", {"Basket", "Box", "Cart"}), ("function", {"add", "addAll", "inner", "total"}), ("constant", set())],
+)
+def test_a_kind_narrows_and_function_means_methods_too(tmp_path: Path, kind: str, symbols: set[str]) -> None:
+    project = explorer(tmp_path, FILES)
+    names = {
+        row.symbol
+        for name in ("Basket", "Box", "Cart", "add", "addAll", "inner", "total")
+        for row in project.find_definitions(name, kind=kind).results
+    }
+    assert names == symbols
+
+
+def test_a_path_narrows(tmp_path: Path) -> None:
+    assert {path for path, _, _ in found(tmp_path, "add", path="shop")} == {"shop/basket.py", "shop/cart.js"}
+    assert {path for path, _, _ in found(tmp_path, "add", path="shop/cart.js")} == {"shop/cart.js"}
+
+
+@pytest.mark.parametrize("symbol", ["", "  ", ".", "::", "()"])
+def test_no_symbol_is_refused(tmp_path: Path, symbol: str) -> None:
+    with pytest.raises(Rejected, match=r"query\.no_symbol"):
+        explorer(tmp_path, FILES).find_definitions(symbol)
+
+
+def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
+    project = explorer(tmp_path, FILES)
+    whole = project.find_definitions("add").results
+    first, second = project.find_definitions("add", page=Page(4)), project.find_definitions("add", page=Page(4, 4))
+    assert (first.total, first.next_offset, second.next_offset) == (6, 4, None)
+    assert first.results + second.results == whole

@@ -1,0 +1,30 @@
+"""What a change takes from the tests is said: fewer tests, fewer assertions, new skips (SPEC 4, PRE_COMMIT)."""
+
+import pytest
+
+from code_intel_server.codebase.weakening import weakened
+
+PYTHON = "def test_a():\n    assert f() == 1\n\n\ndef test_b():\n    assert g() == 2\n"
+JAVASCRIPT = "it('adds', () => {\n  expect(f()).toBe(1);\n});\n"
+
+CASES = [
+    ("tests/test_a.py", PYTHON, PYTHON.partition("\n\n\n")[0], ("1 test fewer", "1 assertion fewer")),
+    ("tests/test_a.py", PYTHON, PYTHON.replace("    assert g()", "    # assert g()"), ("1 assertion fewer",)),
+    ("tests/test_a.py", PYTHON, "@pytest.mark.skip\n" + PYTHON, ("1 skip more",)),
+    ("tests/test_a.py", PYTHON, PYTHON.replace("g() == 2", "True"), ("1 assertion that always holds more",)),
+    ("tests/test_a.py", PYTHON, PYTHON + "\n\ndef test_c():\n    assert h()\n", ()),
+    ("src/a.test.js", JAVASCRIPT, JAVASCRIPT.replace("it(", "xit("), ("1 test fewer", "1 skip more")),
+    ("src/a.test.js", JAVASCRIPT, JAVASCRIPT.replace("it(", "it.only("), ("1 test fewer", "1 focused test more")),
+    ("a_test.go", "func TestA(t *testing.T) {\n\tt.Error(1)\n}\n", "func TestA(t *testing.T) {\n\tt.Skip()\n}\n", ("1 assertion fewer", "1 skip more")),
+    ("src/a.py", PYTHON, "", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "before", "after", "said"), CASES, ids=range(len(CASES)))
+def test_what_a_test_file_lost_is_said(path: str, before: str, after: str, said: tuple[str, ...]) -> None:
+    assert weakened(path, before.splitlines(), after.splitlines()) == said
+
+
+def test_a_removed_test_file_is_counted_by_its_tests() -> None:
+    assert weakened("tests/test_a.py", PYTHON.splitlines(), None) == ("file with 2 tests removed",)
+    assert weakened("tests/test_a.py", None, PYTHON.splitlines()) == ()

@@ -1,0 +1,77 @@
+"""A file's language is told by its name, then its shebang, then what it says (SPEC 8)."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_intel_server.codebase.languages import BY_NAME, LANGUAGES, LanguageKind, language_of
+
+KNOWN = {
+    "a/b.py": "python", "A.JAVA": "java", "x.tsx": "tsx", "x.d.ts": "typescript", "Dockerfile": "dockerfile",
+    "Dockerfile.dev": "dockerfile", "build/Makefile": "makefile", "CMakeLists.txt": "cmake", "page.html.erb": "erb",
+    "go.mod": "go-module", ".env.local": "properties", ".gitignore": "gitignore", "README": "text", "README.md": "markdown",
+    "Rakefile": "ruby", "a.jinja2": "jinja",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "name"), KNOWN.items())
+def test_the_name_of_a_file_tells_its_language(path: str, name: str) -> None:
+    found = language_of(path)
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("first_line", "name"),
+    [
+        (b"#!/bin/sh\n", "bash"),
+        (b"#!/usr/bin/env -S python3.11 -u\n", "python"),
+        (b"#!/usr/bin/env FOO=1 node\n", "javascript"),
+        (b"#! /usr/local/bin/ruby2.7 -w", "ruby"),
+    ],
+)
+def test_the_shebang_tells_where_the_name_does_not(first_line: bytes, name: str) -> None:
+    found = language_of("bin/run", first_line)
+    assert found is not None
+    assert found.name == name
+
+
+def test_endings_that_languages_share_are_told_apart_by_the_head() -> None:
+    heads = {
+        ("a.h", b"class Shop {\n"): "cpp",
+        ("a.h", b"struct shop;\n"): "c",
+        ("a.h", b"@interface Shop\n"): "objective-c",
+        ("a.m", b"function f()\n"): "matlab",
+        ("a.m", b"#import <A.h>\n"): "objective-c",
+    }
+    assert {key: found.name for key in heads if (found := language_of(*key))} == heads
+    assert language_of("rules.pl", b":- module(a).\n") is None
+
+
+def test_unknown_names_have_no_language() -> None:
+    assert language_of("data.bin") is None
+    assert language_of("run", b"#!/opt/own\n") is None
+    assert language_of("") is None
+
+
+@given(st.text(), st.binary(max_size=200))
+def test_any_name_and_head_are_borne(path: str, head: bytes) -> None:
+    assert language_of(path, head) in {None, *LANGUAGES}
+
+
+def test_no_ending_or_name_belongs_to_two_languages() -> None:
+    keys = Counter(
+        key for item in LANGUAGES for key in {*item.extensions, *item.file_names, *("!" + s for s in item.shebangs)}
+    )
+    assert {key for key, count in keys.items() if count > 1} <= {".editorconfig", ".env"}
+
+
+def test_languages_have_unique_names_and_code_has_comments() -> None:
+    assert len(BY_NAME) == len(LANGUAGES) >= 40
+    assert not [
+        item.name
+        for item in LANGUAGES
+        if item.kind is LanguageKind.CODE and not (item.line_comments or item.block_comments)
+    ]

@@ -1,0 +1,87 @@
+"""query: a question goes to the lookup it asks for, and the answer says which and why."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.codebase.lookup_project import explorer
+
+from code_intel_server.codebase.answers import FIRST_PAGE, Answer, answer
+from code_intel_server.codebase.query_router import route
+from code_intel_server.errors import Rejected
+
+FILES = {
+    "src/shop/basket.py": "class Basket:\n    def total_price(self):\n        raise ValueError('basket is empty')\n",
+    "src/shop/session_middleware.py": "class SessionMiddleware:\n    def handle(self):\n        return 1\n",
+    "src/use.py": "from shop.basket import Basket\n\n\ndef pay():\n    return Basket().total_price()\n",
+    "pyproject.toml": "[project]\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "tool", "first"),
+    [
+        ("Basket", "find_definitions", ("src/shop/basket.py", 1)),
+        ("Where is Basket.total_price defined?", "find_definitions", ("src/shop/basket.py", 2)),
+        ("what does total_price() do", "find_definitions", ("src/shop/basket.py", 2)),
+        ("who calls total_price?", "find_references", ("src/shop/basket.py", 2)),
+        ("where is `Basket` used", "find_references", ("src/shop/basket.py", 1)),
+        ("what breaks if I change total_price", "analyze_impact", ("src/shop/basket.py", 2)),
+        ("where does the error 'basket is empty' come from", "search_text", ("src/shop/basket.py", 3)),
+        ("src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
+        ("outline of src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
+        ("structure of the folder src/shop", "analyze_structure", ("src/shop/basket.py", 1)),
+        ("src/use.py:5", "get_function_at_line", ("src/use.py", 4)),
+        ("*.toml", "search_files", ("pyproject.toml", 1)),
+        ("basket.py", "search_files", ("src/shop/basket.py", 1)),
+        ("session middleware", "find_definitions", ("src/shop/session_middleware.py", 1)),
+    ],
+)
+def test_a_question_goes_to_the_lookup_it_asks_for(
+    tmp_path: Path, question: str, tool: str, first: tuple[str, int]
+) -> None:
+    routed = route(explorer(tmp_path, FILES), question)
+    assert routed.chosen.tool == tool
+    row = routed.chosen.answer.results[0]
+    assert (row.path, row.start_line) == first
+    assert routed.chosen.why
+
+
+def test_what_finds_nothing_gives_way_to_the_next_and_all_are_told(tmp_path: Path) -> None:
+    routed = route(explorer(tmp_path, FILES), "totl_price")
+    assert [step.tool for step in routed.steps] == ["find_definitions", "find_references", "find_definitions"]
+    assert routed.chosen.answer.results[0].symbol == "total_price"
+
+
+def test_semantic_search_answers_plain_language_only_where_it_is_offered(tmp_path: Path) -> None:
+    found = explorer(tmp_path, FILES)
+    asked: list[tuple[str, int]] = []
+
+    def semantic(question: str, limit: int) -> Answer[str]:
+        asked.append((question, limit))
+        return answer(["a chunk"], FIRST_PAGE, 1, engine="forest")
+
+    question = "how are customers charged in the end"
+    assert route(found, question, limit=7, semantic=semantic).chosen.tool == "semantic_search"
+    assert asked == [(question, 7)]
+    assert route(found, "where is Basket defined", semantic=semantic).chosen.tool == "find_definitions"
+    assert route(found, question).chosen.tool != "semantic_search"
+
+
+def test_a_question_that_nothing_answers_still_says_what_was_tried(tmp_path: Path) -> None:
+    routed = route(explorer(tmp_path, FILES), "zebra quantum flux")
+    assert routed.chosen.answer.results == ()
+    assert len(routed.steps) >= 2
+
+
+def test_an_empty_question_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match=r"query\.no_pattern"):
+        route(explorer(tmp_path, FILES), " \n")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(lambda text: re.search(r"[\w.?/]", text)))
+def test_any_question_gets_an_answer(tmp_path: Path, question: str) -> None:
+    assert route(explorer(tmp_path, FILES), question).steps

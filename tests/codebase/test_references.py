@@ -1,0 +1,135 @@
+"""find_references: every use by name, what it is, and what it stands in."""
+
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer, write
+
+from code_intel_server.codebase import references
+from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.project import Project
+from code_intel_server.errors import Rejected
+
+FILES = {
+    "shop.py": "class Basket:\n    def total(self):\n        return 0\n",
+    "use.py": (
+        "from shop import Basket\n"
+        "\n"
+        "# Basket in a comment\n"
+        "NOTE = 'Basket in a string'\n"
+        "\n"
+        "class Till:\n"
+        "    basket: Basket\n"
+        "\n"
+        "    def ring(self, other: Basket) -> int:\n"
+        "        made = Basket()\n"
+        "        kinds = [Basket]\n"
+        "        return made.total() + other.total() + self.Basket\n"
+    ),
+    "web.ts": "import { Basket } from './shop';\nlet b: Basket = new Basket();\nclass Rich extends Basket {}\n",
+    "README.md": "The Basket holds things.\n",
+    "config.yml": "factory: shop.Basket\n",
+    "Basketry.py": "Basketry = Basket_x = 1\n",
+}
+
+
+def uses(tmp_path: Path, symbol: str, **options: object) -> set[tuple[str, int, str]]:
+    answer = explorer(tmp_path, FILES).find_references(symbol, **options)  # type: ignore[arg-type]
+    assert answer.complete
+    return {(row.path, row.start_line, row.kind.value) for row in answer.results}
+
+
+def test_each_use_is_told_for_what_it_is_and_comments_strings_and_prose_are_dropped(tmp_path: Path) -> None:
+    assert uses(tmp_path, "Basket") == {
+        ("shop.py", 1, "definition"),
+        ("use.py", 1, "import"),
+        ("use.py", 7, "type"),
+        ("use.py", 9, "type"),
+        ("use.py", 10, "call"),
+        ("use.py", 11, "other"),
+        ("use.py", 12, "attribute"),
+        ("web.ts", 1, "import"),
+        ("web.ts", 2, "type"),
+        ("web.ts", 2, "call"),
+        ("web.ts", 3, "type"),
+        ("config.yml", 1, "other"),
+    }
+
+
+def test_comments_strings_and_prose_come_when_asked_for(tmp_path: Path) -> None:
+    assert uses(tmp_path, "Basket", include_comments=True) - uses(tmp_path, "Basket") == {
+        ("use.py", 3, "comment"),
+        ("use.py", 4, "string"),
+        ("README.md", 1, "comment"),
+    }
+
+
+def test_kinds_narrow(tmp_path: Path) -> None:
+    assert uses(tmp_path, "Basket", kinds=["call", "definition"]) == {
+        ("shop.py", 1, "definition"),
+        ("use.py", 10, "call"),
+        ("web.ts", 2, "call"),
+    }
+    assert uses(tmp_path, "Basket", kinds=["string"]) == {("use.py", 4, "string")}
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="argument_invalid") as refusal:
+        explorer(tmp_path, FILES).find_references("Basket", kinds=["calls"])
+    assert "call" in str(refusal.value.params["expected"])
+
+
+def test_a_use_names_the_symbol_around_it(tmp_path: Path) -> None:
+    rows = explorer(tmp_path, FILES).find_references("total").results
+    assert {(row.path, row.start_line, row.enclosing, row.enclosing_kind, row.enclosing_line) for row in rows} == {
+        ("shop.py", 2, "Basket", "class", 1),
+        ("use.py", 12, "Till.ring", "method", 9),
+    }
+
+
+def test_the_file_that_defines_comes_first(tmp_path: Path) -> None:
+    assert explorer(tmp_path, FILES).find_references("Basket").results[0].path == "shop.py"
+
+
+def test_of_a_qualified_name_the_last_part_counts_and_shared_names_are_admitted(tmp_path: Path) -> None:
+    write(tmp_path, {"other.py": "class Bill:\n    def total(self): pass\n"})
+    answer = explorer(tmp_path, FILES).find_references("Basket.total")
+    assert answer.total == 3
+    assert answer.notes == ("2 definitions share the name total; uses are told by name, not by type",)
+
+
+def test_nothing_is_said_to_be_complete_only_when_it_is(tmp_path: Path) -> None:
+    answer = explorer(tmp_path, FILES).find_references("nowhere")
+    assert (answer.total, answer.complete) == (0, True)
+
+
+def test_files_that_cannot_be_parsed_in_time_are_still_told_as_unclassified(tmp_path: Path) -> None:
+    root = write(tmp_path, FILES)
+    ticks = iter([0.0, 1.0, *[100.0] * 50])
+    found = references.collect(Project.at(root), ("Basket",), seconds=10, clock=lambda: next(ticks))
+    assert len(found.problems) == 1
+    assert "not parsed in time" in found.problems[0]
+    assert {row.path for row in found.rows} >= {"shop.py", "use.py", "web.ts"}
+
+
+def test_broken_code_still_gives_its_good_parts(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def good():\n    needle()\n\ndef broken(:\n    needle(\n"})
+    assert (2, "call") in {(row.start_line, row.kind.value) for row in found.find_references("needle").results}
+
+
+@pytest.mark.parametrize("name", ["$el", "valid?", "größe", "--main-color"])
+def test_names_that_are_no_plain_words_are_found_whole(tmp_path: Path, name: str) -> None:
+    found = explorer(
+        tmp_path,
+        {"a.txt": "", "a.rb": f"x = {name}\n", "b.css": f"a {{ color: {name}; }}\n", "c.rb": f"x{name}y = 1\n"},
+    )
+    assert {row.path for row in found.find_references(name).results} >= {"a.rb"}
+
+
+def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
+    found = explorer(tmp_path, FILES)
+    whole = found.find_references("Basket").results
+    pieces = [
+        row for start in range(0, len(whole), 5) for row in found.find_references("Basket", page=Page(5, start)).results
+    ]
+    assert tuple(pieces) == whole

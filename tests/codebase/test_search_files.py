@@ -1,0 +1,190 @@
+"""search_files: globs mean what they say, and a few letters find the file that was meant."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.codebase.lookup_project import explorer, write
+
+from code_intel_server.codebase import globs, ripgrep
+from code_intel_server.codebase.files import fuzzy
+from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.roles import Role, role
+from code_intel_server.errors import Rejected
+
+FILES = dict.fromkeys(
+    [
+        "src/models/query.py",
+        "src/query_router.py",
+        "src/models/__init__.py",
+        "tests/test_query.py",
+        "docs/query.md",
+        "README.md",
+        "src/q.py",
+        "web/Query.tsx",
+    ],
+    "x\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("*.md", ["README.md", "docs/query.md"]),
+        ("src/**/*.py", ["src/models/__init__.py", "src/models/query.py", "src/q.py", "src/query_router.py"]),
+        ("src/*.py", ["src/q.py", "src/query_router.py"]),
+        ("**/query.*", ["src/models/query.py", "docs/query.md"]),
+        ("*.{md,tsx}", ["web/Query.tsx", "README.md", "docs/query.md"]),
+        ("[qr]*.py", ["src/models/query.py", "src/q.py", "src/query_router.py"]),
+        ("*.java", []),
+    ],
+)
+def test_a_glob_finds_exactly_what_it_means(tmp_path: Path, pattern: str, paths: list[str]) -> None:
+    answer = explorer(tmp_path, FILES).search_files(pattern)
+    assert [row.path for row in answer.results] == paths
+    assert answer.complete
+
+
+@pytest.mark.parametrize(
+    ("letters", "first"),
+    [
+        ("query.py", "src/models/query.py"),
+        ("query", "src/models/query.py"),
+        ("models/query", "src/models/query.py"),
+        ("qrouter", "src/query_router.py"),
+        ("README.md", "README.md"),
+        ("Query.tsx", "web/Query.tsx"),
+        ("tquery", "tests/test_query.py"),
+    ],
+)
+def test_letters_find_the_file_that_was_meant_first(letters: str, first: str) -> None:
+    assert fuzzy(list(FILES), letters)[0].path == first
+
+
+def test_letters_that_no_path_holds_find_nothing(tmp_path: Path) -> None:
+    assert explorer(tmp_path, FILES).search_files("zzz").total == 0
+
+
+def test_a_path_narrows_and_globs_are_read_from_there(tmp_path: Path) -> None:
+    found = explorer(tmp_path, FILES)
+    assert [row.path for row in found.search_files("models/*.py", "src").results] == [
+        "src/models/__init__.py",
+        "src/models/query.py",
+    ]
+    assert {row.path for row in found.search_files("query", "src").results} == {
+        "src/models/query.py",
+        "src/query_router.py",
+    }
+
+
+def test_no_pattern_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match=r"query\.no_pattern"):
+        explorer(tmp_path, FILES).search_files(" ")
+
+
+def test_the_listing_leaves_out_what_is_ignored_excluded_ours_or_too_large(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        ".gitignore": "ignored/\n*.tmp\n!kept.tmp\n",
+        "ignored/a.py": "x\n",
+        "b.tmp": "x\n",
+        "kept.tmp": "x\n",
+        "vendor/c.py": "x\n",
+        "big.py": b"x" * 1024 * 1025,
+        ".git/config": "x\n",
+        "embedded/.git/config": "x\n",
+        ".code-intel/config.json": "{}\n",
+        ".github/workflow.yml": "x\n",
+        "sub/.gitignore": "d.py\n",
+        "sub/d.py": "x\n",
+        "sub/e.py": "x\n",
+    }
+    listing = project_files(explorer(tmp_path, files, "vendor/**").project)
+    assert set(listing.paths) == {".gitignore", "kept.tmp", ".github/workflow.yml", "sub/.gitignore", "sub/e.py"}
+
+
+NAMES = st.text(st.sampled_from("ab.-_[]{}*?!1"), min_size=1, max_size=6).filter(lambda name: name not in {".", ".."})
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    path=st.lists(
+        st.text(st.sampled_from("abc.1"), min_size=1, max_size=4).filter(lambda part: part.strip(".")),
+        min_size=1,
+        max_size=3,
+    ).map("/".join),
+    pattern=st.lists(
+        st.sampled_from(["*", "**", "?", "a", "b", "c", ".1", "[ab]", "[!a]", "{a,b}", "*.1", "a*"]),
+        min_size=1,
+        max_size=3,
+    ).map("/".join),
+)
+def test_a_glob_means_what_it_means_to_ripgrep(
+    tmp_path_factory: pytest.TempPathFactory, path: str, pattern: str
+) -> None:
+    root = tmp_path_factory.mktemp("glob")
+    write(root, {path: "x\n"})
+    told = subprocess.run(
+        [
+            ripgrep.executable(),
+            "--no-config",
+            "--hidden",
+            "--no-ignore",
+            "--files",
+            "--glob",
+            f"/{pattern}" if "/" in pattern else pattern,
+        ],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.stdout.splitlines() == [path]) == globs.matches(path, pattern)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(pattern=st.text(max_size=20), path=st.text(max_size=20))
+def test_no_glob_fails(pattern: str, path: str) -> None:
+    globs.matches(path, pattern)
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("src/a.py", Role.CODE),
+        ("src/test_a.py", Role.TESTS),
+        ("pkg/a_test.go", Role.TESTS),
+        ("web/a.spec.ts", Role.TESTS),
+        ("tests/data/a.json", Role.TESTS),
+        ("docs/a.rst", Role.DOCUMENTATION),
+        ("CHANGELOG", Role.DOCUMENTATION),
+        ("docs/conf.py", Role.CODE),
+        ("pyproject.toml", Role.CONFIGURATION),
+        (".gitignore", Role.CONFIGURATION),
+        ("Dockerfile", Role.CONFIGURATION),
+        ("CMakeLists.txt", Role.CONFIGURATION),
+        ("requirements.txt", Role.CONFIGURATION),
+        ("web/a.css", Role.MARKUP),
+        ("templates/a.html", Role.MARKUP),
+        ("node_modules/a/index.js", Role.VENDORED),
+        ("static/jquery.min.js", Role.VENDORED),
+        ("contest/latest.py", Role.CODE),
+    ],
+)
+def test_a_path_tells_what_part_a_file_plays(path: str, part: Role) -> None:
+    assert role(path) is part
+
+
+def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    code = "import sys; from code_intel_server.codebase.explorer import Explorer; e = Explorer(sys.argv[1]); e.search_files('q'); e.search_text('x'); print([m for m in sys.modules if 'tree_sitter' in m])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,225 @@
+"""search_text: exact, ranked, counted by pattern, and honest about what it left out."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.codebase.lookup_project import explorer, write
+
+from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.search import search_text
+from code_intel_server.errors import Rejected
+
+PROJECT = {
+    "src/shop.py": "class Basket:\n    def total(self):\n        return sum(self.items)\n\n\nbasket = Basket()\n",
+    "src/use.py": "from shop import Basket\n\nprint(Basket().total())\n",
+    "tests/test_shop.py": "from shop import Basket\n\n\ndef test_total():\n    assert Basket().total() == 0\n",
+    "docs/guide.md": "A Basket has a total.\n",
+    "node_modules/x/index.js": "class Basket {}\n",
+}
+
+
+def test_rows_come_grouped_by_file_definitions_first_then_code_tests_docs_vendored(tmp_path: Path) -> None:
+    rows = explorer(tmp_path, PROJECT).search_text("Basket").results
+    assert [(row.path, row.start_line) for row in rows] == [
+        ("src/shop.py", 1),
+        ("src/shop.py", 6),
+        ("node_modules/x/index.js", 1),
+        ("src/use.py", 1),
+        ("src/use.py", 3),
+        ("tests/test_shop.py", 1),
+        ("tests/test_shop.py", 5),
+        ("docs/guide.md", 1),
+    ]
+    assert [row.defines for row in rows][:3] == [True, False, True]
+
+
+def test_a_line_is_found_where_it_is_with_the_lines_around_it(tmp_path: Path) -> None:
+    (row,) = explorer(tmp_path, PROJECT).search_text("sum(", regex=False, context_lines=1).results
+    assert (row.path, row.start_line, row.end_line) == ("src/shop.py", 3, 3)
+    assert row.text == "        return sum(self.items)"
+    assert row.before == ("    def total(self):",)
+    assert row.after == ("",)
+
+
+def test_several_patterns_are_counted_one_by_one_as_if_asked_alone(tmp_path: Path) -> None:
+    found = explorer(tmp_path, PROJECT)
+    patterns = ["Basket", r"total\b", r"(?i)basket", "nowhere"]
+    together = dict(found.search_text(patterns).counts)
+    alone = {pattern: found.search_text(pattern).total for pattern in patterns}
+    assert together == alone
+    assert together["nowhere"] == 0
+
+
+def test_a_line_that_two_patterns_match_is_one_row_that_names_both(tmp_path: Path) -> None:
+    answer = explorer(tmp_path, {"a.py": "alpha beta\n"}).search_text(["beta", "alpha"])
+    assert [(row.pattern, row.also) for row in answer.results] == [("beta", ("alpha",))]
+    assert answer.total == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        ({}, {1, 2, 3}),
+        ({"word": True}, {1, 3}),
+        ({"ignore_case": True}, {1, 2, 3, 4}),
+        ({"ignore_case": True, "word": True}, {1, 3, 4}),
+    ],
+)
+def test_words_and_case_narrow_as_asked(tmp_path: Path, options: dict[str, bool], lines: set[int]) -> None:
+    found = explorer(tmp_path, {"a.txt": "get\ngetter\nx.get()\nGET\n"})
+    assert {row.start_line for row in found.search_text("get", **options).results} == lines  # type: ignore[arg-type]
+
+
+def test_a_literal_is_no_regex_and_a_regex_no_literal(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.txt": "a.c\nabc\n"})
+    assert [row.text for row in found.search_text("a.c", regex=False).results] == ["a.c"]
+    assert [row.text for row in found.search_text("a.c").results] == ["a.c", "abc"]
+
+
+@pytest.mark.parametrize(
+    ("globs", "paths"),
+    [
+        (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
+        (["src/**"], {"src/shop.py", "src/use.py"}),
+        (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
+        (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
+        (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
+    ],
+)
+def test_globs_narrow_the_files(tmp_path: Path, globs: list[str], paths: set[str]) -> None:
+    assert {row.path for row in explorer(tmp_path, PROJECT).search_text("Basket", globs=globs).results} == paths
+
+
+def test_a_glob_does_not_reach_what_gitignore_hides(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {".gitignore": "secret.py\n", "secret.py": "token = 1\n", "open.py": "token = 2\n"})
+    assert {row.path for row in found.search_text("token", globs=["*.py"]).results} == {"open.py"}
+
+
+def test_pages_join_to_the_whole_without_gap_or_repeat(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"f{number}.txt": "hit\n" * 7 for number in range(9)})
+    whole = found.search_text("hit", page=Page(1000)).results
+    answer = found.search_text("hit", page=Page(10))
+    pieces = list(answer.results)
+    while answer.next_offset is not None:
+        assert (answer.total, answer.truncated) == (63, True)
+        answer = found.search_text("hit", page=Page(10, answer.next_offset))
+        pieces += answer.results
+    assert not answer.truncated
+    assert tuple(pieces) == whole
+
+
+def test_totals_are_exact_up_to_ten_thousand_and_then_at_least(tmp_path: Path) -> None:
+    exactly = explorer(tmp_path / "a", {"f.txt": "hit\n" * 10_000}).search_text("hit")
+    assert (exactly.total, exactly.total_at_least) == (10_000, False)
+    beyond = explorer(tmp_path / "b", {"f.txt": "hit\n" * 10_001}).search_text("hit")
+    assert (beyond.total, beyond.total_at_least, beyond.truncated) == (10_000, True, True)
+
+
+def test_more_than_fits_in_memory_is_cut_the_same_way_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep, "MAX_OUTPUT", 4000)
+    found = explorer(tmp_path, {f"f{number:02}.txt": "hit and run\n" * 100 for number in range(30)})
+    first, second = (search_text(found.project, "hit", page=Page(200)) for _ in range(2))
+    assert first.results == second.results
+    assert first.total_at_least
+    assert not first.complete
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\p{Nonsense}", "(?<=a)b", "a\nb", "x{9999999}"])
+def test_a_regex_that_cannot_be_compiled_is_refused_with_the_reason(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(Rejected) as refusal:
+        explorer(tmp_path, PROJECT).search_text(["fine", pattern])
+    assert refusal.value.key == "tool_errors.generic.pattern_invalid"
+    assert refusal.value.params["pattern"] == pattern
+    assert refusal.value.params["error"]
+
+
+@pytest.mark.parametrize("patterns", ["", [], ["  "], ["a", ""]])
+def test_no_pattern_is_refused(tmp_path: Path, patterns: str | list[str]) -> None:
+    with pytest.raises(Rejected, match=r"query\.no_pattern"):
+        explorer(tmp_path, PROJECT).search_text(patterns)
+
+
+def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:
+    (row,) = explorer(tmp_path, {"a.js": "x" * 5000 + "needle" + "y" * 5000}).search_text("needle").results
+    assert "needle" in row.text
+    assert len(row.text) < 300
+
+
+def test_patterns_beyond_the_kept_part_of_a_long_line_still_count(tmp_path: Path) -> None:
+    answer = explorer(tmp_path, {"a.js": "alpha" + "x" * 5000 + "omega\n"}).search_text(["alpha", "omega"])
+    assert dict(answer.counts) == {"alpha": 1, "omega": 1}
+
+
+def test_a_path_narrows_to_a_folder_or_to_one_file(tmp_path: Path) -> None:
+    found = explorer(tmp_path, PROJECT)
+    assert {row.path for row in found.search_text("Basket", "src").results} == {"src/shop.py", "src/use.py"}
+    assert {row.path for row in found.search_text("Basket", "src/use.py").results} == {"src/use.py"}
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        ".gitignore": "*.log\n",
+        "a.py": "x\n",
+        "b.log": "x\n",
+        "c.bin": b"\0\1\2x\n",
+        "d.txt": b"x" * (1024 * 1024 + 1),
+        "gen/e.py": "x\n",
+        ".code-intel/cache/f.txt": "x\n",
+    }
+    found = explorer(tmp_path, files, "gen/**")
+    assert not found.search_text("x").skipped.counted
+    skipped = (found.skips.refresh(), found.search_text("x").skipped)[1]
+    assert (skipped.ignored, skipped.binary, skipped.too_large) == (2, 1, 1)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pattern=st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1, max_size=12).filter(
+        str.strip
+    )
+)
+def test_any_literal_finds_the_line_that_holds_it_and_is_never_an_option(tmp_path: Path, pattern: str) -> None:
+    root = write(tmp_path, {"held.txt": f"before {pattern} behind\n", "other.txt": "\n"})
+    rows = explorer(root, {}).search_text(pattern, regex=False).results
+    assert ("held.txt", 1) in {(row.path, row.start_line) for row in rows}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1, max_size=10).filter(
+                lambda name: name.strip("\n.")
+            ),
+            st.lists(
+                st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size=30), min_size=1, max_size=4
+            ),
+        ),
+        max_size=4,
+        unique_by=lambda pair: pair[0],
+    )
+)
+def test_what_ripgrep_prints_is_read_back_whatever_the_files_are_called(files: list[tuple[str, list[str]]]) -> None:
+    printed = b"\n".join(
+        f"./{name}\0".encode() + b"".join(f"{number}:1:{text}\n".encode() for number, text in enumerate(lines, 1))
+        for name, lines in files
+    )
+    read, _ = ripgrep.parse_matches(printed)
+    assert [(file.path, [match.text.decode() for match in file.lines()]) for file in read] == [
+        (name, [text.removesuffix("\r") for text in lines]) for name, lines in files
+    ]
+
+
+def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
+    found = explorer(tmp_path, PROJECT)
+    raw = subprocess.run(
+        ["rg", "--no-config", "-n", "--no-heading", "tota."], cwd=tmp_path, capture_output=True, check=True, text=True
+    )
+    expected = {tuple(line.split(":", 2)[:2]) for line in raw.stdout.splitlines()}
+    assert {(row.path, str(row.start_line)) for row in found.search_text("tota.").results} == expected

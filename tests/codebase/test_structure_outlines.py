@@ -1,0 +1,160 @@
+"""Outlines are right: against what a reader expects, against ctags, and against Python's own parser (issue 3, shows 1 and 3)."""
+
+import ast
+import asyncio
+import email
+import json
+import re
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from code_intel_server import process
+from code_intel_server.codebase.languages import BY_NAME, LANGUAGES, language_of
+from code_intel_server.codebase.structure import enclosing, has_grammar, outline
+from code_intel_server.codebase.syntax import SymbolKind
+
+SAMPLES = Path(__file__).parent / "samples"
+CALLABLE_OR_TYPE = {
+    "function",
+    "method",
+    "class",
+    "struct",
+    "interface",
+    "enum",
+    "trait",
+    "subroutine",
+    "func",
+    "singletonMethod",
+}
+CTAGS_SAMPLES = (
+    "shop.pyw", "shop.js", "shop.go", "shop.rs", "Shop.java", "shop.c", "shop.cpp", "shop.rb", "shop.php", "Shop.cs",
+    "shop.lua", "shop.sh", "shop.pl", "shop.ts",
+)  # fmt: skip
+
+
+def expected_outlines() -> dict[str, tuple[str, list[str]]]:
+    """Sample name -> (language, rows) of outlines.txt; `has_errors` after the language is kept with it."""
+    expected: dict[str, tuple[str, list[str]]] = {}
+    rows: list[str] = []
+    for line in (SAMPLES / "outlines.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("== "):
+            _, name, language = line.split(" ", 2)
+            rows = []
+            expected[name] = (language, rows)
+        else:
+            rows.append(line)
+    return expected
+
+
+EXPECTED = expected_outlines()
+
+# Where ctags sees what is none: an object that is assigned to, and the type of the method assigned to its prototype.
+NOT_DEFINED = {("exports", 38), ("Price", 34)}
+
+
+def plain(name: str) -> str:
+    """A name without the scope and the word `operator` that ctags or we put before it."""
+    return re.split(r"::|[.:]", name)[-1].removeprefix("operator").strip()
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_outline_of_a_sample_is_what_a_reader_expects(name: str) -> None:
+    language, rows = EXPECTED[name]
+    data = (SAMPLES / name).read_bytes()
+    found = language_of(name, data)
+    assert found is not None
+    made = outline(data, found)
+    assert found.name + (" has_errors" if made.has_errors else "") == language
+    assert [f"{s.kind} {s.qualified} {s.start_line}-{s.end_line}" for s in made.symbols] == rows
+
+
+def test_at_least_thirty_languages_have_an_expected_outline() -> None:
+    assert len({language.split()[0] for language, rows in EXPECTED.values() if rows}) >= 40
+
+
+@pytest.mark.parametrize("name", CTAGS_SAMPLES)
+def test_every_function_and_type_that_ctags_sees_is_in_the_outline(name: str) -> None:
+    forced = ["--language-force=Python"] if name.endswith(".pyw") else []
+    argv = ["ctags", "--options=NONE", "--output-format=json", "--fields=+n", *forced, "-f", "-", name]
+    tags = [json.loads(line) for line in process.run(argv, cwd=SAMPLES, timeout=30).stdout.splitlines()]
+    wanted = {(tag["name"], tag["line"]) for tag in tags if tag["kind"] in CALLABLE_OR_TYPE}
+    anonymous = {tag for tag in wanted if tag[0].startswith(("__anon", "anonymous", "AnonymousFunction"))}
+    data = (SAMPLES / name).read_bytes()
+    language = language_of(name, data)
+    assert language is not None
+    ours = {(plain(symbol.name), symbol.line) for symbol in outline(data, language).symbols}
+    theirs = {(plain(tag), line) for tag, line in wanted - anonymous - NOT_DEFINED}
+    assert theirs
+    assert theirs <= ours
+
+
+def by_ast(source: bytes) -> set[tuple[str, str, int]]:
+    """(kind, qualified name, first line) of every function and class, as Python's parser sees them."""
+
+    def visit(node: ast.AST, scope: str) -> Iterator[tuple[str, str, int]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = f"{scope}.{child.name}" if scope else child.name
+                yield "class" if isinstance(child, ast.ClassDef) else "function", name, child.lineno
+                yield from visit(child, name)
+            else:
+                yield from visit(child, scope)
+
+    return set(visit(ast.parse(source), ""))
+
+
+@pytest.mark.parametrize("package", [asyncio, email, json, unittest], ids=lambda package: package.__name__)
+def test_python_definitions_are_those_of_pythons_own_parser(package: object) -> None:
+    kinds = {SymbolKind.FUNCTION: "function", SymbolKind.METHOD: "function", SymbolKind.CLASS: "class"}
+    folder = Path(str(getattr(package, "__file__", ""))).parent
+    for path in sorted(folder.glob("*.py")):
+        source = path.read_bytes()
+        symbols = outline(source, BY_NAME["python"]).symbols
+        assert {(kinds[s.kind], s.qualified, s.start_line) for s in symbols if s.kind in kinds} == by_ast(source), path
+
+
+@pytest.mark.parametrize(
+    "language", [item for item in LANGUAGES if has_grammar(item)], ids=lambda language: language.name
+)
+def test_every_query_file_compiles_and_bears_any_text(language: object) -> None:
+    from code_intel_server.codebase.languages import Language
+    from code_intel_server.codebase.structure import analyze
+
+    assert isinstance(language, Language)
+    for text in (b"", b"\n", b"\0\xff\xfe{[(<", "ä ö\n".encode(), b"a b c\n" * 50):
+        made = analyze(text, language)
+        assert all(symbol.start_line <= symbol.end_line for symbol in made.outline.symbols)
+
+
+def test_broken_code_gives_its_good_parts_and_says_so() -> None:
+    made = outline(
+        b"def good():\n    return 1\n\ndef broken(:\n    x = (\n\ndef later():\n    pass\n", BY_NAME["python"]
+    )
+    assert made.has_errors
+    assert "good" in [symbol.name for symbol in made.symbols]
+
+
+def test_latin_1_and_utf_16_files_keep_their_lines() -> None:
+    source = "# é\ndef früh():\n    pass\n"
+    for data in (source.encode("latin-1"), source.encode("utf-16"), source.encode()):
+        (symbol,) = outline(data, BY_NAME["python"]).symbols
+        assert (symbol.start_line, symbol.end_line) == (2, 3)
+
+
+def test_a_file_too_big_to_parse_is_said_to_be_incomplete() -> None:
+    assert not outline(b"x = 1\n" * 400_000, BY_NAME["python"]).complete
+
+
+def test_loose_marks_by_the_thousand_do_not_take_the_square_of_their_number() -> None:
+    made = outline(b"(" * 300_000, BY_NAME["python"])
+    assert made.has_errors
+    assert not made.complete
+
+
+def test_the_innermost_symbol_around_a_line_is_found() -> None:
+    made = outline((SAMPLES / "shop.pyw").read_bytes(), BY_NAME["python"])
+    around = {line: symbol.qualified if (symbol := enclosing(made, line)) else None for line in (5, 14, 20, 27, 29)}
+    assert around == {5: None, 14: "Price", 20: "Price.free", 27: "Price.load.helper", 29: "Price.load"}

@@ -1,0 +1,91 @@
+"""Each occurrence of a name is told for what it is, and files are cut where a reader would cut them (SPEC 2, SPEC 8)."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from code_intel_server.codebase.languages import BY_NAME
+from code_intel_server.codebase.structure import Uses, analyze, blocks_of, borders_of, outline_of, parse
+
+# The marked name `«name»` is classified.
+USES = [
+    ("python", "def «f»(): pass\n", "definition"),
+    ("python", "«f»(1)\n", "call"),
+    ("python", "a.«f»(1)\n", "call"),
+    ("python", "from a import «f»\n", "import"),
+    ("python", "import «os».path\n", "import"),
+    ("python", "x = a.«f»\n", "attribute"),
+    ("python", "def g(a: «F»): pass\n", "type"),
+    ("python", "class A(«F»): pass\n", "type"),
+    ("python", "# call «f» here\n", "comment"),
+    ("python", "x = 'f «f»'\n", "string"),
+    ("python", "x = f'{«f»(1)}'\n", "call"),
+    ("python", "x = «f»\n", "other"),
+    ("javascript", "import { «f» } from './a';\n", "import"),
+    ("javascript", "new «F»();\n", "call"),
+    ("javascript", "x.«f»;\n", "attribute"),
+    ("javascript", "const s = `${«f»()}`;\n", "call"),
+    ("javascript", "/* «f» */\n", "comment"),
+    ("typescript", "let x: «F»;\n", "type"),
+    ("tsx", "const a = <«App» />;\n", "call"),
+    ("go", "package a\nfunc g() { fmt.«Println»() }\n", "call"),
+    ("go", "package a\nvar x «T»\n", "type"),
+    ("rust", "fn g() { «f»::<u8>(); }\n", "call"),
+    ("rust", "use a::«f»;\n", "import"),
+    ("java", "class A { «B» b; }\n", "type"),
+    ("java", "class A { void f() { «g»(); } }\n", "call"),
+    ("c", "int g(void) { return «f»(1); }\n", "call"),
+    ("c", "#include <«stdio».h>\n", "import"),
+    ("ruby", "x = a.«f»(1)\n", "call"),
+    ("php", "<?php $a->«f»();\n", "call"),
+    ("bash", "«f» 1\n", "call"),
+    ("json", '{"a": "«f»"}\n', "other"),
+    ("html", "<script>\nfunction «f»() {}\n</script>\n", "definition"),
+    ("html", "<script>\n«f»();\n</script>\n", "call"),
+]
+
+
+@pytest.mark.parametrize(("language", "marked", "expected"), USES, ids=range(len(USES)))
+def test_a_use_is_told_for_what_it_is(language: str, marked: str, expected: str) -> None:
+    before, _, rest = marked.partition("«")
+    text = before + rest.replace("»", "")
+    parsed = parse(text.encode(), BY_NAME[language])
+    assert parsed is not None
+    line = before.count("\n") + 1
+    column = len(before.rpartition("\n")[2].encode())
+    assert Uses(parsed).at(line, column) == expected
+
+
+def test_imports_and_calls_of_a_file_are_listed_with_their_place() -> None:
+    made = analyze(b"import os\nfrom a.b import c\n\n\ndef f():\n    return os.path.join(c())\n", BY_NAME["python"])
+    assert [(item.module, item.line) for item in made.imports] == [("os", 1), ("a.b", 2)]
+    assert [(call.name, call.line, call.inside) for call in made.calls] == [("join", 6, "f"), ("c", 6, "f")]
+
+
+def test_a_block_begins_with_its_comments_and_decorators() -> None:
+    parsed = parse(
+        b"x = 1\n\n# says\n@dec\ndef f():\n    pass\n\n\nclass A:\n    # inner\n    def g(self):\n        pass\n",
+        BY_NAME["python"],
+    )
+    assert parsed is not None
+    blocks = [block for block in blocks_of(parsed, outline_of(parsed)) if block.end_line > block.start_line]
+    assert [(block.lead_line, block.start_line, block.end_line) for block in blocks] == [(3, 5, 6), (9, 9, 12)]
+    assert [(child.lead_line, child.start_line) for child in blocks[1].children] == [(10, 11)]
+
+
+def test_blocks_never_share_a_line_with_their_sibling() -> None:
+    parsed = parse(b"int a, b; int c;\nint f() { return 1; } int g() { return 2; }\n", BY_NAME["c"])
+    assert parsed is not None
+    lines = [(block.lead_line, block.end_line) for block in blocks_of(parsed, outline_of(parsed))]
+    assert all(before[1] < after[0] for before, after in pairwise(lines))
+
+
+def test_borders_lie_between_statements_and_the_outer_ones_weigh_more() -> None:
+    source = b"def f(a):\n    b = 1\n    if a:\n        c = 2\n        d = 3\n    # says\n    return b\n"
+    parsed = parse(source, BY_NAME["python"])
+    assert parsed is not None
+    borders = {border.line: border.depth for border in borders_of(parsed, 1, 7)}
+    assert set(borders) == {2, 3, 4, 5, 6}
+    assert borders[3] == borders[6] < borders[5]
+    assert not re.match(rb"\s*return", source.splitlines()[max(borders) - 1])

@@ -1,0 +1,291 @@
+"""The symbol cache: fresh before it answers, shared by processes, disposable, never trusted further than the files."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer, write
+
+from code_intel_server.codebase import symbols, tagging
+from code_intel_server.codebase.ctags import Tag
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+
+SOURCE = Path(__file__).parents[2] / "src"
+CACHE = ".code-intel/cache/symbols.sqlite3"
+
+
+def places(found: Explorer, symbol: str) -> list[tuple[str, int]]:
+    return [(row.path, row.start_line) for row in found.find_definitions(symbol).results]
+
+
+def test_an_edit_is_seen_by_the_next_lookup(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    assert places(found, "needle") == [("a.py", 1)]
+    write(tmp_path, {"a.py": "\n\n\ndef needle(): pass\n"})
+    assert places(found, "needle") == [("a.py", 4)]
+    write(tmp_path, {"a.py": "def renamed(): pass\n"})
+    assert places(found, "needle") == []
+    assert places(found, "renamed") == [("a.py", 1)]
+
+
+def test_a_new_file_is_found_although_the_cache_was_just_compared(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    assert places(found, "later") == []
+    write(tmp_path, {"b.py": "def later(): pass\n"})
+    assert places(found, "later") == [("b.py", 1)]
+
+
+def test_a_removed_file_is_forgotten(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n", "b.py": "def needle(): pass\n"})
+    found.refresh_all()
+    (tmp_path / "b.py").unlink()
+    assert places(found, "needle") == [("a.py", 1)]
+    found.refresh_all()
+    assert set(found.cache.store.known()) == {"a.py"}
+
+
+def test_an_edit_that_keeps_size_and_second_is_still_seen(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def one(): pass\n"})
+    found.refresh_all()
+    before = (tmp_path / "a.py").stat()
+    write(tmp_path, {"a.py": "def two(): pass\n"})
+    os.utime(tmp_path / "a.py", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert places(found, "two") == [("a.py", 1)]
+
+
+def test_a_file_that_only_looks_changed_is_hashed_not_tagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    os.utime(tmp_path / "a.py", (1, 1))
+    monkeypatch.setattr(symbols, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
+    refresh = found.cache.refresh_all()
+    assert (refresh.tagged, refresh.unchanged) == (0, 1)
+    assert places(found, "needle") == [("a.py", 1)]
+
+
+def test_a_cold_cache_tags_only_files_that_hold_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_intel_server.codebase.definitions.INLINE_LIMIT", 5)
+    files = {f"f{number}.py": f"def other{number}(): pass\n" for number in range(20)} | {"a.py": "def needle(): pass\n"}
+    found = explorer(tmp_path, files)
+    answer = found.find_definitions("needle")
+    assert [row.path for row in answer.results] == ["a.py"]
+    assert answer.complete
+    assert answer.pending == 20
+    assert set(found.cache.store.known()) == {"a.py"}
+
+
+def test_a_fuzzy_lookup_on_a_cold_cache_says_that_it_is_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_intel_server.codebase.definitions.INLINE_LIMIT", 5)
+    found = explorer(tmp_path, {f"f{number}.py": f"def other{number}(): pass\n" for number in range(20)})
+    answer = found.find_definitions("othr", match=NameMatch.FUZZY)
+    assert not answer.complete
+    assert "20 files" in answer.incomplete_because[0]
+    found.refresh_all()
+    answer = found.find_definitions("othr", match=NameMatch.FUZZY)
+    assert (answer.total, answer.complete, answer.pending) == (20, True, 0)
+
+
+def test_a_second_process_finds_the_cache_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer(tmp_path, {"a.py": "def needle(): pass\n"}).refresh_all()
+    monkeypatch.setattr(symbols, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
+    assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
+
+
+def test_progress_is_told_and_a_cancel_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "BATCH", 2)
+    found = explorer(tmp_path, {f"f{number}.py": f"def f{number}(): pass\n" for number in range(60)})
+    steps: list[tuple[int, int]] = []
+    refresh = found.cache.refresh_all(lambda done, total: steps.append((done, total)), lambda: len(steps) >= 2)
+    assert refresh.cancelled
+    assert steps[:2] == [(2, 60), (4, 60)]
+    assert 4 <= len(found.cache.store.known()) < 60
+    assert found.cache.refresh_all().tagged == 60 - refresh.tagged
+
+
+def test_readers_and_a_refresh_work_side_by_side(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path, {f"f{number}.py": f"def f{number}(): pass\nclass Shared{number % 3}: pass\n" for number in range(60)}
+    )
+    with ThreadPoolExecutor(8) as pool:
+        refresh = pool.submit(found.refresh_all)
+        answers = list(pool.map(lambda number: places(found, f"f{number}"), range(60)))
+        refresh.result()
+    assert answers == [[(f"f{number}.py", 1)] for number in range(60)]
+
+
+@pytest.mark.parametrize("damage", ["garbage", "empty", "other schema", "truncated"])
+def test_a_damaged_cache_is_thrown_away_and_made_again(tmp_path: Path, damage: str) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    found.cache.store.close()
+    path = tmp_path / CACHE
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    if damage == "other schema":
+        path.unlink()
+        sqlite3.connect(path).execute("PRAGMA user_version = 99").connection.close()
+    else:
+        data = path.read_bytes()
+        path.write_bytes({"garbage": os.urandom(5000), "empty": b"", "truncated": data[: len(data) // 2]}[damage])
+    assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
+
+
+def test_a_cache_damaged_while_open_is_thrown_away_and_made_again(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    found.cache.store.close()
+    with (tmp_path / CACHE).open("r+b") as stream:
+        stream.seek(0)
+        stream.write(os.urandom(8192))
+    for suffix in ("-wal", "-shm"):
+        (tmp_path / (CACHE + suffix)).unlink(missing_ok=True)
+    assert places(found, "needle") == [("a.py", 1)]
+
+
+def test_a_cache_that_came_with_a_clone_is_not_believed(tmp_path: Path) -> None:
+    original = explorer(tmp_path / "original", {"a.py": "def needle(): pass\n"})
+    original.refresh_all()
+    original.cache.store.put(
+        [
+            Entry(
+                "a.py",
+                symbols.stamp_of(original.project, "a.py") or Stamp(0, 0),
+                "x",
+                [Tag("lie", "function", "", "", 1, 1, "Python")],
+            )
+        ]
+    )
+    original.cache.store.close()
+    shutil.copytree(tmp_path / "original", tmp_path / "clone", copy_function=shutil.copy2)
+    assert places(Explorer(tmp_path / "clone"), "lie") == []
+    assert places(Explorer(tmp_path / "clone"), "needle") == [("a.py", 1)]
+
+
+@pytest.mark.parametrize("link", [".code-intel", ".code-intel/cache", CACHE])
+def test_a_cache_is_not_written_through_a_link(tmp_path: Path, link: str) -> None:
+    outside = write(tmp_path / "outside", {"file": "kept\n"})
+    root = write(tmp_path / "project", {"a.py": "def needle(): pass\n"})
+    (root / link).parent.mkdir(parents=True, exist_ok=True)
+    (root / link).symlink_to(outside / "file" if link == CACHE else outside)
+    found = Explorer(root)
+    assert places(found, "needle") == [("a.py", 1)]
+    assert not found.cache.store.persistent
+    assert [path.name for path in outside.iterdir()] == ["file"]
+    assert (outside / "file").read_text() == "kept\n"
+
+
+def test_where_the_folder_cannot_be_written_the_cache_lives_in_memory_and_the_answer_says_so(tmp_path: Path) -> None:
+    # A file in the folder's place fails for root as well, whom permissions do not stop.
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n", ".code-intel": "a file\n"})
+    answer = found.find_definitions("needle")
+    assert [row.path for row in answer.results] == ["a.py"]
+    assert answer.notes == ("the symbol cache lives in memory: its folder cannot be written",)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: places(found, "needle"), range(20))) == [[("a.py", 1)]] * 20
+
+
+WRITER = """
+    import sys
+    from code_intel_server.codebase.ctags import Tag
+    from code_intel_server.codebase.project import Project
+    from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+    store = SymbolStore(Project.at(sys.argv[1]))
+    mark, rounds = sys.argv[2], int(sys.argv[3])
+    for number in range(rounds):
+        tags = [Tag(f"{mark}{number}_{row}", "function", "", "", row, row, "Python") for row in range(1, 51)]
+        store.put([Entry(f"{mark}{number}.py", Stamp(1, 1), "test", tags), Entry("shared.py", Stamp(number, 1), mark, tags)])
+        print(number, flush=True)
+"""
+
+
+def writer(root: Path, mark: str, rounds: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(WRITER), str(root), mark, str(rounds)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
+    children = [writer(tmp_path, mark, 30) for mark in "ab"]
+    for child in children:
+        child.communicate(timeout=60)
+    assert [child.returncode for child in children] == [0, 0]
+    store = SymbolStore(Project.at(tmp_path))
+    assert store.count() == (61, 61 * 50)
+    assert len({symbol.engine for symbol in store.in_file("shared.py")}) == 1
+    with sqlite3.connect(tmp_path / CACHE) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_killed_writer_leaves_whole_files_or_none(tmp_path: Path) -> None:
+    for kill_after in range(1, 8):
+        child = writer(tmp_path, f"k{kill_after}x", 1000)
+        assert child.stdout is not None
+        acknowledged = [child.stdout.readline() for _ in range(kill_after)]
+        child.send_signal(signal.SIGKILL)
+        child.communicate(timeout=30)
+        store = SymbolStore(Project.at(tmp_path))
+        known = store.known()
+        assert all(f"k{kill_after}x{number}.py" in known for number in range(len(acknowledged)))
+        assert all(len(store.in_file(path)) == 50 for path in known)
+        store.close()
+
+
+def test_a_lookup_does_not_wait_for_a_writer_of_another_process(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    assert places(found, "needle") == [("a.py", 1)]
+    other = sqlite3.connect(tmp_path / CACHE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    assert places(found, "needle") == [("a.py", 1)]
+    assert time.monotonic() - started < 2
+    other.execute("ROLLBACK")
+    other.close()
+
+
+def test_the_background_refresh_is_a_daemon_that_can_be_stopped(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    stop = threading.Event()
+    thread = found.start_refresh(stop.is_set)
+    assert thread.daemon
+    thread.join(30)
+    assert set(found.cache.store.known()) == {"a.py"}
+
+
+def test_a_file_of_every_listed_language_is_tagged_by_one_engine_or_the_other(tmp_path: Path) -> None:
+    files = {
+        "a.kt": "class Needle { fun run() {} }\n",
+        "b.swift": "struct Needle { func run() {} }\n",
+        "c.go": "package c\n\ntype Needle struct{}\n\nfunc (n Needle) run() {}\n",
+        "d.rs": "struct Needle;\nimpl Needle { fn run(&self) {} }\n",
+        "e.rb": "class Needle\n  def run; end\nend\n",
+        "f.tsx": "export class Needle { run() { return <b/>; } }\n",
+        "g.java": "class Needle { void run() {} }\n",
+        "h.cpp": "class Needle { void run() {} };\n",
+        "i.php": "<?php\nclass Needle { function run() {} }\n",
+        "script": "#!/usr/bin/env python3\nclass Needle:\n    def run(self): pass\n",
+    }
+    found = explorer(tmp_path, files)
+    answer = found.find_definitions("Needle", kind="class")
+    assert {row.path for row in answer.results} == set(files)
+    assert {row.engine for row in answer.results} <= {tagging.SYNTAX_TREE, "universal-ctags"}
+    methods = found.find_definitions("run", kind="function")
+    assert {row.path for row in methods.results} == set(files)
