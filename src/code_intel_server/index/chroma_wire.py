@@ -1,0 +1,30 @@
+"""How the server talks to its ChromaDB child: length-prefixed frames of a JSON head and raw 32-bit floats."""
+
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+_PREFIX = struct.Struct(">II")
+MAX_HEAD = 64 * 1024 * 1024
+MAX_BODY = 256 * 1024 * 1024
+
+Read = Callable[[int], bytes]
+"""Reads exactly that many bytes. Raises EOFError where the other side has ended."""
+
+
+def frame(head: dict[str, Any], body: bytes = b"") -> bytes:
+    """One message."""
+    text = json.dumps(head, separators=(",", ":")).encode()
+    return _PREFIX.pack(len(text), len(body)) + text + body
+
+
+def read_frame(read: Read) -> tuple[dict[str, Any], bytes]:
+    """The next message. Raises EOFError at the end of the stream and ValueError for anything but a frame."""
+    head_size, body_size = _PREFIX.unpack(read(_PREFIX.size))
+    if head_size > MAX_HEAD or body_size > MAX_BODY:
+        raise ValueError("not a frame")
+    head = json.loads(read(head_size))
+    if not isinstance(head, dict):
+        raise ValueError("not a frame")  # noqa: TRY004 - a broken stream, not a wrong type in our code
+    return head, read(body_size) if body_size else b""

@@ -1,0 +1,309 @@
+"""ChromaDB as the fast copy of the store's vectors: opened, proved, filled, repaired, and done without when it fails.
+
+A thread of ours does all of that; a search only asks whether ChromaDB has everything and otherwise goes to the store.
+At open ChromaDB must prove itself: known vectors have to find themselves (its `count()` stays right when its index is
+gone). What fails is set aside and filled again from the store, nothing is embedded anew.
+"""
+
+import contextlib
+import hashlib
+import platform
+import shutil
+import sqlite3
+import threading
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from code_intel_server.index.chroma_link import ChildFailedError, ChromaLink
+from code_intel_server.index.rows import OutboxItem, unpack
+from code_intel_server.index.store import Store
+from code_intel_server.index.values import ChromaMode, ChromaSettings
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import Matrix
+
+BATCH = 512
+PROBE_IDS = 200
+PROBE_RECALL = 0.95
+PROBE_NEIGHBOURS = 10
+SAME_COSINE = 0.9995
+FIRST_RETRY_SECONDS = 5.0
+LAST_RETRY_SECONDS = 300.0
+FORMAT = 2
+COLLECTIONS = ("forest", "map")
+
+
+class ChromaState(StrEnum):
+    """What ChromaDB can do just now."""
+
+    OFF = "off"
+    CLOSED = "closed"
+    FILLING = "filling"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class ChromaManager:
+    """Owns the child; only the owner of the index may have one."""
+
+    def __init__(self, root: Path, folder: Path, store: Store, settings: ChromaSettings) -> None:
+        """`folder` is `.code-intel`."""
+        self._folder = folder / "chroma"
+        self._cache = folder / "cache"
+        self._store = store
+        self._settings = settings
+        self._names = {key: f"{key}-{project_key(root)}" for key in COLLECTIONS}
+        self._wake = threading.Condition()
+        self._wanted = False
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+        self._link: ChromaLink | None = None
+        self._identity: dict[str, str | int] = {}
+        self._failures = 0
+        self._retry_at = 0.0
+        self.state = ChromaState.OFF if settings.mode is ChromaMode.OFF else ChromaState.CLOSED
+        self.reason = ""
+        """Why it failed, in a sentence; '' where it did not."""
+        self.rebuilt: list[str] = []
+        """What had to be rebuilt, in sentences."""
+
+    # For searches
+
+    def near(self, key: str, vector: "Matrix", limit: int) -> dict[str, float] | None:
+        """Cosines of the nearest ids; None where ChromaDB cannot answer or has not got everything yet."""
+        link = self._link
+        if self.state is not ChromaState.READY or link is None:
+            return None
+        request = {"op": "near", "key": key, "limit": limit}
+        try:
+            found = link.ask(request, vector.reshape(1, -1), timeout=self._settings.timeout)
+        except ChildFailedError as error:
+            self._fail(str(error))
+            return None
+        return dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
+
+    def counts(self) -> dict[str, int] | None:
+        """How many vectors ChromaDB says it holds; None where it cannot answer. For people: it proves nothing."""
+        try:
+            counts: dict[str, int] = self._ask({"op": "count"})["counts"]
+        except ChildFailedError:
+            return None
+        return counts
+
+    def kick(self) -> None:
+        """The store may have something new; returns at once."""
+        if self.state is ChromaState.OFF:
+            return
+        with self._wake:
+            if self.state is ChromaState.READY and self._store.outbox_size():
+                self.state = ChromaState.FILLING
+            self._wanted = True
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._work, name="chroma", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+
+    def await_ready(self, timeout: float) -> bool:
+        """Wait until ChromaDB has everything; False where `timeout` seconds were not enough or it is off."""
+        deadline = time.monotonic() + timeout
+        with self._wake:
+            while self.state is not ChromaState.READY:
+                left = deadline - time.monotonic()
+                if left <= 0 or self.state is ChromaState.OFF:
+                    return False
+                self._wake.wait(left)
+        return True
+
+    @property
+    def child_pid(self) -> int | None:
+        """The child's process id while there is one."""
+        link = self._link
+        return link.pid if link is not None else None
+
+    def close(self) -> None:
+        """End the child and the thread."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify_all()
+        if self._link is not None:
+            self._link.close()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(5.0)
+
+    # The thread
+
+    def _work(self) -> None:
+        while self._await_work():
+            try:
+                if self._link is None:
+                    self._open()
+                self._fill()
+                self._failures = 0
+                self._set(ChromaState.READY)
+            except ChildFailedError as error:
+                self._fail(str(error))
+            except (OSError, sqlite3.Error) as error:
+                self._fail(str(error))
+
+    def _await_work(self) -> bool:
+        """Sleep until there is something to do, or until a failed ChromaDB deserves another try."""
+        with self._wake:
+            while not self._stopped:
+                failed = self.state is ChromaState.FAILED
+                left = self._retry_at - time.monotonic() if failed else None
+                if left <= 0 if left is not None else self._wanted:
+                    self._wanted = False
+                    return True
+                self._wake.wait(left)
+        return False
+
+    def _pause(self) -> float:
+        return (
+            0.0 if self._failures <= 1 else min(FIRST_RETRY_SECONDS * 2.0 ** (self._failures - 2), LAST_RETRY_SECONDS)
+        )
+
+    def _set(self, state: ChromaState) -> None:
+        with self._wake:
+            if state is ChromaState.READY and self._wanted:
+                state = ChromaState.FILLING
+            self.state = state
+            self.reason = "" if state is not ChromaState.FAILED else self.reason
+            self._wake.notify_all()
+
+    def _fail(self, reason: str) -> None:
+        with self._wake:
+            link, self._link = self._link, None
+            self._failures += 1
+            self._retry_at = time.monotonic() + self._pause()
+            self.reason = f"ChromaDB failed ({reason}); vectors are searched in SQLite meanwhile."
+            self.state = ChromaState.FAILED
+            self._wake.notify_all()
+        if link is not None:
+            link.close()
+
+    # Opening and proving
+
+    def _open(self) -> None:
+        self._set(ChromaState.FILLING)
+        identity: dict[str, str | int] = {
+            "store": self._store.meta("store"),
+            "model": self._store.meta("model"),
+            "format": FORMAT,
+        }
+        self._identity = identity
+        try:
+            opened = self._connect()
+        except ChildFailedError as error:
+            if self._settings.mode is ChromaMode.HTTP or "another process has" in str(error):
+                raise
+            self._set_aside(str(error))
+            opened = self._connect()
+        if opened["created"]:
+            self._store.refill_outbox()
+        elif problem := self._problem(opened["counts"]):
+            self._start_over(problem)
+
+    def _connect(self) -> dict[str, Any]:
+        settings = self._settings
+        link = ChromaLink(self._cache)
+        request = {
+            "op": "open",
+            "mode": str(settings.mode),
+            "path": str(self._folder),
+            "lock": str(self._cache / "chroma.lock"),
+            "host": settings.host,
+            "port": settings.port,
+            "ssl": settings.ssl,
+            "headers": dict(settings.headers),
+            "tenant": settings.tenant,
+            "database": settings.database,
+            "identity": self._identity,
+            "names": self._names,
+        }
+        try:
+            opened = link.ask(request, timeout=settings.open_timeout)
+        except ChildFailedError:
+            link.close()
+            raise
+        with self._wake:
+            if self._stopped:
+                link.close()
+                raise ChildFailedError("the index is closed", crashed=False)
+            self._link = link
+        return opened
+
+    def _problem(self, counts: dict[str, int]) -> str:
+        """What is wrong with an opened ChromaDB, '' where nothing is."""
+        if not self._store.outbox_size():
+            held = {"forest": self._store.count_vectors("chunks"), "map": self._store.count_vectors("agreements")}
+            if held != counts:
+                return f"it holds {counts['forest']} of {held['forest']} vectors"
+        sample = self._store.sample_ids(PROBE_IDS)
+        if not sample:
+            return ""
+        vectors = unpack([vector for _, vector in sample], len(sample[0][1]) // 2)
+        try:
+            found = self._ask({"op": "near", "key": "forest", "limit": PROBE_NEIGHBOURS}, vectors)
+        except ChildFailedError as error:
+            return str(error)
+        recalled = sum(
+            ident in ids or (bool(cosines) and cosines[0] >= SAME_COSINE)
+            for (ident, _), ids, cosines in zip(sample, found["ids"], found["cosines"], strict=True)
+        )
+        if recalled < PROBE_RECALL * len(sample):
+            return f"{len(sample) - recalled} of {len(sample)} known chunks could not be found again"
+        return ""
+
+    def _start_over(self, problem: str) -> None:
+        if self._settings.mode is ChromaMode.LOCAL:
+            self._set_aside(problem)
+            self._connect()
+        else:
+            self.rebuilt.append(f"The ChromaDB collections were filled anew, because {problem}.")
+            self._ask({"op": "reset"})
+        self._store.refill_outbox()
+
+    def _set_aside(self, problem: str) -> None:
+        """Move the folder out of the way; the last such folder is kept, for whoever wants to look."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+        kept = self._cache / "chroma.damaged"
+        shutil.rmtree(kept, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            self._folder.rename(kept)
+        self.rebuilt.append(f"The ChromaDB folder was set aside as {kept.name} and filled anew, because {problem}.")
+
+    # Filling
+
+    def _fill(self) -> None:
+        """Hand over everything that the store has in its outbox."""
+        for key in COLLECTIONS:
+            while not self._stopped and (items := self._store.outbox(key, BATCH)):
+                self._set(ChromaState.FILLING)
+                self._hand_over(key, items)
+                self._store.acknowledge(key, items[-1].seq)
+
+    def _hand_over(self, key: str, items: list[OutboxItem]) -> None:
+        # The store says what is true now, so of several changes to one id only that counts.
+        latest = {item.id: item.vector for item in items}
+        gone = [ident for ident, vector in latest.items() if vector is None]
+        put = {ident: vector for ident, vector in latest.items() if vector is not None}
+        if gone:
+            self._ask({"op": "drop", "key": key, "ids": gone})
+        if put:
+            blobs = list(put.values())
+            self._ask({"op": "put", "key": key, "ids": list(put)}, unpack(blobs, len(blobs[0]) // 2))
+
+    def _ask(self, request: dict[str, Any], vectors: "Matrix | None" = None) -> dict[str, Any]:
+        link = self._link
+        if link is None:
+            raise ChildFailedError("it ended", crashed=True)
+        return link.ask(request, vectors, timeout=max(self._settings.timeout, 30.0))
+
+
+def project_key(root: Path) -> str:
+    """Names the collections of one checkout on one machine, on a server that many may share."""
+    return hashlib.blake2b(f"{platform.node()}\0{root.resolve()}".encode(), digest_size=8).hexdigest()

@@ -1,0 +1,363 @@
+"""The index of one project as the tools see it: search, sync, chunks and agreements behind one door (SPEC 9).
+
+Nothing is opened, loaded or started before it is needed. The first process that asks owns the index and writes it;
+another one reads it and answers by words. Whatever is missing or broken makes an answer poorer and is said in its
+notes, but it never stops a session.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.index import ranking
+from code_intel_server.index.embedding import Encoder
+from code_intel_server.index.lexical import expand, query_terms
+from code_intel_server.index.map import SHORT_CUT, Map
+from code_intel_server.index.opened import Opened, Project, open_index
+from code_intel_server.index.ownership import OwnerLock
+from code_intel_server.index.ranking import Candidate, Question
+from code_intel_server.index.rows import Row
+from code_intel_server.index.search import Scope, agreed, describe, find
+from code_intel_server.index.values import (
+    Agreement,
+    Answer,
+    Collection,
+    FileLister,
+    Hit,
+    IndexSettings,
+    Progress,
+    SyncReport,
+)
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import Matrix
+
+FIRST_ANSWER_SECONDS = 1.0
+"""How long the first question waits for the first sync."""
+
+CATCH_UP_SECONDS = 0.2
+"""How long the first question of a process waits where an earlier process left an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the index stands. `age_hours` since the last complete sync, None where there was none."""
+
+    owner: bool
+    files: int
+    chunks: int
+    pending: int
+    syncing: bool
+    engine: str
+    model: str
+    age_hours: float | None
+    notes: tuple[str, ...]
+
+
+class CodeIndex:
+    """Forest and Map of one project; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: IndexSettings,
+        *,
+        encoder: Callable[[], Encoder],
+        lister: FileLister,
+        folder: Path | None = None,
+    ) -> None:
+        """`folder` is `.code-intel`; `encoder` may raise Unavailable, search then goes by words."""
+        self.root = root
+        self.settings = settings
+        self._folder = folder or root / ".code-intel"
+        self._load_encoder = encoder
+        self._lister = lister
+        self._lock = threading.RLock()
+        self._owner = OwnerLock(self._folder / "cache" / "index.lock")
+        self._opened: Opened | None = None
+        self._encoder: Encoder | None = None
+        self._encoder_note = ""
+
+    # For the tools
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        path: str = "",
+        language: str = "",
+        collection: Collection = Collection.AUTO,
+        wait: float = FIRST_ANSWER_SECONDS,
+    ) -> Answer:
+        """Map first, then Forest (SPEC 9). Never raises for the state of the index: the answer's notes say what is missing.
+
+        `wait` bounds in seconds how long a first question waits for a first sync. Raises
+        Rejected('tool_errors.semantic_search.empty_query').
+        """
+        if not query.strip():
+            raise Rejected("tool_errors.semantic_search.empty_query")
+        opened = self._open()
+        question = ranking.understand(query)
+        self._prepare(opened, question, wait)
+        try:
+            answer = self._answer(opened, question, limit, Scope(path.strip("/"), language), collection)
+        except sqlite3.OperationalError as error:
+            answer = Answer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
+        except sqlite3.DatabaseError as error:
+            self._damaged(opened, str(error))
+            answer = Answer((), 0, "none", complete=False, notes=tuple(opened.remarks()))
+        if opened.background is not None:
+            opened.background.start_if_due()
+        return answer
+
+    def chunk(self, chunk_id: str, neighbours: int = 1) -> tuple[Hit, ...]:
+        """A chunk with up to `neighbours` (at most 10) chunks before and after it in its file, in order.
+
+        Raises Rejected('tool_errors.fetch_chunk_detail.unknown_chunk') where no chunk has the id (any more).
+        """
+        opened = self._open()
+        store = opened.store
+        rows = store.neighbours(chunk_id, max(0, min(neighbours, 10))) if store is not None else []
+        if not rows:
+            raise Rejected("tool_errors.fetch_chunk_detail.unknown_chunk", chunk_id=chunk_id)
+        fresh = opened.synchroniser is not None and opened.synchroniser.is_fresh(rows[0].chunk.path)
+        return tuple(_hit(row, 1.0 if row.chunk.id == chunk_id else 0.0, "", fresh=fresh) for row in rows)
+
+    def sync(
+        self,
+        *,
+        progress: Progress | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        rebuild: bool = False,
+    ) -> SyncReport:
+        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing.
+
+        Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the
+        index. What cannot be written (full disk) is in the report's notes.
+        """
+        opened = self._open()
+        if opened.background is None or opened.store is None:
+            raise Rejected("tool_errors.sync_index.not_owner", holder=self._owner.holder())
+        try:
+            if rebuild:
+                opened.store.rebuild("a rebuild was asked for")
+            report = opened.background.run_now(progress, should_stop)
+            self._map(opened).refresh()
+            opened.kick()
+        except sqlite3.OperationalError as error:
+            return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
+        except sqlite3.DatabaseError as error:
+            self._damaged(opened, str(error))
+            report = opened.background.run_now(progress, should_stop)
+        return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
+
+    def start(self) -> None:
+        """Sync in the background where `sync_on_start` and `sync_ttl_hours` want it; returns at once."""
+        if not self.settings.sync_on_start:
+            return
+        opened = self._open()
+        if opened.background is None or opened.store is None:
+            return
+        age = opened.age_hours()
+        if age is None or age >= self.settings.sync_ttl_hours:
+            opened.background.start()
+
+    def record(self, query: str, symbols: Sequence[str], files: Sequence[str], session_id: str = "") -> Agreement:
+        """Keep what a successful session agreed on, as a file and in Map (SPEC 10). Raises OSError."""
+        opened = self._open()
+        agreement = Map.write(self._folder / "agreements", query, symbols, files, session_id)
+        if opened.store is not None and opened.store.writable:
+            self._map(opened).refresh()
+            opened.kick()
+        return agreement
+
+    def likeness(self, texts: Sequence[str], query: str) -> tuple[float | None, ...]:
+        """Cosine likeness of each text to the query; None without an embedder. For QUERY_FRAME (SPEC 4)."""
+        encoder = self._embedder()
+        if encoder is None or not texts:
+            return (None,) * len(texts)
+        scores = encoder.encode(list(texts), "passage") @ encoder.encode([query], "query")[0]
+        return tuple(round(float(score), 4) for score in scores)
+
+    def status(self) -> Status:
+        """How the index stands."""
+        opened = self._open()
+        store = opened.store
+        return Status(
+            owner=opened.background is not None,
+            files=store.count("files") if store else 0,
+            chunks=store.count("chunks") if store else 0,
+            pending=opened.pending,
+            syncing=opened.background is not None and opened.background.running,
+            engine=opened.engine(meaning=self._embedder() is not None),
+            model=store.meta("model") if store else "",
+            age_hours=opened.age_hours(),
+            notes=(*opened.gaps(), *opened.remarks(), *self._encoder_notes()),
+        )
+
+    def close(self) -> None:
+        """Stop what runs, end the ChromaDB child, let another process own the index."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+            self._owner.release()
+
+    # Answering
+
+    def _answer(self, opened: Opened, question: Question, limit: int, scope: Scope, collection: Collection) -> Answer:
+        if opened.store is None:
+            return Answer((), 0, "none", complete=False, notes=tuple(opened.gaps()))
+        encoder = self._embedder() if opened.dense_allowed else None
+        vector = encoder.encode([question.text], "query")[0] if encoder is not None else None
+        if vector is not None and not vector.any():
+            vector = None
+        agreements: tuple[Agreement, ...] = ()
+        if collection is not Collection.FOREST:
+            agreements = self._agreements(opened, question, vector)
+            hits = self._hits_of_map(opened, agreements, limit)
+            # An agreement whose code is gone is no short cut.
+            if collection is Collection.MAP or (hits and agreements[0].score >= SHORT_CUT):
+                return self._finish(opened, hits, agreements, Collection.MAP, vector is not None)
+        found = self._forest(opened, question, vector, limit, scope)
+        hits = [_hit(one.row, one.score, describe(one)) for one in found]
+        return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None)
+
+    def _agreements(self, opened: Opened, question: Question, vector: "Matrix | None") -> tuple[Agreement, ...]:
+        known = self._map(opened)
+        known.refresh()
+        return known.search(question.text, vector, opened.near_agreements)
+
+    def _forest(
+        self, opened: Opened, question: Question, vector: "Matrix | None", limit: int, scope: Scope
+    ) -> list[Candidate]:
+        store = opened.store
+        assert store is not None  # noqa: S101 - checked by _answer
+        dense = opened.dense(vector) if vector is not None else None
+        found = find(store, question, dense, limit=limit, scope=scope)
+        if opened.refresh_stale({one.row.chunk.path for one in found}):
+            found = find(store, question, dense, limit=limit, scope=scope)
+        return found
+
+    def _hits_of_map(self, opened: Opened, agreements: Sequence[Agreement], limit: int) -> list[Hit]:
+        """The chunks that define what the agreements name, those of the best agreement first."""
+        store = opened.store
+        assert store is not None  # noqa: S101 - checked by _answer
+        hits: dict[str, Hit] = {}
+        for agreement in agreements:
+            if agreement.score < SHORT_CUT and hits:
+                break
+            for row in agreed(store, agreement):
+                why = f'agreed for "{agreement.query}"'
+                hits.setdefault(row.chunk.id, _hit(row, agreement.score, why))
+        return list(hits.values())[:limit]
+
+    def _finish(
+        self,
+        opened: Opened,
+        hits: Sequence[Hit],
+        agreements: tuple[Agreement, ...],
+        collection: Collection,
+        meaning: bool,
+    ) -> Answer:
+        stale = {path for path in {hit.path for hit in hits} if not opened.is_fresh(path)}
+        gaps = [*opened.gaps(), *(self._encoder_notes() if opened.dense_allowed else ())]
+        if stale:
+            gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
+        return Answer(
+            hits=tuple(replace(hit, fresh=hit.path not in stale) for hit in hits),
+            total=len(hits),
+            engine=opened.engine(meaning=meaning),
+            complete=not gaps,
+            collection=collection,
+            agreements=agreements,
+            forest_skipped=collection is Collection.MAP,
+            pending=opened.pending,
+            indexed_files=opened.store.count("files") if opened.store else 0,
+            notes=(*gaps, *opened.remarks()),
+        )
+
+    # Getting ready
+
+    def _open(self) -> Opened:
+        """What is open; a reader tries to become the owner each time."""
+        with self._lock:
+            opened = self._opened
+            if opened is not None and (opened.background is not None or not opened.may_own(self._owner)):
+                return opened
+            if opened is not None:
+                opened.close()
+            project = Project(self.root, self._folder, self.settings, self._lister, self._embedder)
+            self._opened = open_index(project, self._owner)
+            return self._opened
+
+    def _prepare(self, opened: Opened, question: Question, wait: float) -> None:
+        """Start the first sync of this process, what the question is likely about first, and wait a moment for it."""
+        background = opened.background
+        if background is None or background.ran:
+            return
+        empty = opened.store is not None and not opened.store.count("files")
+        thread = background.start(_relevance(question))
+        thread.join(wait if empty else min(wait, CATCH_UP_SECONDS))
+
+    def _embedder(self) -> Encoder | None:
+        with self._lock:
+            if self._encoder is None and not self._encoder_note:
+                try:
+                    self._encoder = self._load_encoder()
+                except CodeIntelError as error:
+                    self._encoder_note = (
+                        f"Only words were compared, because the embedding model is not available: {error}"
+                    )
+            return self._encoder
+
+    def _encoder_notes(self) -> tuple[str, ...]:
+        return (self._encoder_note,) if self._encoder_note else ()
+
+    def _map(self, opened: Opened) -> Map:
+        with self._lock:
+            if opened.map is None:
+                assert opened.store is not None  # noqa: S101 - callers have checked
+                opened.map = Map(self._folder / "agreements", opened.store, self._embedder)
+            return opened.map
+
+    def _damaged(self, opened: Opened, reason: str) -> None:
+        """Replace a damaged store while running, and fill it again in the background."""
+        with self._lock:
+            if opened.store is not None and opened.store.writable:
+                opened.store.rebuild(f"it is damaged ({reason})")
+                if opened.background is not None:
+                    opened.background.start()
+
+
+def _relevance(question: Question) -> Callable[[str], float]:
+    """How likely a file is what the question is about, by its path alone."""
+    wanted = set(query_terms(question.text))
+
+    def value(path: str) -> float:
+        words = {term for part in path.replace("/", " ").replace(".", " ").split() for term in expand(part)}
+        return len(words & wanted) + ranking.aside(path, question.wants)[0]
+
+    return value
+
+
+def _hit(row: Row, score: float, why: str, *, fresh: bool = True) -> Hit:
+    chunk = row.chunk
+    return Hit(
+        chunk_id=chunk.id,
+        path=chunk.path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        symbol=chunk.qualified,
+        kind=chunk.kind,
+        score=round(score, 4),
+        why=why,
+        text=chunk.text,
+        language=row.language,
+        fresh=fresh,
+    )

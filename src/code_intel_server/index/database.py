@@ -1,0 +1,218 @@
+"""The SQLite file of the index: opened, replaced where it is damaged, read by many threads and written by one (DESIGN 3)."""
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+SCHEMA_VERSION = "1"
+BUSY_SECONDS = 10.0
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    digest BLOB NOT NULL, indexed_ns INTEGER NOT NULL, language TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, file_id INTEGER NOT NULL, start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL, kind TEXT NOT NULL, symbol TEXT NOT NULL, scope TEXT NOT NULL, header TEXT NOT NULL,
+    names TEXT NOT NULL, text TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB
+);
+CREATE INDEX chunks_file ON chunks (file_id, start_line);
+CREATE INDEX chunks_digest ON chunks (digest);
+CREATE TABLE symbols (name TEXT NOT NULL COLLATE NOCASE, own INTEGER NOT NULL, seq INTEGER NOT NULL);
+CREATE INDEX symbols_name ON symbols (name);
+CREATE INDEX symbols_seq ON symbols (seq);
+CREATE VIRTUAL TABLE lexical USING fts5 (symbol, path, body, tokenize = "unicode61 remove_diacritics 0");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (lexical, 'row');
+CREATE TABLE agreements (
+    id TEXT PRIMARY KEY, query TEXT NOT NULL, symbols TEXT NOT NULL, files TEXT NOT NULL, session_id TEXT NOT NULL,
+    vector BLOB
+) WITHOUT ROWID;
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, id TEXT NOT NULL, removed INTEGER NOT NULL
+);
+"""
+
+
+class Database:
+    """The file and its connections; safe to use from many threads. `writable` is False where another process owns it."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        """Open `path`, making or replacing it where `writable`; `notes` say what had to be set aside.
+
+        Raises sqlite3.Error or OSError where a reader finds nothing to read.
+        """
+        self.notes: list[str] = []
+        self.writable = writable
+        self.path = path
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._write_lock = threading.RLock()
+        self._idle: list[sqlite3.Connection] = []
+        self._idle_lock = threading.Lock()
+        self._closed = False
+        self.generation = 0
+        if writable:
+            self._open_for_writing()
+        else:
+            with self.reading() as connection:
+                if _version(connection) != SCHEMA_VERSION:
+                    raise sqlite3.DatabaseError("the index has another schema")
+
+    # Opening
+
+    def _open_for_writing(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._prepare()
+        except (sqlite3.OperationalError, PermissionError, NotADirectoryError) as error:
+            if not _cannot_write(error):
+                raise
+            self._temporary = tempfile.TemporaryDirectory(prefix="code-intel-index-")
+            self.notes.append(f"The index is kept in a temporary folder, because {self.path.parent} cannot be written.")
+            self.path = Path(self._temporary.name) / self.path.name
+            self._writer = self._prepare()
+
+    def _prepare(self) -> sqlite3.Connection:
+        try:
+            connection = self._connect()
+            version = _version(connection)
+            if version == SCHEMA_VERSION:
+                return connection
+            if version is None and not _tables(connection):
+                return _create(connection)
+            reason = "it was written by another version"
+        except sqlite3.OperationalError:
+            raise
+        except (sqlite3.DatabaseError, UnicodeDecodeError):
+            reason = "it is damaged"
+        with contextlib.suppress(UnboundLocalError, sqlite3.Error):
+            connection.close()
+        self.set_aside(reason)
+        return _create(self._connect())
+
+    def set_aside(self, reason: str) -> None:
+        """Move the file out of the way (the last such file is kept) so that it can be built anew."""
+        kept = self.path.with_name(self.path.name + ".damaged")
+        for suffix in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.path.replace(kept)
+        self.notes.append(f"The index was set aside as {kept.name} and is being rebuilt, because {reason}.")
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it lives in a temporary folder, because its own cannot be written."""
+        return self._temporary is not None
+
+    def rebuild(self, reason: str) -> None:
+        """Replace a damaged file by an empty one while running."""
+        with self._write_lock:
+            self._drop_connections()
+            self.set_aside(reason)
+            self._writer = _create(self._connect())
+            self.generation += 1
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if self.writable else 'ro'}{self._immutable()}"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        connection.execute("PRAGMA mmap_size = 268435456")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        if self.writable:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # The index is disposable and WAL keeps it consistent; a power loss may only cost the last batches.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    def _immutable(self) -> str:
+        """Read without a log where nobody can be writing one: SQLite would otherwise want to make its files here."""
+        alone = not self.path.with_name(self.path.name + "-wal").exists() and not os.access(self.path.parent, os.W_OK)
+        return "&immutable=1" if alone and not self.writable else ""
+
+    def close(self) -> None:
+        """Close every connection; the store is of no use afterwards."""
+        with self._write_lock:
+            self._closed = True
+            self._drop_connections()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+    def _drop_idle(self) -> None:
+        with self._idle_lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _drop_connections(self) -> None:
+        self._drop_idle()
+        if self.writable:
+            self._writer.close()
+
+    # Transactions
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for reading, for one thread at a time."""
+        with self._idle_lock:
+            connection = self._idle.pop() if self._idle else None
+        connection = connection or self._connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._idle_lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writing connection within one transaction, rolled back if the body raises."""
+        with self._write_lock:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._writer.execute("ROLLBACK")
+                raise
+            self._writer.execute("COMMIT")
+            self.generation += 1
+
+
+def _version(connection: sqlite3.Connection) -> str | None:
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return None
+        raise
+    return str(row[0]) if row else ""
+
+
+def _tables(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+
+
+def _create(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", [("store", uuid.uuid4().hex), ("schema", SCHEMA_VERSION)])
+    connection.execute("COMMIT")
+    return connection
+
+
+def _cannot_write(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return True
+    text = str(error)
+    return "readonly" in text or "unable to open" in text or "disk I/O" in text

@@ -1,0 +1,64 @@
+"""Vector search over the store itself: exact, without ChromaDB, 8 ms at 100,000 chunks (DESIGN 3)."""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from code_intel_server.index.store import Store
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import Matrix
+
+_STALE_FRACTION = 0.2
+
+
+class BruteForce:
+    """A matrix of all vectors, read when first asked for and extended as the store grows."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._seqs: list[int] = []
+        self._matrix: Matrix | None = None
+        self._generation = -1
+
+    def search(self, vector: "Matrix", limit: int, allowed: Sequence[int] | None = None) -> dict[int, float]:
+        """Cosine likeness of the `limit` nearest chunks by sequence number; of `allowed` only, where given.
+
+        A chunk that has just been removed may still be named; its row is then no longer to be found.
+        """
+        import numpy as np
+
+        with self._lock:
+            matrix, seqs = self._current(vector.shape[-1])
+        if not seqs:
+            return {}
+        scores = matrix @ vector.reshape(-1)
+        if allowed is not None:
+            scores[~np.isin(np.asarray(seqs), np.asarray(allowed, dtype=np.int64))] = -1.0
+        count = min(limit, len(seqs))
+        best = np.argpartition(-scores, count - 1)[:count]
+        return {seqs[at]: float(scores[at]) for at in best if scores[at] > 0}
+
+    def _current(self, dim: int) -> "tuple[Matrix, list[int]]":
+        import numpy as np
+
+        generation = self._store.generation
+        matrix = self._matrix
+        if matrix is not None and matrix.shape[1] == dim and self._generation == generation:
+            return matrix, self._seqs
+        known = self._store.count("chunks")
+        keep = matrix is not None and matrix.shape[1] == dim and len(self._seqs) <= known * (1 + _STALE_FRACTION)
+        seqs, new = self._store.vectors(dim, after=self._seqs[-1] if keep and self._seqs else 0)
+        if keep and matrix is not None:
+            self._seqs = [*self._seqs, *seqs]
+            matrix = np.concatenate([matrix, new]) if len(seqs) else matrix
+        else:
+            self._seqs, matrix = list(seqs), new
+        self._matrix, self._generation = matrix, generation
+        return matrix, self._seqs
+
+    def forget(self) -> None:
+        """Give the memory back; ChromaDB answers again."""
+        with self._lock:
+            self._seqs, self._matrix, self._generation = [], None, -1

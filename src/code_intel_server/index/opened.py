@@ -1,0 +1,192 @@
+"""What of an index is open in this process: as its owner, as a reader, or not at all."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_intel_server.index.background import BackgroundSync
+from code_intel_server.index.chromadb_manager import ChromaManager, ChromaState
+from code_intel_server.index.dense import BruteForce
+from code_intel_server.index.embedding import Encoder
+from code_intel_server.index.map import Map
+from code_intel_server.index.ownership import OwnerLock
+from code_intel_server.index.search import DenseSearch
+from code_intel_server.index.store import Store
+from code_intel_server.index.sync import Synchroniser
+from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import Matrix
+
+DATABASE = Path("cache") / "index.sqlite3"
+MAX_REFRESHED = 20
+OWNER_RETRY_SECONDS = 1.0
+
+
+class Opened:
+    """The open parts. `store` is None where a reader finds no index; only the owner has a `background`."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        synchroniser: Synchroniser | None,
+        background: BackgroundSync | None,
+        chroma: ChromaManager | None = None,
+        note: str = "",
+    ) -> None:
+        self.store = store
+        self.synchroniser = synchroniser
+        self.background = background
+        self.chroma = chroma
+        self.map: Map | None = None
+        self._note = note
+        self._brute = BruteForce(store) if store is not None and background is not None else None
+        self._asked_at = time.monotonic()
+
+    @property
+    def dense_allowed(self) -> bool:
+        """Whether vectors are searched: only the owner does, a reader answers by words (SPEC 9)."""
+        return self._brute is not None
+
+    @property
+    def pending(self) -> int:
+        """Files known to want indexing."""
+        return self.synchroniser.pending if self.synchroniser is not None else 0
+
+    def may_own(self, owner: OwnerLock) -> bool:
+        """Whether a reader can now become the owner; asked at most once a second."""
+        if time.monotonic() - self._asked_at < OWNER_RETRY_SECONDS:
+            return False
+        self._asked_at = time.monotonic()
+        try:
+            return owner.acquire()
+        except OSError:
+            return False
+
+    def gaps(self) -> list[str]:
+        """What keeps an answer from being complete, in sentences."""
+        gaps = [self._note] if self._note else []
+        background = self.background
+        if background is not None and self.store is not None:
+            if background.trouble and not background.running:
+                gaps.append(background.trouble)
+            if self.pending:
+                gaps.append(f"{self.pending} files are still to be indexed.")
+            elif background.running and not self.store.count("files"):
+                gaps.append("The first index is being built.")
+        return gaps
+
+    def remarks(self) -> list[str]:
+        """What was repaired or is done in a slower way, in sentences; the answers are none the worse."""
+        remarks = list(self.store.notes) if self.store is not None else []
+        if self.chroma is not None:
+            remarks += [*self.chroma.rebuilt, *([self.chroma.reason] if self.chroma.reason else [])]
+        return remarks
+
+    def engine(self, *, meaning: bool) -> str:
+        """What answers."""
+        if self.store is None:
+            return "none"
+        if not (meaning and self.dense_allowed):
+            return "bm25"
+        ready = self.chroma is not None and self.chroma.state is ChromaState.READY
+        return "chromadb+bm25" if ready else "sqlite-vectors+bm25"
+
+    def age_hours(self) -> float | None:
+        """Hours since the last complete sync; None where there was none. A clock that went back counts as long ago."""
+        synced_at = self.store.meta("synced_at") if self.store is not None else ""
+        if not synced_at:
+            return None
+        age = (time.time() - float(synced_at)) / 3600
+        return age if age >= 0 else float("inf")
+
+    def dense(self, vector: "Matrix") -> DenseSearch:
+        """A vector search for this question."""
+
+        def search(limit: int, allowed: Sequence[int] | None) -> dict[int, float]:
+            # Within a folder or language the store answers: exactly, and without asking ChromaDB for too many.
+            near = self.chroma.near("forest", vector, limit) if self.chroma is not None and allowed is None else None
+            if near is not None and self.store is not None:
+                return {seq: near[ident] for seq, ident in self.store.seqs_by_id(near).items()}
+            return self._brute.search(vector, limit, allowed) if self._brute is not None else {}
+
+        return search
+
+    def near_agreements(self, vector: "Matrix", limit: int) -> dict[str, float] | None:
+        """Agreements near a vector, from ChromaDB; None where it cannot answer."""
+        return self.chroma.near("map", vector, limit) if self.chroma is not None else None
+
+    def kick(self) -> None:
+        """Something was written that ChromaDB does not have yet."""
+        if self.chroma is not None:
+            self.chroma.kick()
+
+    def is_fresh(self, path: str) -> bool:
+        """Whether a file still is what was indexed."""
+        return self.synchroniser is None or self.synchroniser.is_fresh(path)
+
+    def refresh_stale(self, paths: Iterable[str]) -> bool:
+        """Index those of the files anew that have changed; True where that was done. A running sync is not waited for."""
+        if self.synchroniser is None or self.background is None:
+            return False
+        stale = [path for path in paths if not self.synchroniser.is_fresh(path)][:MAX_REFRESHED]
+        return bool(stale) and self.synchroniser.refresh(stale)
+
+    def close(self) -> None:
+        """Stop what runs and close the store."""
+        if self.background is not None:
+            self.background.stop()
+        if self.chroma is not None:
+            self.chroma.close()
+        if self.store is not None:
+            self.store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What an index is made of and made with; `folder` is `.code-intel`."""
+
+    root: Path
+    folder: Path
+    settings: IndexSettings
+    lister: FileLister
+    encoder: Callable[[], Encoder | None]
+
+
+def open_index(project: Project, owner: OwnerLock) -> Opened:
+    """Open as the owner where nobody else is, else as a reader; never fails for the state of the index."""
+    database = project.folder / DATABASE
+    try:
+        owned = owner.acquire()
+        why = f"Another server ({owner.holder()}) owns the index; this answer is by words only."
+    except OSError as error:
+        # Nobody can write here, so nobody owns it: read what there is, or work in a temporary folder.
+        owned = not os.access(database, os.R_OK)
+        why = f"The index folder cannot be written ({error.strerror})."
+    if not owned:
+        return _open_reader(project, database, why)
+    store = Store(database, writable=True)
+    chroma_settings = project.settings.chroma
+    if store.temporary and chroma_settings.mode is ChromaMode.LOCAL:
+        chroma_settings = replace(chroma_settings, mode=ChromaMode.OFF)
+    synchroniser = _synchroniser(project, store)
+    chroma = ChromaManager(project.root, project.folder, store, chroma_settings)
+    synchroniser.on_batch = chroma.kick
+    background = BackgroundSync(synchroniser, chroma.kick, lambda reason: store.rebuild(f"it is damaged ({reason})"))
+    return Opened(store, synchroniser, background, chroma)
+
+
+def _open_reader(project: Project, database: Path, why: str) -> Opened:
+    try:
+        store = Store(database, writable=False)
+    except (sqlite3.Error, OSError):
+        return Opened(None, None, None, note=f"{why} It has nothing to read yet.")
+    return Opened(store, _synchroniser(project, store), None, note=why)
+
+
+def _synchroniser(project: Project, store: Store) -> Synchroniser:
+    return Synchroniser(project.root, store, project.settings, project.lister, project.encoder)

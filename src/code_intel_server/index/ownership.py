@@ -1,0 +1,52 @@
+"""One process owns the index of a project: an OS lock that ends with its holder (SPEC 9)."""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+
+
+class OwnerLock:
+    """An exclusive lock on a file beside the index, held from before the first open until `release` or death."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock unless another process has it. Raises OSError where the file cannot be made."""
+        if self._handle is not None:
+            return True
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        except OSError:
+            os.close(handle)
+            raise
+        os.ftruncate(handle, 0)
+        os.write(handle, json.dumps({"pid": os.getpid(), "since": int(time.time())}).encode())
+        self._handle = handle
+        return True
+
+    @property
+    def held(self) -> bool:
+        """Whether this process has it."""
+        return self._handle is not None
+
+    def holder(self) -> str:
+        """Who has it, in words; for a note."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return f"process {json.loads(self._path.read_text(encoding='utf-8'))['pid']}"
+        return "another process"
+
+    def release(self) -> None:
+        """Let another process have it."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None

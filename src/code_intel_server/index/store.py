@@ -1,0 +1,238 @@
+"""The index on disk: one SQLite file that holds chunks, vectors and words, and is the truth (DESIGN 3).
+
+ChromaDB is only a faster copy of the vectors here. Every change to chunks leaves a row in `outbox` within the same
+transaction; rows leave the outbox when ChromaDB has acknowledged them, so a kill between the two only means that the
+same, repeatable change is sent again. The file is disposable: damaged or of another schema, it is set aside and built
+anew from the sources.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from code_intel_server.index.database import Database
+from code_intel_server.index.rows import (
+    CHUNK_COLUMNS,
+    VARIABLES,
+    FileWrite,
+    OutboxItem,
+    Row,
+    delete_chunks,
+    enqueue,
+    marks,
+    row_of,
+    unpack,
+    write_file,
+)
+from code_intel_server.index.values import Agreement, FileState
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import Matrix
+
+
+class Store(Database):
+    """What is in the index, as questions and changes."""
+
+    # Metadata
+
+    def meta(self, key: str) -> str:
+        """A remembered value, '' where there is none."""
+        with self.reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_meta(self, **values: str) -> None:
+        """Remember values."""
+        with self.writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    # Files and chunks
+
+    def files(self) -> dict[str, FileState]:
+        """Every indexed file by path."""
+        with self.reading() as connection:
+            rows = connection.execute("SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files").fetchall()
+        return {row[0]: FileState(*row) for row in rows}
+
+    def file(self, path: str) -> FileState | None:
+        """What is known of one file."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path = ?", (path,)
+            ).fetchone()
+        return FileState(*row) if row else None
+
+    def count(self, table: str) -> int:
+        """Rows of a table of ours."""
+        with self.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own names
+
+    def count_vectors(self, table: str) -> int:
+        """Rows of a table of ours that have a vector."""
+        with self.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM {table} WHERE vector IS NOT NULL").fetchone()[0])  # noqa: S608
+
+    def touch(self, states: Iterable[FileState]) -> None:
+        """Remember new stat values of files whose content has not changed."""
+        rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
+        if rows:
+            with self.writing() as connection:
+                connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? WHERE path = ?", rows)
+
+    def write(self, files: Sequence[FileWrite]) -> None:
+        """Replace these files' chunks in one transaction; chunks whose id stays keep their row, vector and words."""
+        with self.writing() as connection:
+            for file in files:
+                write_file(connection, file)
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Forget files and their chunks."""
+        with self.writing() as connection:
+            for path in paths:
+                row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+                if row:
+                    old = connection.execute("SELECT seq, id FROM chunks WHERE file_id = ?", row).fetchall()
+                    delete_chunks(connection, old)
+                    connection.execute("DELETE FROM files WHERE id = ?", row)
+
+    def vectors_by_digest(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Vectors already made of the same text, wherever it stood."""
+        found: dict[bytes, bytes] = {}
+        with self.reading() as connection:
+            for at in range(0, len(digests), VARIABLES):
+                part = digests[at : at + VARIABLES]
+                found.update(
+                    connection.execute(
+                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({marks(part)})",  # noqa: S608
+                        part,
+                    ).fetchall()
+                )
+        return found
+
+    def rows(self, seqs: Iterable[int], *, terms: bool = False) -> dict[int, Row]:
+        """Chunks by their sequence number, with their indexed terms where asked for; vanished ones are left out."""
+        words = "l.symbol || ' ' || l.body" if terms else "''"
+        join = "JOIN lexical l ON l.rowid = c.seq" if terms else ""
+        wanted = list(seqs)
+        found: dict[int, Row] = {}
+        with self.reading() as connection:
+            for at in range(0, len(wanted), VARIABLES):
+                part = wanted[at : at + VARIABLES]
+                query = f"{CHUNK_COLUMNS}, {words} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({marks(part)})"
+                found.update((row[0], row_of(row)) for row in connection.execute(query, part))
+        return found
+
+    def seqs_by_id(self, ids: Iterable[str]) -> dict[int, str]:
+        """Public ids by sequence number; vanished ones are left out."""
+        wanted = list(ids)
+        with self.reading() as connection:
+            query = f"SELECT seq, id FROM chunks WHERE id IN ({marks(wanted)})"  # noqa: S608
+            return dict(connection.execute(query, wanted).fetchall())
+
+    def neighbours(self, chunk_id: str, distance: int) -> list[Row]:
+        """The chunk and up to `distance` chunks before and after it in its file, in order; empty where unknown."""
+        with self.reading() as connection:
+            row = connection.execute("SELECT file_id FROM chunks WHERE id = ?", (chunk_id,)).fetchone()
+            if row is None:
+                return []
+            query = f"{CHUNK_COLUMNS}, '' FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.file_id = ? ORDER BY c.start_line, c.seq"
+            rows = [row_of(found) for found in connection.execute(query, row)]
+        at = next(i for i, candidate in enumerate(rows) if candidate.chunk.id == chunk_id)
+        return rows[max(0, at - distance) : at + distance + 1]
+
+    # Vectors
+
+    def vectors(self, dim: int, *, after: int = 0) -> "tuple[Sequence[int], Matrix]":
+        """Sequence numbers and unit vectors of all chunks with `seq` above `after`, in order."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                "SELECT seq, vector FROM chunks WHERE seq > ? AND length(vector) = ? ORDER BY seq", (after, 2 * dim)
+            ).fetchall()
+        return [row[0] for row in rows], unpack([row[1] for row in rows], dim)
+
+    # The outbox towards ChromaDB
+
+    def outbox(self, collection: str, limit: int) -> list[OutboxItem]:
+        """The oldest unacknowledged changes of a collection, each with the vector it has now."""
+        table = "chunks" if collection == "forest" else "agreements"
+        with self.reading() as connection:
+            rows = connection.execute(
+                f"SELECT o.seq, o.id, t.vector FROM outbox o LEFT JOIN {table} t ON t.id = o.id "  # noqa: S608
+                "WHERE o.collection = ? ORDER BY o.seq LIMIT ?",
+                (collection, limit),
+            ).fetchall()
+        return [OutboxItem(*row) for row in rows]
+
+    def acknowledge(self, collection: str, seq: int) -> None:
+        """ChromaDB has everything up to `seq`."""
+        with self.writing() as connection:
+            connection.execute("DELETE FROM outbox WHERE collection = ? AND seq <= ?", (collection, seq))
+
+    def outbox_size(self) -> int:
+        """Changes that ChromaDB does not have yet."""
+        return self.count("outbox")
+
+    def refill_outbox(self) -> None:
+        """Queue everything: ChromaDB starts from nothing."""
+        with self.writing() as connection:
+            connection.execute("DELETE FROM outbox")
+            for collection, table in (("forest", "chunks"), ("map", "agreements")):
+                connection.execute(
+                    f"INSERT INTO outbox (collection, id, removed) SELECT ?, id, 0 FROM {table} WHERE vector IS NOT NULL",  # noqa: S608
+                    (collection,),
+                )
+
+    def sample_ids(self, limit: int) -> list[tuple[str, bytes]]:
+        """About `limit` chunk ids with vectors, spread over the whole store."""
+        with self.reading() as connection:
+            total = connection.execute("SELECT count(*) FROM chunks WHERE vector IS NOT NULL").fetchone()[0]
+            step = max(1, total // max(1, limit))
+            return connection.execute(
+                "SELECT id, vector FROM chunks WHERE vector IS NOT NULL AND seq % ? = (SELECT min(seq) FROM chunks) % ? LIMIT ?",
+                (step, step, limit),
+            ).fetchall()
+
+    def forget_vectors(self) -> None:
+        """Another embedding model: no vector may be compared with the new ones."""
+        with self.writing() as connection:
+            connection.execute("UPDATE chunks SET vector = NULL")
+            connection.execute("UPDATE agreements SET vector = NULL")
+            connection.execute("DELETE FROM outbox")
+
+    def without_vectors(self, limit: int) -> list[Row]:
+        """Chunks that still want one."""
+        with self.reading() as connection:
+            query = f"{CHUNK_COLUMNS}, '' FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.vector IS NULL LIMIT ?"
+            return [row_of(row) for row in connection.execute(query, (limit,))]
+
+    def set_vectors(self, vectors: Mapping[str, bytes]) -> None:
+        """Give chunks (by id) their vectors."""
+        with self.writing() as connection:
+            connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", [(v, i) for i, v in vectors.items()])
+            enqueue(connection, "forest", vectors, removed=False)
+
+    # Agreements (the mirror of the files)
+
+    def agreements(self) -> list[tuple[Agreement, bytes | None]]:
+        """Every agreement with its vector."""
+        with self.reading() as connection:
+            rows = connection.execute("SELECT id, query, symbols, files, session_id, vector FROM agreements").fetchall()
+        return [
+            (Agreement(row[0], row[1], tuple(json.loads(row[2])), tuple(json.loads(row[3])), row[4]), row[5])
+            for row in rows
+        ]
+
+    def set_agreements(self, wanted: Mapping[str, tuple[Agreement, bytes | None]], removed: Iterable[str]) -> None:
+        """Add or replace agreements by id and drop others."""
+        gone = list(removed)
+        with self.writing() as connection:
+            connection.executemany("DELETE FROM agreements WHERE id = ?", [(one,) for one in gone])
+            connection.executemany(
+                "INSERT OR REPLACE INTO agreements VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (a.id, a.query, json.dumps(a.symbols), json.dumps(a.files), a.session_id, vector)
+                    for a, vector in wanted.values()
+                ],
+            )
+            enqueue(connection, "map", gone, removed=True)
+            enqueue(connection, "map", [i for i, (_, vector) in wanted.items() if vector], removed=False)

@@ -1,0 +1,79 @@
+"""Text to vocabulary rows for the bundled model: identifiers fall apart into words, words into word pieces.
+
+`HTTPServer.readLine2` and `http_server read line 2` give the same rows, so a question meets the code it asks for.
+A word that the vocabulary lacks is cut greedily into its longest known pieces (`##` marks one that continues a word).
+Order is lost on purpose: a static model only adds vectors up, and a bag of distinct rows is cheaper to add.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+MAX_CHARACTERS = 1 << 15
+"""Text beyond this is not read: chunks are far shorter, and one line of a minified file must not cost seconds."""
+
+MAX_WORD = 32
+CACHED_RUNS = 1 << 17
+MAX_CACHED_RUN = 64
+
+_RUN = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_\x00-\x7f]+")
+
+
+def split_words(text: str) -> list[str]:
+    """The words of prose or code in order: split at case changes, digits, underscores and punctuation; accents dropped."""
+    return _WORD.findall(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """At most MAX_CHARACTERS of the text without accents."""
+    text = text[:MAX_CHARACTERS]
+    if text.isascii():
+        return text
+    decomposed = unicodedata.normalize("NFKD", text)[:MAX_CHARACTERS]
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+class Vocabulary:
+    """The rows of the bundled model by token. Safe to share between threads: the cache is only ever a short cut."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._rows = {token: row for row, token in enumerate(tokens)}
+        self._longest = max(map(len, tokens), default=0)
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def bag(self, text: str) -> dict[int, int]:
+        """Row -> how often the text has it; empty where the text has no known word."""
+        bag: dict[int, int] = {}
+        for run, count in Counter(_RUN.findall(_plain(text))).items():
+            for row in self.rows(run):
+                bag[row] = bag.get(row, 0) + count
+        return bag
+
+    def rows(self, run: str) -> tuple[int, ...]:
+        """The rows of letters and digits without a break (`parseURL2`), in order; characters that the vocabulary lacks are skipped."""
+        found = self._cache.get(run)
+        if found is None:
+            found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
+            if len(self._cache) >= CACHED_RUNS:
+                self._cache = {}
+            if len(run) <= MAX_CACHED_RUN:
+                self._cache[run] = found
+        return found
+
+    def _cut(self, word: str) -> list[int]:
+        """Greedy longest pieces of one lower-case word."""
+        rows: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                row = self._rows.get(prefix + word[start:end])
+                if row is not None:
+                    rows.append(row)
+                    break
+            else:
+                end = start + 1
+            start = end
+        return rows

@@ -1,0 +1,247 @@
+"""ChromaDB is in use and never needed: the same tests against a child on a folder and against a real server."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
+from tests.index.builders import (
+    SAMPLE,
+    HashEncoder,
+    engine_of,
+    everything_found,
+    make_index,
+    manager_of,
+    ready,
+    write_files,
+)
+from tests.index.chroma_server import chroma_server, free_port
+
+
+@pytest.fixture(scope="module")
+def server_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    port = free_port()
+    with chroma_server(tmp_path_factory.mktemp("server"), port):
+        yield port
+
+
+@pytest.fixture(params=[ChromaMode.LOCAL, ChromaMode.HTTP])
+def chroma(request: pytest.FixtureRequest) -> ChromaSettings:
+    mode = ChromaMode(request.param)
+    if mode is ChromaMode.HTTP:
+        return ChromaSettings(mode=mode, host="127.0.0.1", port=request.getfixturevalue("server_port"))
+    return ChromaSettings(mode=mode)
+
+
+class Case:
+    """A project, how to open its index, and the index."""
+
+    def __init__(self, root: Path, chroma: ChromaSettings) -> None:
+        self.root = root
+        self.chroma = chroma
+        self.encoder = HashEncoder()
+        self.index = self.open()
+
+    def open(self) -> CodeIndex:
+        """A new index over the same project."""
+        self.index = make_index(self.root, IndexSettings(chroma=self.chroma), self.encoder)
+        return self.index
+
+
+@pytest.fixture
+def case(tmp_path: Path, chroma: ChromaSettings) -> Iterator[Case]:
+    write_files(tmp_path, SAMPLE)
+    made = Case(tmp_path, chroma)
+    made.index.sync()
+    assert ready(made.index)
+    yield made
+    made.index.close()
+
+
+def test_chromadb_answers_once_it_has_everything(case: Case) -> None:
+    assert case.index.search("login throttle").engine == "chromadb+bm25"
+    assert everything_found(case.index)
+
+
+def test_changes_reach_chromadb(case: Case) -> None:
+    write_files(case.root, {"src/new.py": "def brand_new_thing():\n    return 1\n"})
+    (case.root / "src/web/router.js").unlink()
+    case.index.sync()
+    assert ready(case.index)
+    assert everything_found(case.index)
+    assert case.index.search("brand new thing").hits[0].path == "src/new.py"
+    assert not [hit for hit in case.index.search("match route url").hits if hit.path.endswith("router.js")]
+
+
+def test_chromadb_and_the_store_give_the_same_order(case: Case) -> None:
+    with_chroma = [hit.chunk_id for hit in case.index.search("attempts of a user").hits]
+    case.index.close()
+    case.chroma = ChromaSettings(mode=ChromaMode.OFF)
+    case.open().sync()
+    assert [hit.chunk_id for hit in case.index.search("attempts of a user").hits] == with_chroma
+
+
+def test_a_restart_finds_everything_without_embedding_anything(case: Case) -> None:
+    case.index.close()
+    encoded = case.encoder.encoded
+    case.open().sync()
+    assert ready(case.index)
+    assert everything_found(case.index)
+    assert (case.encoder.encoded, manager_of(case.index).rebuilt) == (encoded, [])
+
+
+def test_a_killed_child_is_replaced_and_answers_go_on_meanwhile(case: Case) -> None:
+    pid = manager_of(case.index).child_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    meanwhile = case.index.search("login throttle")
+    assert meanwhile.engine == "sqlite-vectors+bm25"
+    assert meanwhile.hits[0].path == "src/auth/throttle.py"
+    assert ready(case.index)
+    assert everything_found(case.index)
+    assert manager_of(case.index).child_pid != pid
+
+
+def test_a_child_that_hangs_is_replaced_within_its_time_limit(tmp_path: Path, chroma: ChromaSettings) -> None:
+    write_files(tmp_path, SAMPLE)
+    index = make_index(tmp_path, IndexSettings(chroma=replace(chroma, timeout=0.3)))
+    index.sync()
+    assert ready(index)
+    pid = manager_of(index).child_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    assert index.search("login throttle").engine == "sqlite-vectors+bm25"
+    assert ready(index)
+    assert everything_found(index)
+    index.close()
+
+
+def test_another_model_fills_chromadb_anew(case: Case) -> None:
+    case.index.close()
+    case.encoder = HashEncoder(dim=24, name="another")
+    case.open().sync()
+    assert ready(case.index)
+    assert everything_found(case.index)
+
+
+def test_a_lost_store_does_not_trust_what_chromadb_still_holds(case: Case) -> None:
+    case.index.close()
+    (case.root / ".code-intel/cache/index.sqlite3").unlink()
+    (case.root / "src/store/database.py").unlink()
+    case.open().sync()
+    assert ready(case.index)
+    assert everything_found(case.index)
+
+
+def test_agreements_are_found_through_chromadb(case: Case) -> None:
+    case.index.record("how are logins slowed down?", ["LoginThrottle.allow"], ["src/auth/throttle.py"], "s1")
+    assert ready(case.index)
+    near = manager_of(case.index).near("map", case.encoder.encode(["how are logins slowed down?"], "query")[0], 5)
+    assert near is not None
+    assert max(near.values()) > 0.99
+    assert case.index.search("How are logins slowed down?").collection is Collection.MAP
+
+
+def test_parallel_searches_and_a_sync_do_not_disturb_each_other(case: Case) -> None:
+    write_files(case.root, {f"src/extra{n}.py": f"def extra_{n}():\n    return {n}\n" for n in range(50)})
+    engines: list[str] = []
+    threads = [threading.Thread(target=lambda: engines.append(engine_of(case.index))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    case.index.sync()
+    for thread in threads:
+        thread.join()
+    assert len(engines) == 12
+    assert ready(case.index)
+    assert everything_found(case.index)
+
+
+# Only a folder can be damaged under our hands.
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Case]:
+    write_files(tmp_path, SAMPLE | {f"src/m{n}.py": f"def function_{n}():\n    return {n}\n" for n in range(40)})
+    made = Case(tmp_path, ChromaSettings())
+    made.index.sync()
+    assert ready(made.index)
+    made.index.close()
+    yield made
+    made.index.close()
+
+
+def segments(root: Path) -> list[Path]:
+    return sorted(path for path in (root / ".code-intel/chroma").rglob("*") if path.is_file())
+
+
+def test_a_deleted_folder_is_filled_again_without_embedding(local: Case) -> None:
+    import shutil
+
+    encoded = local.encoder.encoded
+    shutil.rmtree(local.root / ".code-intel/chroma")
+    local.open().sync()
+    assert ready(local.index)
+    assert everything_found(local.index)
+    assert local.encoder.encoded == encoded
+
+
+@pytest.mark.parametrize("damage", ["garbage", "truncated", "empty"])
+@pytest.mark.parametrize("name", ["chroma.sqlite3", "data_level0.bin", "header.bin", "link_lists.bin", "length.bin"])
+def test_damage_is_noticed_or_harmless_and_everything_is_found_again(local: Case, name: str, damage: str) -> None:
+    encoded = local.encoder.encoded
+    targets = [path for path in segments(local.root) if path.name == name]
+    assert targets
+    for target in targets:
+        content = target.read_bytes()
+        target.write_bytes(
+            {"garbage": os.urandom(len(content)), "truncated": content[: len(content) // 2], "empty": b""}[damage]
+        )
+    local.open().sync()
+    assert ready(local.index)
+    assert everything_found(local.index)
+    assert local.encoder.encoded == encoded
+
+
+def test_a_missing_segment_folder_is_noticed_though_the_count_is_right(local: Case) -> None:
+    import shutil
+
+    for folder in [path for path in (local.root / ".code-intel/chroma").iterdir() if path.is_dir()]:
+        shutil.rmtree(folder)
+    local.open().sync()
+    assert ready(local.index)
+    assert everything_found(local.index)
+
+
+def test_two_owners_never_open_chromadb_at_once(local: Case) -> None:
+    local.open().sync()
+    assert ready(local.index)
+    other = make_index(local.root, IndexSettings(chroma=local.chroma), HashEncoder())
+    answer = other.search("login throttle")
+    assert answer.engine == "bm25"
+    assert any("owns the index" in note for note in answer.notes)
+    assert answer.hits[0].path == "src/auth/throttle.py"
+    other.close()
+
+
+def test_a_server_that_is_away_costs_nothing_but_speed(tmp_path: Path) -> None:
+    write_files(tmp_path, SAMPLE)
+    index = make_index(
+        tmp_path, IndexSettings(chroma=ChromaSettings(mode=ChromaMode.HTTP, host="127.0.0.1", port=free_port()))
+    )
+    index.sync()
+    said = False
+    for _ in range(20):  # a busy machine takes long to import ChromaDB, and only then can it fail
+        assert not ready(index, timeout=4)
+        answer = index.search("login throttle")
+        assert answer.hits[0].path == "src/auth/throttle.py"
+        said = any("ChromaDB failed" in note for note in answer.notes)
+        if said:
+            break
+    assert said
+    index.close()

@@ -1,0 +1,388 @@
+"""What the tools see of the index: answers, their worth, Map, and every kind of trouble."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.embedding import Encoder, load_encoder
+from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
+from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
+
+OFF = IndexSettings(chroma=ChromaSettings(mode=ChromaMode.OFF))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, SAMPLE)
+    return tmp_path
+
+
+@pytest.fixture
+def index(project: Path) -> Iterator[CodeIndex]:
+    made = make_index(project)
+    made.sync()
+    yield made
+    made.close()
+
+
+def paths(index: CodeIndex, query: str) -> list[str]:
+    return [hit.path for hit in index.search(query).hits]
+
+
+# Searching
+
+
+def test_the_first_question_is_answered_before_any_sync_was_asked_for(project: Path) -> None:
+    index = make_index(project)
+    answer = index.search("how many failed attempts may a login have")
+    assert answer.hits[0].path == "src/auth/throttle.py"
+    assert answer.indexed_files == len(SAMPLE)
+    index.close()
+
+
+def test_a_result_says_where_what_and_why(index: CodeIndex) -> None:
+    hit = index.search("LoginThrottle").hits[0]
+    assert (hit.path, hit.symbol, hit.kind, hit.language) == (
+        "src/auth/throttle.py",
+        "LoginThrottle",
+        "class",
+        "python",
+    )
+    assert "defines LoginThrottle" in hit.why
+    assert hit.text.splitlines()[3] == "class LoginThrottle:"
+    assert (hit.start_line, hit.end_line, hit.fresh) == (1, 11, True)
+
+
+def test_the_definition_comes_before_its_uses_and_tests(index: CodeIndex) -> None:
+    assert paths(index, "LoginThrottle")[:2] == ["src/auth/throttle.py", "tests/test_throttle.py"]
+
+
+def test_a_question_for_tests_brings_tests_first(index: CodeIndex) -> None:
+    assert paths(index, "tests of the throttle")[0] == "tests/test_throttle.py"
+
+
+def test_a_path_finds_its_file(index: CodeIndex) -> None:
+    assert paths(index, "web/router.js")[0] == "src/web/router.js"
+
+
+def test_folder_and_language_narrow_the_search(index: CodeIndex) -> None:
+    inside = index.search("throttle login", path="src/")
+    assert {hit.path.split("/")[0] for hit in inside.hits} == {"src"}
+    only = index.search("throttle login route", language="javascript")
+    assert {hit.path for hit in only.hits} == {"src/web/router.js"}
+    assert index.search("throttle", path="no/such/folder").hits == ()
+
+
+def test_an_empty_question_is_refused(index: CodeIndex) -> None:
+    with pytest.raises(Rejected, match="empty_query"):
+        index.search("  \n")
+
+
+@pytest.mark.parametrize(
+    "query", ["'; DROP TABLE chunks; --", '"', "NEAR(", "a AND", "*", "路由", "\0", "x" * 10_000, "\ud800"]
+)
+def test_no_question_is_too_odd(index: CodeIndex, query: str) -> None:
+    index.search(query)
+    assert index.status().chunks > 0
+
+
+def test_a_file_changed_since_the_sync_is_answered_as_it_is_now(index: CodeIndex, project: Path) -> None:
+    changed = "\n\n\n" + SAMPLE["src/auth/throttle.py"]
+    write_files(project, {"src/auth/throttle.py": changed})
+    hit = index.search("LoginThrottle").hits[0]
+    lines = changed.split("\n")
+    assert hit.fresh
+    assert "\n".join(lines[hit.start_line - 1 : hit.end_line]) == hit.text
+
+
+def test_a_file_deleted_since_the_sync_is_not_answered(index: CodeIndex, project: Path) -> None:
+    (project / "src/auth/throttle.py").unlink()
+    assert "src/auth/throttle.py" not in paths(index, "LoginThrottle")
+
+
+def test_a_second_good_chunk_of_a_file_is_not_hidden(tmp_path: Path) -> None:
+    long_function = "def {0}_invoice(order):\n" + "    # the invoice of an order\n    total = order.total\n" * 20
+    files = {"src/invoice.py": long_function.format("create") + "\n\n" + long_function.format("cancel")}
+    files |= {f"src/m{n}.py": f"def unrelated_{n}():\n    return 'order' * {n}\n" for n in range(20)}
+    write_files(tmp_path, files)
+    index = make_index(tmp_path)
+    found = index.search("create or cancel the invoice of an order").hits[:2]
+    assert [hit.path for hit in found] == ["src/invoice.py", "src/invoice.py"]
+    index.close()
+
+
+# Chunks
+
+
+def test_a_chunk_comes_whole_with_its_neighbours(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "\n\n".join(f"def f{n}():\n" + f"    x = {n}\n" * 80 for n in range(5))})
+    index = make_index(tmp_path)
+    index.sync()
+    middle = index.search("f2").hits[0]
+    around = index.chunk(middle.chunk_id, neighbours=1)
+    assert [hit.symbol for hit in around] == ["f1", "f2", "f3"]
+    assert index.chunk(middle.chunk_id, neighbours=0)[0].text == middle.text
+    index.close()
+
+
+def test_an_unknown_chunk_is_refused(index: CodeIndex) -> None:
+    with pytest.raises(Rejected, match="unknown_chunk"):
+        index.chunk("0123")
+
+
+# Map
+
+
+def test_the_same_question_hits_map_and_skips_forest(index: CodeIndex) -> None:
+    index.record("Where are logins slowed down?", ["LoginThrottle.allow"], ["src/auth/throttle.py"], "20260101_000000")
+    answer = index.search("where are logins  slowed down?")
+    assert (answer.collection, answer.forest_skipped) == (Collection.MAP, True)
+    assert answer.agreements[0].score >= 0.7
+    assert answer.hits[0].path == "src/auth/throttle.py"
+    assert index.search("where are logins slowed down?", collection=Collection.FOREST).collection is Collection.FOREST
+
+
+def test_another_question_does_not_hit_map(index: CodeIndex) -> None:
+    index.record("Where are logins slowed down?", ["LoginThrottle"], ["src/auth/throttle.py"])
+    assert index.search("where are routes matched?").collection is Collection.FOREST
+
+
+def test_map_comes_back_from_its_files_when_the_store_is_gone(index: CodeIndex, project: Path) -> None:
+    index.record("Where are logins slowed down?", ["LoginThrottle.allow"], ["src/auth/throttle.py"], "s")
+    index.close()
+    for path in (project / ".code-intel/cache").iterdir():
+        path.unlink()
+    again = make_index(project)
+    again.sync()
+    answer = again.search("Where are logins slowed down?")
+    assert answer.collection is Collection.MAP
+    assert (answer.agreements[0].symbols, answer.agreements[0].files) == (
+        ("LoginThrottle.allow",),
+        ("src/auth/throttle.py",),
+    )
+    again.close()
+
+
+def test_a_file_written_by_hand_is_an_agreement_and_a_deleted_one_is_none(index: CodeIndex, project: Path) -> None:
+    write_files(project, {".code-intel/agreements/mine.md": "# who matches urls\n\n## Symbols\n- matchRoute\n"})
+    assert index.search("Who matches URLs").hits[0].path == "src/web/router.js"
+    (project / ".code-intel/agreements/mine.md").unlink()
+    assert index.search("Who matches URLs").collection is Collection.FOREST
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0\0", b"no heading", b"#", b"# \n## Symbols\n- ", b"x" * 100_000])
+def test_an_odd_file_among_the_agreements_is_ignored(index: CodeIndex, project: Path, content: bytes) -> None:
+    write_files(project, {".code-intel/agreements/odd.md": content})
+    assert index.search("login throttle").hits
+
+
+def test_an_agreement_whose_code_is_gone_does_not_skip_forest(index: CodeIndex) -> None:
+    index.record("Where are logins slowed down?", ["NoSuchThing"], ["src/no/such.py"])
+    answer = index.search("Where are logins slowed down?")
+    assert answer.collection is Collection.FOREST
+    assert answer.hits
+
+
+# Trouble
+
+
+def test_without_an_embedder_words_answer_and_say_so(project: Path) -> None:
+    def missing() -> Encoder:
+        raise Unavailable("tool_errors.embedding.model_unavailable", model="x", reason="no such file")
+
+    index = CodeIndex(project, OFF, encoder=missing, lister=lister(project))
+    answer = index.search("login throttle")
+    assert (answer.engine, answer.hits[0].path) == ("bm25", "src/auth/throttle.py")
+    assert any("embedding model" in note for note in answer.notes)
+    index.close()
+
+
+def test_vectors_come_when_the_embedder_does(project: Path) -> None:
+    def missing() -> Encoder:
+        raise Unavailable("tool_errors.embedding.model_unavailable", model="x", reason="no such file")
+
+    without = CodeIndex(project, OFF, encoder=missing, lister=lister(project))
+    without.sync()
+    without.close()
+    with_encoder = make_index(project)
+    assert with_encoder.sync().chunks == 0
+    assert with_encoder.search("login throttle").engine == "sqlite-vectors+bm25"
+    with_encoder.close()
+
+
+def test_a_second_process_reads_by_words_and_takes_over_when_the_owner_ends(index: CodeIndex, project: Path) -> None:
+    second = make_index(project)
+    answer = second.search("login throttle")
+    assert (answer.engine, answer.complete) == ("bm25", False)
+    assert str(os.getpid()) in answer.notes[0]
+    with pytest.raises(Rejected, match="not_owner"):
+        second.sync()
+    index.close()
+    deadline = time.monotonic() + 10
+    while second.search("login throttle").engine != "sqlite-vectors+bm25":
+        assert time.monotonic() < deadline
+    assert second.sync().unchanged == len(SAMPLE)
+    second.close()
+
+
+def test_a_reader_without_an_index_says_that_there_is_none(project: Path) -> None:
+    owner = make_index(project)
+    owner._owner.acquire()
+    reader = make_index(project)
+    answer = reader.search("login")
+    assert (answer.hits, answer.complete) == ((), False)
+    assert "nothing to read" in answer.notes[0]
+    reader.close()
+    owner.close()
+
+
+def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex, project: Path) -> None:
+    opened = index._open()
+    assert opened.store is not None
+    database = opened.store.path
+    opened.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = database.stat().st_size
+    with database.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    opened.store._drop_idle()
+    index.search("login throttle")
+    index.sync()
+    assert paths(index, "login throttle")[0] == "src/auth/throttle.py"
+
+
+def test_a_folder_that_cannot_be_made_is_worked_around(project: Path) -> None:
+    (project / ".code-intel").write_text("in the way")
+    index = make_index(project)
+    answer = index.search("login throttle")
+    assert answer.hits[0].path == "src/auth/throttle.py"
+    assert any("temporary folder" in note for note in index.status().notes)
+    index.close()
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_folder_that_may_only_be_read_is_answered_from(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, *, indexed: bool
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can become somebody who may not write")
+    if indexed:
+        owner = make_index(project)
+        owner.sync()
+        owner.close()
+    above = [folder for folder in project.parents if Path(tempfile.gettempdir()) in folder.parents]
+    for folder in [project, *above]:
+        folder.chmod(0o755)
+    other = tmp_path_factory.mktemp("other")
+    write_files(other, SAMPLE)
+    # The first index loads every library while we are still somebody who may read them.
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from tests.index.builders import make_index\n"
+        "make_index(Path(sys.argv[2])).sync()\n"
+        "os.setuid(65534)\n"
+        "index = make_index(Path(sys.argv[1]))\n"
+        "answer = index.search('login throttle')\n"
+        "print(answer.hits[0].path, index.status().notes)\n"
+        "index.close()\n"
+    )
+    argv = [sys.executable, "-c", script, str(project), str(other)]
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, env=_environment())
+    assert result.stdout.startswith("src/auth/throttle.py"), result.stderr
+    assert ("cannot be written" in result.stdout) or ("temporary folder" in result.stdout)
+
+
+def _environment() -> dict[str, str]:
+    root = Path(__file__).parents[2]
+    return os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "HOME": "/tmp"}
+
+
+def test_a_locked_database_is_a_note_not_a_failure(index: CodeIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr("code_intel_server.index.code_index.find", locked)
+    answer = index.search("login")
+    assert (answer.complete, answer.hits) == (False, ())
+    assert "locked" in answer.notes[0]
+
+
+# Background and memory
+
+
+def test_the_index_starts_itself_only_when_it_is_due(project: Path) -> None:
+    index = make_index(project)
+    index.start()
+    index.sync()
+    assert index.status().age_hours is not None
+    index.close()
+    again = make_index(project)
+    again.start()
+    background = again._open().background
+    assert background is not None
+    assert not background.ran
+    assert not background.running
+    again.close()
+
+
+def test_an_index_that_may_not_start_by_itself_does_not(project: Path) -> None:
+    index = make_index(project, IndexSettings(sync_on_start=False, chroma=OFF.chroma))
+    index.start()
+    assert not (project / ".code-intel").exists()
+    index.close()
+
+
+def test_a_closed_index_leaves_no_thread_and_frees_the_lock(project: Path) -> None:
+    index = make_index(project)
+    index.search("login")
+    index.close()
+    assert not [thread for thread in threading.enumerate() if thread.name in {"index-sync", "chroma"}]
+    other = make_index(project)
+    assert other.status().owner
+    other.close()
+
+
+def test_rebuilding_starts_from_nothing(index: CodeIndex) -> None:
+    assert index.sync(rebuild=True).added == len(SAMPLE)
+
+
+def test_symbols_are_compared_with_a_question(index: CodeIndex) -> None:
+    near, far = index.likeness(["LoginThrottle", "matchRoute"], "throttle a login")
+    assert near is not None
+    assert far is not None
+    assert near > far
+
+
+def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
+    script = (
+        "import sys\n"
+        "import code_intel_server.index.code_index, code_intel_server.index.chromadb_manager\n"
+        "heavy = {'numpy', 'chromadb', 'tree_sitter', 'torch', 'sentence_transformers'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env=_environment())
+
+
+def test_a_first_answer_with_the_bundled_model_comes_at_once_without_torch(tmp_path: Path) -> None:
+    write_files(tmp_path, SAMPLE)
+    index = CodeIndex(tmp_path, OFF, encoder=load_encoder, lister=lister(tmp_path))
+    answer = index.search("slow down repeated sign-in attempts")
+    assert answer.hits[0].path == "src/auth/throttle.py"
+    assert "torch" not in sys.modules
+    index.close()
+
+
+def test_the_encoder_of_the_tests_keeps_the_protocol() -> None:
+    encoder: Encoder = HashEncoder()
+    assert encoder.encode(["a b"], "query").shape == (1, 32)
