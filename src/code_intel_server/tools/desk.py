@@ -1,0 +1,271 @@
+"""The desk: everything that belongs to one project, each thing made when it is first needed.
+
+Composition happens here and nowhere else, so that start-up imports nothing heavy and every tool sees the same git door,
+the same journals and the same lock.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.access import ACCESS, LOOKUPS
+from code_intel_server.flow.phases import Phase
+from code_intel_server.flow.ports import Ports
+from code_intel_server.workspace.checkpoints import CheckpointStore
+from code_intel_server.workspace.config import Config, ConfigFile
+from code_intel_server.workspace.context_provider import ContextProvider
+from code_intel_server.workspace.journals import Journal, LedgerFile
+from code_intel_server.workspace.key import load_key, private_folder
+from code_intel_server.workspace.lock import ProjectLock
+from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.prompts import PromptLibrary
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.evidence import ProjectEvidence
+    from code_intel_server.codebase.explorer import Explorer
+    from code_intel_server.index.code_index import CodeIndex
+    from code_intel_server.index.values import IndexSettings
+    from code_intel_server.workspace.branch_manager import BranchManager
+    from code_intel_server.workspace.git import Git
+    from code_intel_server.workspace.tree import TreeJudge
+
+HISTORY_COMMITS = 1000
+
+Progress = Callable[[float, float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What a session reads once at its start and keeps: an edit during the session takes effect with the next (SPEC 5)."""
+
+    contract: Contract
+    config: ConfigFile
+    context: ContextProvider
+    prompts: PromptLibrary
+
+    def digests(self) -> dict[str, str]:
+        """What each of these files was when it was read, by project path; '' for one that was not there."""
+        return {
+            ".code-intel/phase_contract.yml": self.contract.digest,
+            ".code-intel/config.json": self.config.digest,
+            **self.prompts.hashes,
+        }
+
+
+class Desk:
+    """One project and its parts."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = Project(root)
+        self.mutex = threading.RLock()
+        self._closed = False
+        self._digests: tuple[tuple[tuple[str, int, int], ...], dict[str, str]] | None = None
+
+    @property
+    def root(self) -> Path:
+        """The project's root."""
+        return self.project.root
+
+    @cached_property
+    def git(self) -> "Git | str":
+        """The git door, or why there is none."""
+        from code_intel_server.workspace.git import open_repository
+
+        return open_repository(self.root)
+
+    @cached_property
+    def private(self) -> Path:
+        """Where the key lies: shared by all worktrees of a repository."""
+        return private_folder(None if isinstance(self.git, str) else self.git.at.common_dir, self.root)
+
+    @cached_property
+    def local(self) -> Path:
+        """What belongs to this worktree alone: its lock, its last answer."""
+        return private_folder(None if isinstance(self.git, str) else self.git.at.git_dir, self.root)
+
+    @cached_property
+    def lock(self) -> ProjectLock:
+        """The lock of this worktree."""
+        return ProjectLock(self.local)
+
+    @cached_property
+    def key(self) -> bytes:
+        """The key that authenticates what this machine wrote."""
+        return load_key(self.private)
+
+    @cached_property
+    def store(self) -> CheckpointStore:
+        """The checkpoints."""
+        return CheckpointStore(self.project.sessions, self.key)
+
+    @cached_property
+    def decisions(self) -> Journal:
+        """Every decision of the server (SPEC 10)."""
+        return Journal(self.project.logs / "decisions.jsonl")
+
+    @cached_property
+    def outcomes(self) -> Journal:
+        """How sessions ended and what the user thought of them (SPEC 10)."""
+        return Journal(self.project.logs / "outcomes.jsonl")
+
+    @cached_property
+    def tree(self) -> "TreeJudge":
+        """The judge of the working tree."""
+        from code_intel_server.workspace.tree import TreeJudge
+
+        return TreeJudge(self.root)
+
+    @cached_property
+    def evidence(self) -> "ProjectEvidence":
+        """The judge of evidence."""
+        from code_intel_server.codebase.evidence import ProjectEvidence
+
+        return ProjectEvidence(self.root)
+
+    @cached_property
+    def explorer(self) -> "Explorer":
+        """Lookups over the project's files."""
+        from code_intel_server.codebase.explorer import Explorer
+
+        return Explorer(self.root, ConfigFile.load(self.project.config_file).config.exclude_patterns)
+
+    @cached_property
+    def index(self) -> "CodeIndex":
+        """Forest and Map."""
+        from code_intel_server.codebase.ignore import project_files
+        from code_intel_server.index.code_index import CodeIndex
+        from code_intel_server.index.embedding import load_encoder
+
+        config = ConfigFile.load(self.project.config_file).config
+        return CodeIndex(
+            self.root,
+            index_settings(config),
+            encoder=lambda: load_encoder(config.embedding_model),
+            lister=lambda: project_files(self.explorer.project).paths,
+        )
+
+    def history(self) -> "Iterable[tuple[str, ...]]":
+        """The paths each of the last commits changed, newest first; nothing without git."""
+        git = self.git
+        return () if isinstance(git, str) else git.changed_together(HISTORY_COMMITS)
+
+    def warm_up(self) -> None:
+        """Start what a session will want soon, in the background; a session never waits for it (SPEC 9)."""
+        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        with contextlib.suppress(CodeIntelError, OSError):
+            self.index.start()
+            self.explorer.refresh_all(cancelled=lambda: self._closed)
+
+    def close(self) -> None:
+        """Let go of everything that outlives a call."""
+        self._closed = True
+        if "index" in self.__dict__:
+            self.index.close()
+        self.lock.release()
+
+    def text_digests(self, kit: Kit) -> dict[str, str]:
+        """What the project's texts are now; read again only where a file's stamp has changed."""
+        stamp = self._stamp()
+        if self._digests is None or self._digests[0] != stamp:
+            fresh = self.read_kit()
+            self._digests = (stamp, fresh.digests())
+        del kit
+        return self._digests[1]
+
+    def _stamp(self) -> tuple[tuple[str, int, int], ...]:
+        folder = self.project.folder
+        files = [folder / "phase_contract.yml", folder / "config.json", *folder.glob("*.md"), *folder.glob("*/*.md")]
+        return tuple((str(path), status.st_mtime_ns, status.st_size) for path in files if (status := _stat(path)))
+
+    def branches(self, config: ConfigFile) -> "BranchManager":
+        """The git effects of a session under one configuration."""
+        from code_intel_server.workspace.branch_manager import BranchManager
+
+        return BranchManager(self.root, self.tree, finish=config.config.finish)
+
+    def read_kit(self) -> Kit:
+        """Contract, configuration, context and prompts as they are now."""
+        library = PromptLibrary.load(self.project)
+        return Kit(
+            contract=Contract.load(self.project.contract_file, tool_allowed),
+            config=ConfigFile.load(self.project.config_file),
+            context=ContextProvider(self.project, library),
+            prompts=library,
+        )
+
+    def ledger(self, session_id: str) -> LedgerFile:
+        """The ledger of a session."""
+        return LedgerFile(self.project.ledger_file(session_id), session_id, self.key)
+
+    def ports(self, kit: Kit, ledger: LedgerFile, record: "Callable[..., None]", progress: Progress) -> Ports:
+        """The world as one submit sees it."""
+        from code_intel_server.tools.relevance import LookupRelevance
+        from code_intel_server.workspace.proofs import ProofRunner
+
+        return Ports(
+            branches=self.branches(kit.config),
+            tree=self.tree,
+            evidence=self.evidence,
+            proofs=ProofRunner(self.project, kit.config, self.tree),
+            documents=kit.context,
+            relevance=LookupRelevance(self),
+            ledger=ledger,
+            record=record,
+            progress=progress,
+        )
+
+
+def tool_allowed(phase_key: str, tool: str) -> bool:
+    """Whether a contract may require a tool (or the group `lookup`) in a phase: only what can be called there."""
+    phase = Phase.READY if phase_key in _READY else Phase(phase_key)
+    names = LOOKUPS if tool == "lookup" else {tool}
+    return all(name in ACCESS and phase in ACCESS[name].phases for name in names)
+
+
+_READY = {"READY_PLAN", "READY_IMPL", "READY_COMPLETE"}
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def index_settings(config: Config) -> "IndexSettings":
+    """The part of a configuration that shapes the index."""
+    from code_intel_server.index.values import ChromaMode, ChromaSettings, ChunkStrategy, IndexSettings
+
+    chroma = config.chroma
+    return IndexSettings(
+        source_dirs=config.source_dirs,
+        exclude_patterns=config.exclude_patterns,
+        chunk_strategy=ChunkStrategy(config.chunk_strategy),
+        chunk_max_tokens=config.chunk_max_tokens,
+        sync_ttl_hours=config.sync_ttl_hours,
+        sync_on_start=config.sync_on_start,
+        chroma=ChromaSettings(
+            mode=ChromaMode(chroma.mode),
+            host=chroma.host,
+            port=chroma.port,
+            ssl=chroma.ssl,
+            headers=chroma.headers,
+            tenant=chroma.tenant,
+            database=chroma.database,
+        ),
+    )
+
+
+def now() -> str:
+    """The time for people to read, UTC, to the second; nothing is ever ordered by it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,209 @@
+"""The lookup, semantic and impact tools as they answer: rows, totals, warranty, 10,000 characters (SPEC 2, 8, 9)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.errors import Rejected
+from code_intel_server.flow import responses
+from code_intel_server.flow.access import ACCESS
+from code_intel_server.flow.turn import Note
+from code_intel_server.index.values import Collection, Hit
+from code_intel_server.tools.guard import contract_of
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain, rows
+from code_intel_server.tools.workbench import Workbench
+
+_MAX_LIMIT = 1000
+_SNIPPET = 900
+
+
+def page_of(limit: int, offset: int) -> Page:
+    """A page; limits outside 1 to 1,000 and negative offsets are brought inside."""
+    return Page(min(max(limit, 1), _MAX_LIMIT), max(offset, 0))
+
+
+def _listed(answer: Answer[object], page: Page) -> Fields:
+    return rows(answer, page.offset)
+
+
+def search_text(
+    bench: Workbench,
+    patterns: str | Sequence[str],
+    path: str,
+    *,
+    regex: bool,
+    word: bool,
+    ignore_case: bool,
+    globs: Sequence[str],
+    context_lines: int,
+    limit: int,
+    offset: int,
+) -> Fields:
+    """See SPEC 2."""
+    page = page_of(limit, offset)
+    found = bench.desk.explorer.search_text(
+        patterns,
+        path,
+        regex=regex,
+        word=word,
+        ignore_case=ignore_case,
+        globs=tuple(globs),
+        context_lines=min(max(context_lines, 0), 20),
+        page=page,
+    )
+    return _listed(found, page)  # type: ignore[arg-type]
+
+
+def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
+    """See SPEC 2."""
+    page = page_of(limit, offset)
+    return _listed(bench.desk.explorer.search_files(pattern, path, page=page), page)  # type: ignore[arg-type]
+
+
+def find_definitions(
+    bench: Workbench, symbol: str, kind: str | None, path: str, match: str, limit: int, offset: int
+) -> Fields:
+    """See SPEC 2."""
+    page = page_of(limit, offset)
+    found = bench.desk.explorer.find_definitions(symbol, kind=kind, path=path, match=NameMatch(match), page=page)
+    return _listed(found, page)  # type: ignore[arg-type]
+
+
+def find_references(
+    bench: Workbench,
+    symbol: str,
+    path: str,
+    kinds: Sequence[str],
+    *,
+    include_comments: bool,
+    limit: int,
+    offset: int,
+) -> Fields:
+    """See SPEC 2."""
+    page = page_of(limit, offset)
+    found = bench.desk.explorer.find_references(
+        symbol, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
+    )
+    return _listed(found, page)  # type: ignore[arg-type]
+
+
+def get_symbols(bench: Workbench, path: str) -> Fields:
+    """See SPEC 2."""
+    return rows(bench.desk.explorer.get_symbols(path))  # type: ignore[arg-type]
+
+
+def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
+    """See SPEC 2."""
+    return rows(bench.desk.explorer.get_function_at_line(path, line))  # type: ignore[arg-type]
+
+
+def analyze_structure(bench: Workbench, path: str) -> Fields:
+    """See SPEC 2."""
+    return rows(bench.desk.explorer.analyze_structure(path))  # type: ignore[arg-type]
+
+
+def query(bench: Workbench, question: str, limit: int) -> Fields:
+    """One question, routed; semantic search only where the phase allows it. Says which lookups ran, and why."""
+    from code_intel_server.codebase.query_router import route
+
+    active = bench.sessions.active
+    allowed = active is None or active.state.phase in ACCESS["semantic_search"].phases
+    routed = route(
+        bench.desk.explorer,
+        question,
+        limit=page_of(limit, 0).limit,
+        semantic=(lambda text, most: _semantic_answer(bench, text, most)) if allowed else None,
+    )
+    chosen = routed.chosen
+    answer = rows(chosen.answer)
+    answer |= {"tool": chosen.tool, "arguments": plain(chosen.arguments), "why": chosen.why}
+    tried: list[JsonValue] = [
+        {"tool": step.tool, "why": step.why, "found": step.answer.total} for step in routed.steps if step is not chosen
+    ]
+    return answer | {"tried_before": tried} if tried else answer
+
+
+def _semantic_answer(bench: Workbench, text: str, most: int) -> Answer[Hit]:
+    found = bench.desk.index.search(text, limit=most)
+    hits = tuple(replace(hit, text=hit.text[:_SNIPPET]) for hit in found.hits)
+    return Answer(hits, found.total, found.engine, complete=found.complete, incomplete_because=found.notes)
+
+
+def semantic_search(
+    bench: Workbench, text: str, limit: int, path: str, language: str | None, collection: str
+) -> Fields:
+    """Map first, then Forest; what the answer is worth is said with it."""
+    where = "" if path in {"", "."} else bench.desk.project.inside(path)
+    found = bench.desk.index.search(
+        text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
+    )
+    shaped: list[JsonValue] = []
+    used = 600
+    for hit in found.hits:
+        row = _hit_row(hit)
+        used += len(str(row))
+        if shaped and used > DEFAULT_CHARACTERS:
+            break
+        shaped.append(row)
+    answer: Fields = {
+        "results": shaped,
+        "total": found.total,
+        "truncated": len(shaped) < len(found.hits),
+        "engine": found.engine,
+        "complete": found.complete,
+        "collection": str(found.collection),
+        "pending": found.pending,
+        "indexed_files": found.indexed_files,
+    }
+    if found.notes:
+        answer["incomplete_because"] = [*found.notes]
+    if found.agreements:
+        answer["agreements"] = plain(found.agreements)
+    if found.forest_skipped:
+        answer["forest_skipped"] = True
+        best = found.agreements[0].score if found.agreements else ""
+        answer["hint"] = responses.say(contract_of(bench), Note("hints.map_hit", {"score": best}))
+    return answer
+
+
+def _hit_row(hit: Hit) -> JsonValue:
+    row: dict[str, JsonValue] = {
+        "chunk_id": hit.chunk_id,
+        "path": hit.path,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "symbol": hit.symbol,
+        "kind": hit.kind,
+        "score": round(hit.score, 4),
+        "why": hit.why,
+        "fresh": hit.fresh,
+        "snippet": hit.text[:_SNIPPET],
+    }
+    return row
+
+
+def fetch_chunk_detail(bench: Workbench, chunk_id: str, neighbours: int) -> Fields:
+    """One chunk whole, with its neighbours."""
+    hits = bench.desk.index.chunk(chunk_id, min(max(neighbours, 0), 5))
+    results: list[JsonValue] = [plain(hit) for hit in hits]
+    return {"results": results, "total": len(results), "truncated": False, "engine": "sqlite", "complete": True}
+
+
+def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: int) -> Fields:
+    """What a change to these symbols or files touches."""
+    if not [target for target in targets if target.strip()]:
+        raise Rejected("tool_errors.query.no_symbol")
+    page = page_of(limit, 0)
+    found = bench.desk.explorer.analyze_impact(
+        targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history
+    )
+    answer = rows(found.answer)  # type: ignore[arg-type]
+    answer["targets"] = plain(found.targets)
+    answer["must_verify"] = [*found.must_verify[:40]]
+    answer["should_verify"] = [*found.should_verify[:40]]
+    if found.unresolved:
+        answer["unresolved"] = [*found.unresolved]
+    return answer

@@ -1,0 +1,135 @@
+"""Around every tool call: may it run in this phase, what did it show, and how is a failure said (SPEC 2).
+
+A tool that a phase forbids changes nothing. A call that was answered is one line of the ledger before the answer leaves,
+even if it found nothing; a refused or failed one does not count.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.flow import responses
+from code_intel_server.flow.access import ACCESS, Group, blocked_by
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools.sessions import Active, Sessions, silent
+from code_intel_server.tools.shaping import Fields, plain, within_limit
+from code_intel_server.tools.workbench import Workbench
+
+_LOG = logging.getLogger(__name__)
+_FILES_AT_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer and whether it reports an internal failure."""
+
+    fields: Fields
+    failed: bool = False
+
+
+class Guard:
+    """The one way by which a tool runs."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    def call(self, tool: str, work: Callable[[], Fields]) -> Reply:
+        """Run `work` as `tool` and shape what it answers. Never raises an Exception."""
+        sessions = self._bench.sessions
+        active = sessions.active
+        try:
+            self._check_phase(tool, active)
+            answer = work()
+        except CodeIntelError as error:
+            self._note(tool, active, "refused", {})
+            return Reply(self._refused(sessions, error))
+        except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
+            _LOG.exception("%s failed", tool)
+            self._note(tool, active, "failed", {})
+            where = Unavailable(
+                "tool_errors.generic.internal_error", tool=tool, log=f"standard error ({type(error).__name__})"
+            )
+            return Reply(self._refused(sessions, where), failed=True)
+        self._note(tool, active, "ok", answer)
+        return Reply(self._bounded(answer))
+
+    def _check_phase(self, tool: str, active: Active | None) -> None:
+        phase = active.state.phase if active else None
+        key = blocked_by(tool, phase)
+        if key is not None:
+            allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
+            raise Rejected(key, tool=tool, phase=phase or "none", allowed=allowed)
+
+    def _note(self, tool: str, active: Active | None, outcome: str, answer: Fields) -> None:
+        if active is None or ACCESS[tool].group is Group.SESSION:
+            return
+        results = answer.get("results")
+        found = len(results) if isinstance(results, list) else int(bool(answer))
+        active.ledger.add(tool, str(active.state.phase), outcome, found, _files_shown(answer))
+
+    def _refused(self, sessions: Sessions, error: CodeIntelError) -> Fields:
+        """A refusal with the whole re-instruction where a session is active."""
+        active = sessions.active
+        contract = active.kit.contract if active else self._bench.contract()
+        try:
+            message = contract.message(error.key, error.params)
+        except KeyError:
+            _LOG.error("the contract has no message %s", error.key)
+            message = contract.message(
+                "tool_errors.generic.internal_error", {"tool": error.key, "log": "standard error"}
+            )
+        fields: Fields = {}
+        if active is not None:
+            fields = self._standing(active)
+            fields["hints"] = [responses.say(contract, Note("hints.phase_blocked_hint"))]
+        fields |= {"success": False, "error": message.error, "message": message.text}
+        if message.instruction:
+            fields["remedy"] = message.instruction
+        if message.requires_user_intervention:
+            fields["requires_user_intervention"] = True
+        return self._bounded(fields | error_details(error))
+
+    def _standing(self, active: Active) -> Fields:
+        """The re-instruction; a world that cannot even be described must not hide the refusal."""
+        try:
+            ports = self._bench.desk.ports(active.kit, active.ledger, lambda _intent: None, silent)
+            return responses.standing(active.state, active.kit.contract, ports)
+        except (CodeIntelError, OSError):
+            return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
+
+    def _bounded(self, answer: Fields) -> Fields:
+        shaped = plain(answer)
+        assert isinstance(shaped, dict)  # noqa: S101 - a mapping stays one
+        return within_limit(shaped, responses.say(self._bench.contract(), Note("warnings.truncation_warning")))
+
+
+def error_details(error: CodeIntelError) -> Fields:
+    """The structured fields of an error."""
+    shaped = plain(error.details)
+    return shaped if isinstance(shaped, dict) else {}
+
+
+def _files_shown(answer: Fields) -> list[str]:
+    """The project paths that an answer named, each once."""
+    found: dict[str, None] = {}
+    stack: list[JsonValue] = [answer]
+    while stack and len(found) < _FILES_AT_MOST:
+        node = stack.pop()
+        if isinstance(node, dict):
+            path = node.get("path")
+            if isinstance(path, str):
+                found[path] = None
+            stack.extend(reversed(list(node.values())))
+        elif isinstance(node, list):
+            stack.extend(reversed(node))
+    return list(found)
+
+
+def contract_of(bench: Workbench) -> Contract:
+    """The contract that speaks now: the session's, or the project's."""
+    active = bench.sessions.active
+    return active.kit.contract if active else bench.contract()

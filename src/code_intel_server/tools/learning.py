@@ -1,0 +1,246 @@
+"""record_outcome, the record of sessions that went wrong, and the lessons of it (SPEC 10)."""
+
+import contextlib
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow.phases import End, Phase
+from code_intel_server.flow.session import SessionState
+from code_intel_server.printable import printable
+from code_intel_server.tools.archives import finished_sessions, read_archive
+from code_intel_server.tools.shaping import Fields
+
+if TYPE_CHECKING:
+    from code_intel_server.tools.desk import Desk
+
+LESSONS_AT_MOST = 3
+ABANDONED, FORCED, FAILED = "abandoned", "forced", "failed"
+
+# From where on sessions are alike, and what meaning weighs against shared words: set on half of the queries that
+# tests/tools/past_sessions.py puts to 30 past sessions, judged on the other half. A lesson too few is better than a false one.
+SIMILAR = 0.3
+_MEANING, _NAMED = 0.7, 0.15
+
+_OUTCOMES_READ = 500
+_CATCH_UP_AT_MOST = 5
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_TOKEN = re.compile(r"[\w./\-]+")
+# A name that is a word of plain English (`run`, `main`) says nothing about what a query is about.
+_TELLING = re.compile(r"_|[a-z][A-Z]|\d|\.")
+
+
+class Verdict(StrEnum):
+    """What the user thought of a finished session."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A session that is over, as far as lessons care."""
+
+    session_id: str
+    query: str
+    symbols: tuple[str, ...]
+    files: tuple[str, ...]
+    failures: tuple[str, ...]
+
+
+def record_outcome(desk: "Desk", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
+    """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success."""
+    try:
+        verdict = Verdict(outcome.strip().lower())
+    except ValueError as error:
+        raise Rejected("tool_errors.record_outcome.outcome_invalid") from error
+    known = finished_sessions(desk)
+    wanted = session_id or (known[0] if known else None)
+    if wanted is None:
+        raise Rejected("tool_errors.record_outcome.no_finished_session")
+    record = read_archive(desk, wanted)
+    if record is None:
+        raise Rejected(
+            "tool_errors.record_outcome.unknown_session", session_id=wanted, available=", ".join(known[:5]) or "none"
+        )
+    query, symbols, files = _learned(record)
+    desk.outcomes.append(
+        {
+            "ts": at,
+            "session_id": wanted,
+            "outcome": str(verdict),
+            "notes": notes[:2000],
+            "query": query,
+            "symbols": symbols,
+            "files": files,
+        }
+    )
+    answer: Fields = {"success": True, "session_id": wanted, "outcome": str(verdict)}
+    if verdict is Verdict.SUCCESS and query and (symbols or files):
+        agreement = desk.index.record(query, symbols, files, wanted)
+        answer["agreement"] = agreement.id
+    return answer
+
+
+def _learned(record: dict[str, JsonValue]) -> tuple[str, list[str], list[str]]:
+    """Query, symbols and files of an archived session."""
+    body = record.get("state")
+    state = SessionState.from_checkpoint(body if isinstance(body, dict) else {})
+    symbols = [*state.query_frame.target_symbols] if state.query_frame else []
+    changed = [used.path for used in state.used_ranges]
+    return state.query, symbols, list(dict.fromkeys([*changed, *state.explored_files]))[:50]
+
+
+def record_end(desk: "Desk", state: SessionState, outcome: str, why: str, at: str) -> None:
+    """A failed, forced or abandoned session is recorded by itself."""
+    symbols = [*state.query_frame.target_symbols] if state.query_frame else []
+    desk.outcomes.append(
+        {
+            "ts": at,
+            "session_id": state.session_id,
+            "outcome": outcome,
+            "notes": why,
+            "query": state.query[:2000],
+            "symbols": symbols,
+            "files": state.explored_files[:50],
+            "failures": failures_of(state),
+        }
+    )
+
+
+def verdict_on(state: SessionState, end: str) -> tuple[str, str]:
+    """The outcome that a session which ended records by itself, and why; ('', '') where it ended as it should."""
+    if end == End.ABANDONED:
+        return ABANDONED, "stopped by the user"
+    if state.forced:
+        return FORCED, "quality issues unresolved"
+    if state.flags.only_verify and state.receipt is None:
+        return FAILED, "verification failed"
+    return "", ""
+
+
+def catch_up(desk: "Desk", at: str) -> list[str]:
+    """Record the ends that a killed process archived and did not come to record; the ids of those sessions.
+
+    A checkpoint that was left behind is no end: its session can still be resumed, and is recorded once it is cleaned,
+    abandoned or retired.
+    """
+    recorded = {record.get("session_id") for record in desk.outcomes.tail(_OUTCOMES_READ).records}
+    caught: list[str] = []
+    for session_id in finished_sessions(desk)[:_CATCH_UP_AT_MOST]:
+        record = read_archive(desk, session_id) if session_id not in recorded else None
+        body = record.get("state") if record else None
+        if not record or not isinstance(body, dict):
+            continue
+        with contextlib.suppress(CodeIntelError):
+            state = SessionState.from_checkpoint(body)
+            outcome, why = verdict_on(state, str(record.get("end")))
+            if outcome:
+                record_end(desk, state, outcome, why, at)
+                caught.append(session_id)
+    return caught
+
+
+def failures_of(state: SessionState) -> list[str]:
+    """What a session failed on, in the words in which it was told."""
+    told = [task.revert_reason for task in state.tasks if task.revert_reason]
+    told += [state.revert_reason] if state.revert_reason else []
+    if state.flags.only_verify and state.receipt is None:
+        told += [text for key, text in state.summaries.items() if key.endswith(str(Phase.POST_IMPL_VERIFY))]
+    return list(dict.fromkeys([*told, *state.unresolved_issues]))[:5]
+
+
+def lessons(desk: "Desk", state: SessionState) -> list[str]:
+    """At most three sentences: what sessions like this one failed on, each with a session that did, the likest first."""
+    past = _past_failures(desk)
+    if not past:
+        return []
+    scores = _likeness(desk, past, state.query)
+    ranked = sorted(zip(scores, past, strict=True), key=lambda pair: -pair[0])
+    alike = [one for score, one in ranked if score >= SIMILAR]
+    by_reason: dict[str, list[str]] = {}
+    for one in alike:
+        for reason in one.failures[:1]:
+            by_reason.setdefault(_one_line(reason), []).append(one.session_id)
+    return [_lesson(reason, sessions) for reason, sessions in list(by_reason.items())[:LESSONS_AT_MOST]]
+
+
+def _lesson(reason: str, sessions: list[str]) -> str:
+    if len(sessions) == 1:
+        return f"A similar session ({sessions[0]}) failed on: {reason}"
+    return f"{len(sessions)} similar sessions (the likest: {sessions[0]}) failed on: {reason}"
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))[:200]
+
+
+def _past_failures(desk: "Desk") -> list[Past]:
+    """The sessions that failed, each once, as the log says it last."""
+    found: dict[str, Past] = {}
+    for record in desk.outcomes.tail(_OUTCOMES_READ).records:
+        told = _texts(record.get("failures"))
+        if record.get("outcome") == Verdict.FAILURE and not told:
+            told = _texts([record.get("notes")])
+        query = record.get("query")
+        if told and isinstance(query, str) and query.strip():
+            session_id = str(record.get("session_id", ""))
+            symbols, files = _texts(record.get("symbols")), _texts(record.get("files"))
+            found[session_id] = Past(session_id, query, symbols, files, told)
+    return list(found.values())
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in value if isinstance(text, str) and text.strip()) if isinstance(value, list) else ()
+
+
+def _likeness(desk: "Desk", past: Sequence[Past], query: str) -> list[float]:
+    """How like the new query each past session is: by meaning, by shared words, and by what the query names of its code.
+
+    Words count by how rare they are among the past queries, so that `fix` and `add` make nobody alike.
+    """
+    try:
+        meant = desk.index.likeness([one.query for one in past], query)
+    except (CodeIntelError, OSError):
+        meant = (None,) * len(past)
+    weights = _rarity([one.query for one in past])
+    mine = _words(query)
+    scores: list[float] = []
+    for score, one in zip(meant, past, strict=True):
+        shared = _overlap(mine, _words(one.query), weights)
+        said = shared if score is None else _MEANING * max(score, 0.0) + (1 - _MEANING) * shared
+        scores.append(said + (_NAMED if _names(query, one) else 0.0))
+    return scores
+
+
+def _rarity(queries: Sequence[str]) -> dict[str, float]:
+    """Word → inverse document frequency."""
+    seen = Counter(word for query in queries for word in _words(query))
+    return {word: math.log(1 + len(queries) / count) for word, count in seen.items()}
+
+
+def _overlap(mine: set[str], theirs: set[str], weights: Mapping[str, float]) -> float:
+    """The weight of the shared words in that of all, 0 to 1; a word that no past query has weighs like the rarest."""
+    rarest = max(weights.values(), default=1.0)
+    every = sum(weights.get(word, rarest) for word in mine | theirs)
+    return sum(weights.get(word, rarest) for word in mine & theirs) / every if every else 0.0
+
+
+def _names(query: str, past: Past) -> bool:
+    """Whether the query names a symbol of the past session, or a file it worked on, by path or name."""
+    tokens = {token.strip(".") for token in _TOKEN.findall(query)}
+    symbols = {symbol for symbol in past.symbols if _TELLING.search(symbol)}
+    files = {part for path in past.files for part in (path, path.rsplit("/", 1)[-1])}
+    return bool(tokens & (symbols | files))
+
+
+def _words(text: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(text)}

@@ -1,0 +1,607 @@
+"""start_session, submit_phase, get_session_status: the life of a session around the state machine (SPEC 2, 7).
+
+One mutex serialises everything here; lookups read `active`, which is replaced as a whole and never changed in place. The
+order of an accepted submit is: git intent on disk → git effect → new state on disk → answer. A kill between any two leaves
+a state from which the same payload, sent again, leads to the same end.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.flow import responses
+from code_intel_server.flow.dispatch import Submission, submit
+from code_intel_server.flow.payloads import check_text, digest, parse_object
+from code_intel_server.flow.phases import READY_PLAN, End, Event, Flags, Intent, Phase
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState, Trees
+from code_intel_server.flow.transitions import Answers, Road, begin
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools import archives, learning
+from code_intel_server.tools.desk import Desk, Kit, Progress, now
+from code_intel_server.tools.flags import parse_flags
+from code_intel_server.workspace.checkpoints import Loaded, new_session_id
+from code_intel_server.workspace.files import read_regular, write_whole
+from code_intel_server.workspace.journals import LedgerFile
+from code_intel_server.workspace.paths import exclude_from_git
+from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.values import Abandoned, GitIntent, Survey
+
+Fields = dict[str, JsonValue]
+
+MAX_ANSWER_BYTES = 1024 * 1024
+_RECOVERABLE_AT_MOST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """The session of this process; replaced as a whole."""
+
+    state: SessionState
+    kit: Kit
+    ledger: LedgerFile
+    survey: Survey
+
+
+def silent(_done: float, _total: float, _message: str) -> None:
+    """Progress that nobody asked for."""
+
+
+class Sessions:
+    """The session tools of one project."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.active: Active | None = None
+
+    # -- start -------------------------------------------------------------------------------------------------------
+
+    def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
+        """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
+        with self._desk.mutex:
+            wanted, aim = parse_flags(flags), _intent(intent)
+            if self.active is not None and not wanted.clean:
+                raise self._session_active(self.active.state)
+            self._desk.project.check_folders()
+            self._desk.lock.acquire(self.active.state.session_id if self.active else "")
+            try:
+                return self._start(query, aim, wanted, progress)
+            finally:
+                if self.active is None:
+                    self._desk.lock.release()
+
+    def _start(self, query: str, intent: Intent, flags: Flags, progress: Progress) -> Fields:
+        cleaned = self.clean() if flags.clean else None
+        if not query.strip():
+            if cleaned is not None:
+                return cleaned
+            if flags.rebuild:
+                return self._rebuilt(progress)
+            raise Rejected("tool_errors.start_session.query_required")
+        check_text({"query": query})
+        kit = self._desk.read_kit()
+        branches = self._desk.branches(kit.config)
+        survey = branches.survey()
+        road = Road(intent, flags)
+        if survey.blocker and road.runs(READY_PLAN) and not flags.quick:
+            raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
+        state = self._fresh(query, intent, flags, kit, survey)
+        recoverable = self._recoverable()
+        learning.catch_up(self._desk, now())
+        has_scaffold = self._desk.project.folder.is_dir()
+        self._prepare_folders()
+        self._forget_final()
+        ledger = self._desk.ledger(state.session_id)
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self._desk.lock.acquire(state.session_id)
+        self.active = Active(state, kit, ledger, survey)
+        self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
+        answer = self._first_answer(self.active, recoverable, has_scaffold=has_scaffold)
+        if flags.rebuild:
+            self._desk.index.sync(rebuild=True, progress=progress)
+        self._desk.warm_up()
+        return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
+
+    def _fresh(self, query: str, intent: Intent, flags: Flags, kit: Kit, survey: Survey) -> SessionState:
+        taken = {name.removeprefix("llm_task_") for name in survey.stale}
+        session_id = new_session_id(datetime.now(), self._desk.private, taken.__contains__)  # noqa: DTZ005 - read by people
+        start = self._desk.tree.snapshot() if survey.git else ""
+        answers = Answers(bool(survey.stale), kit.context.context.research_enabled)
+        place = begin(Road(intent, flags, answers))
+        return SessionState(
+            session_id=session_id,
+            intent=intent,
+            query=query,
+            flags=flags,
+            started_at=now(),
+            phase=place.phase,
+            substep=place.substep,
+            stale_branches=answers.stale_branches,
+            documents_enabled=answers.documents_enabled,
+            headless_branches=kit.config.config.headless.stale_branches,
+            headless_escalation=kit.config.config.headless.escalation,
+            base=survey.current,
+            head_at_start=survey.head,
+            dirty_at_start=[*survey.dirty],
+            tip=survey.head,
+            trees=Trees(start=start, base=start, judged=start),
+            digests=kit.digests(),
+        )
+
+    def _first_answer(self, active: Active, recoverable: list[JsonValue], *, has_scaffold: bool) -> Fields:
+        state, kit, survey = active.state, active.kit, active.survey
+        contract = kit.contract
+        answer = responses.standing(state, contract, self._ports(active, silent))
+        rules = kit.context.project_rules()
+        answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
+        notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(kit))
+        hints = [str(hint) for hint in given] if isinstance(given := answer.get("hints"), list) else []
+        if rules.update_required:
+            answer["context_update_required"] = True
+            hints.append(responses.say(contract, Note("hints.update_context", {"source": rules.source})))
+        if recoverable:
+            answer["recovery_available"] = recoverable
+            first = recoverable[0]
+            assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
+            hints.append(responses.say(contract, Note("hints.recovery_choice", first)))
+        ignored = state.road.ignored_flags()
+        if ignored:
+            answer["ignored_flags"] = [*ignored]
+            notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
+        skipped = state.road.gates_skipped_by_flag()
+        if skipped:
+            answer["skipped_gates"] = [*skipped]
+        problems = (*contract.warnings, *kit.config.warnings, *kit.context.context.warnings, *kit.prompts.warnings)
+        if problems:
+            answer["contract_warnings"] = [*problems]
+        lessons = learning.lessons(self._desk, state)
+        if lessons:
+            answer["lessons"] = [*lessons]
+        said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
+        if said:
+            answer["warnings"] = [*said]
+        if hints:
+            answer["hints"] = [*hints]
+        return answer
+
+    def _session_active(self, state: SessionState) -> Rejected:
+        details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}
+        return Rejected(
+            "tool_errors.start_session.session_active",
+            details={**details, "choices": ["submit_phase", "get_session_status", "start_session with clean"]},
+            session_id=state.session_id,
+            phase=state.phase,
+            query=state.query,
+        )
+
+    def _rebuilt(self, progress: Progress) -> Fields:
+        done = self._desk.index.sync(rebuild=True, progress=progress)
+        contract = Contract.load(None)
+        note = Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks})
+        return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": responses.say(contract, note)}
+
+    def _prepare_folders(self) -> None:
+        git = self._desk.git
+        self._desk.store.sweep()
+        if not isinstance(git, str):
+            exclude_from_git(self._desk.project, git.at.common_dir, git.at.top)
+
+    # -- submit ------------------------------------------------------------------------------------------------------
+
+    def submit(self, data: JsonValue, progress: Progress = silent) -> Fields:
+        """Judge a payload; persist what it led to before answering."""
+        with self._desk.mutex:
+            if self.active is None:
+                return self._without_session(data)
+            self._keep_lock()
+            began = time.monotonic()
+            active = self._with_marker(self.active)
+            submission = submit(active.state, data, active.kit.contract, self._ports(active, progress))
+            if submission.state is None:
+                self._log(_decision(submission), active, self.active.state, began)
+                return submission.response
+            return self._accept(active, submission, began)
+
+    def _with_marker(self, active: Active) -> Active:
+        """Take note of a compaction that the client's hook has told on disk (SPEC 7): summaries come with the next answer."""
+        marker = self._marker(active.state.session_id)
+        if active.state.compacted or not marker.exists():
+            return active
+        return replace(active, state=active.state.model_copy(update={"compacted": True}))
+
+    def _marker(self, session_id: str) -> Path:
+        return self._desk.project.sessions / f"{session_id}.compacted"
+
+    def _accept(self, active: Active, submission: Submission, began: float) -> Fields:
+        state = submission.state
+        assert state is not None  # noqa: S101 - checked by the caller
+        changed = self._changed_files(active)
+        if changed:
+            note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
+            said = responses.say(active.kit.contract, note)
+            submission.response["warning"] = "\n".join(
+                filter(None, [str(submission.response.get("warning", "")), said])
+            )
+        if submission.end is None:
+            self._desk.store.save(state.session_id, state.to_checkpoint())
+            self.active = replace(active, state=state)
+            self._marker(state.session_id).unlink(missing_ok=True)
+            self._log(_decision(submission), active, state, began)
+        else:
+            self._finish(active, state, submission, began)
+        for session_id in submission.retired:
+            self._retire(session_id)
+        return submission.response
+
+    def _finish(self, active: Active, state: SessionState, submission: Submission, began: float) -> None:
+        """The last answer is on disk before the checkpoint goes: a lost one can be asked for again.
+
+        The archive is written before the outcome, so that what a kill between the two leaves out is made up for at the
+        next start (`learning.catch_up`).
+        """
+        if submission.end is End.ABANDONED:
+            self._abandon(active.kit, state)
+        self._keep_final(state, submission)
+        self._log(_decision(submission), active, state, began)
+        archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())
+        outcome, why = learning.verdict_on(state, str(submission.end))
+        if outcome:
+            learning.record_end(self._desk, state, outcome, why, now())
+        self._forget_checkpoint(state.session_id)
+        self._desk.tree.tidy()
+        self.active = None
+        self._desk.lock.release()
+
+    def _without_session(self, data: JsonValue) -> Fields:
+        final = self._final()
+        if final is not None and isinstance(final.get("response"), dict) and _digest_of(data) == final.get("digest"):
+            response = final["response"]
+            assert isinstance(response, dict)  # noqa: S101 - checked above
+            return response
+        recoverable = self._recoverable()
+        if recoverable:
+            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": recoverable})
+        if final is not None:
+            raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
+        raise Rejected("session_messages.no_active_session")
+
+    def _ports(self, active: Active, progress: Progress) -> Ports:
+        return self._desk.ports(active.kit, active.ledger, self._record, progress)
+
+    def _record(self, intent: GitIntent) -> None:
+        """Put a git intent on disk before its effect."""
+        active = self.active
+        assert active is not None  # noqa: S101 - intents are recorded only inside a submit
+        state = active.state.model_copy(update={"pending": intent})
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self.active = replace(active, state=state)
+
+    def _keep_lock(self) -> None:
+        """Take the lock again where its file was removed behind our back; refuse where somebody else has it."""
+        assert self.active is not None  # noqa: S101 - called with a session
+        if not self._desk.lock.held():
+            self._desk.lock.acquire(self.active.state.session_id)
+
+    def _changed_files(self, active: Active) -> list[str]:
+        """The project's texts that were edited since the session read them."""
+        after = self._desk.text_digests(active.kit)
+        before = active.state.digests
+        return sorted(path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, ""))
+
+    # -- status and restore --------------------------------------------------------------------------------------------
+
+    def status(self, *, discard_active: bool = False, session_id: str | None = None) -> Fields:
+        """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
+        standing = self.active  # read once: a verification under way holds the mutex for minutes
+        if standing is not None and (not discard_active or session_id == standing.state.session_id):
+            return self._standing(standing)
+        with self._desk.mutex:
+            dropped = self.active.state.session_id if self.active else ""
+            self._desk.lock.acquire(dropped)
+            try:
+                loaded = self._to_restore(session_id, dropped)
+                SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+                if self.active is not None:
+                    self._drop(self.active)
+                return self._restore(loaded)
+            finally:
+                if self.active is None:
+                    self._desk.lock.release()
+
+    def _to_restore(self, session_id: str | None, dropped: str) -> Loaded:
+        if session_id is not None:
+            return self._desk.store.load(session_id)
+        found = next((one for one in self._desk.store.usable() if one.session_id != dropped), None)
+        if found is None:
+            broken = self._desk.store.unusable()
+            if broken:
+                raise broken[0].as_error()
+            raise Rejected("session_messages.no_active_session_short")
+        return found
+
+    def _restore(self, loaded: Loaded) -> Fields:
+        state = SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+        kit = self._desk.read_kit()
+        if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
+            # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).
+            kit = replace(kit, contract=Contract.load(None))
+        if kit.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
+            # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
+            kit = replace(kit, config=kit.config.edited())
+        survey = self._desk.branches(kit.config).survey()
+        self.active = Active(state, kit, self._desk.ledger(state.session_id), survey)
+        self._desk.lock.acquire(state.session_id)
+        self._log(Decision("restore"), self.active, state, time.monotonic())
+        answer = self._standing(self.active)
+        note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
+        answer |= {"restored": True, "message": responses.say(kit.contract, note)}
+        warnings: list[JsonValue] = []
+        if loaded.restored_previous:
+            answer["restored_previous"] = True
+            problem = Note("warnings.restored_previous", {"error": loaded.why})
+            warnings.append(responses.say(kit.contract, problem))
+        changed = self._changed_files(self.active)
+        if changed:
+            changes = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
+            warnings.append(responses.say(kit.contract, changes))
+        return answer | {"warnings": warnings} if warnings else answer
+
+    def _standing(self, active: Active) -> Fields:
+        state = active.state
+        answer = responses.standing(state, active.kit.contract, self._ports(active, silent))
+        answer |= {
+            "query": state.query,
+            "intent": str(state.intent),
+            "flags": [*state.flags.set_names()],
+            "completed_steps": [*state.completed_steps],
+            "phase_summaries": dict(state.summaries),
+            "counters": {
+                "verification_failure_count": state.verification_failure_count,
+                "intervention_count": state.intervention_count,
+                "quality_revert_count": state.quality_revert_count,
+            },
+        }
+        if state.task_branch is not None:
+            answer["branch"] = {"name": state.task_branch.name, "base": state.task_branch.base}
+        return answer
+
+    def _recoverable(self) -> list[JsonValue]:
+        """Checkpoints of sessions that no live process has, newest first."""
+        rows: list[JsonValue] = []
+        for loaded in self._desk.store.usable()[:_RECOVERABLE_AT_MOST]:
+            try:
+                state = SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+            except Unavailable:
+                continue
+            rows.append(
+                {
+                    "session_id": state.session_id,
+                    "phase": str(state.phase),
+                    "step": state.place.step,
+                    "query": state.query[:300],
+                    "started_at": state.started_at,
+                }
+            )
+        return rows
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
+
+    def clean(self) -> Fields:
+        """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
+        kit = self.active.kit if self.active else self._desk.read_kit()
+        branches = self._desk.branches(kit.config)
+        states = [self.active.state] if self.active else self._restorable_states()
+        removed: list[str] = []
+        left: list[str] = []
+        for state in states:
+            left += self._abandon(kit, state).warnings
+            removed += [state.task_branch.name] if state.task_branch else []
+            learning.record_end(self._desk, state, "abandoned", "clean", now())
+            archives.archive(
+                self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
+            )
+        cleaned = branches.cleanup_stale()
+        removed += [branch.name for branch in cleaned.branches if branch.name not in removed]
+        left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
+        gone = self._desk.store.delete_all()
+        for state in states:
+            self._forget_checkpoint(state.session_id)
+        self._desk.tree.tidy()
+        self.active = None
+        values = {"branches": len(removed), "checkpoints": len(gone), "current": branches.current() or "no branch"}
+        answer: Fields = {
+            "success": True,
+            "phase": str(End.ABANDONED),
+            "call": "none",
+            "message": responses.say(kit.contract, Note("success.session.clean_done", values)),
+            "branches_removed": [*removed],
+            "checkpoints_removed": [*gone],
+        }
+        return answer | {"warnings": [*left]} if left else answer
+
+    def _abandon(self, kit: Kit, state: SessionState) -> Abandoned:
+        """Shelve a session's branch and uncommitted work; what was untracked at its start stays where it is."""
+        branch = state.task_branch
+        before = self._desk.tree.untracked_at(state.trees.start, branch.base_oid) if branch else {}
+
+        def record(intent: GitIntent) -> None:
+            pending = state.model_copy(update={"pending": intent})
+            self._desk.store.save(state.session_id, pending.to_checkpoint())
+
+        branches = self._desk.branches(kit.config)
+        return branches.abandon(state.session_id, state.task_branch, before, record, state.pending)
+
+    def _restorable_states(self) -> list[SessionState]:
+        states: list[SessionState] = []
+        for loaded in self._desk.store.usable():
+            try:
+                states.append(SessionState.from_checkpoint(loaded.body))  # type: ignore[arg-type]
+            except Unavailable:
+                continue
+        return states
+
+    def _drop(self, active: Active) -> None:
+        """Give up the fresh session for the one that is restored; its branch, if any, is kept recoverably."""
+        state = active.state
+        if state.task_branch is not None and state.branch_policy is None:
+            self._abandon(active.kit, state)
+        learning.record_end(self._desk, state, "abandoned", "another session was restored", now())
+        self._forget_checkpoint(state.session_id)
+        self.active = None
+
+    def measure_anew(self) -> None:
+        """After HEAD moved on the user's word, before any work: changes are measured from where it is now."""
+        active = self.active
+        if active is None or active.state.trees.ready:
+            return
+        state = active.state.draft()
+        branches = self._desk.branches(active.kit.config)
+        state.head_at_start = state.tip = branches.tip()
+        state.base = branches.current()
+        present = self._desk.tree.snapshot()
+        state.trees = Trees(start=present, base=present, judged=present)
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self.active = replace(active, state=state)
+
+    def forget_checkpoints_but(self, mine: Collection[str]) -> list[str]:
+        """Remove every other session's checkpoint and ledger; the ids that had one."""
+        gone = [loaded.session_id for loaded in self._desk.store.usable() if loaded.session_id not in mine]
+        for session_id in gone:
+            self._forget_checkpoint(session_id)
+        return gone
+
+    def _retire(self, session_id: str) -> None:
+        """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons."""
+        with contextlib.suppress(CodeIntelError):
+            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)  # type: ignore[arg-type]
+            learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
+        self._forget_checkpoint(session_id)
+
+    def _forget_checkpoint(self, session_id: str) -> None:
+        self._desk.store.delete(session_id)
+        self._desk.project.ledger_file(session_id).unlink(missing_ok=True)
+        self._marker(session_id).unlink(missing_ok=True)
+        with contextlib.suppress(CodeIntelError):
+            Approvals().forget(self._desk.root, session_id)
+
+    # -- the final answer ------------------------------------------------------------------------------------------------
+
+    def _keep_final(self, state: SessionState, submission: Submission) -> None:
+        assert submission.state is not None  # noqa: S101 - an end is an accepted submit
+        last = submission.state.last_submit
+        record = {
+            "session_id": state.session_id,
+            "digest": last.digest if last else "",
+            "response": submission.response,
+        }
+        write_whole(self._desk.local / _FINAL, json.dumps(record).encode())
+
+    def _final(self) -> Fields | None:
+        try:
+            record = json.loads(read_regular(self._desk.local / _FINAL, MAX_ANSWER_BYTES))
+        except (OSError, ValueError):
+            return None
+        return record if isinstance(record, dict) else None
+
+    def _forget_final(self) -> None:
+        (self._desk.local / _FINAL).unlink(missing_ok=True)
+
+    # -- decisions -------------------------------------------------------------------------------------------------------
+
+    def _log(self, decision: "Decision", before: Active, after: SessionState, started: float) -> None:
+        row: dict[str, object] = {
+            "ts": now(),
+            "session_id": after.session_id,
+            "what": decision.what,
+            "phase": str(before.state.phase),
+            "step": before.state.place.step,
+            "verdict": "refused" if decision.key else "accepted",
+            "reason": decision.key,
+            "event": decision.event,
+            "next": str(after.phase),
+            "next_step": after.place.step,
+            "ledger": len(before.ledger.entries()),
+            "ms": round((time.monotonic() - started) * 1000, 1),
+        }
+        if decision.said:
+            row["said"] = decision.said
+        if decision.proof is not None:
+            row["proof"] = decision.proof
+        self._desk.decisions.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the decision log keeps of one call: `key` of the refusal ('' where accepted), in words what was found wrong."""
+
+    what: str
+    event: str = ""
+    key: str = ""
+    said: str = ""
+    proof: JsonValue = None
+
+
+def _decision(submission: Submission) -> Decision:
+    """A submission as the decision log keeps it."""
+    state, response = submission.state, submission.response
+    if submission.replayed:
+        return Decision("replay", submission.event)
+    if state is None:
+        return Decision(
+            "submit", submission.event, submission.key, str(response.get("message", "")), response.get("proof")
+        )
+    wrong = state.revert_reason if submission.event in _SETBACKS else ""
+    return Decision("submit", submission.event, "", wrong, response.get("proof"))
+
+
+_SETBACKS = {Event.FAILED, Event.REVERTED, Event.ISSUES}
+_FINAL = "last_answer.json"
+_CONTRACT = ".code-intel/phase_contract.yml"
+_CONFIG = ".code-intel/config.json"
+
+
+def _intent(text: str) -> Intent:
+    try:
+        return Intent(text.strip().upper())
+    except ValueError as error:
+        raise Rejected("tool_errors.start_session.intent_invalid") from error
+
+
+def _digest_of(data: JsonValue) -> str:
+    try:
+        return digest(parse_object(data))
+    except CodeIntelError:
+        return ""
+
+
+def _untrusted(kit: Kit) -> bool:
+    """Whether verify commands are configured that the user has not trusted: they will not run."""
+    config = kit.config
+    return bool(config.config.verify_commands) and not Approvals().trusted(config.path, config.digest)
+
+
+def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, untrusted: bool) -> list[Note]:
+    notes: list[Note] = []
+    commits = state.road.runs(READY_PLAN) and not state.flags.quick
+    if not survey.git:
+        notes.append(Note("warnings.no_git"))
+    if commits and survey.identity_missing:
+        notes.append(Note("warnings.identity_missing"))
+    if untrusted:
+        notes.append(Note("warnings.config_untrusted", {"file": ".code-intel/config.json"}))
+    if commits and survey.dirty:
+        notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
+    if not has_scaffold:
+        notes.append(Note("warnings.no_scaffold"))
+    skipped = state.road.gates_skipped_by_flag()
+    if skipped and state.phase is not Phase.POST_IMPL_VERIFY:
+        notes.append(Note("warnings.skipped_gates", {"phases": ", ".join(skipped)}))
+    return notes

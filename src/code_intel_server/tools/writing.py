@@ -1,0 +1,135 @@
+"""check_write_target, add_explored_files, review_changes: what may be written, and what was (SPEC 2, 4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow import responses
+from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note
+from code_intel_server.flow.writable import Why
+from code_intel_server.tools.desk import Desk, now
+from code_intel_server.tools.sessions import Active, Sessions
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain
+from code_intel_server.tools.workbench import Workbench
+from code_intel_server.workspace.review import review
+
+
+def _active(sessions: Sessions) -> Active:
+    if sessions.active is None:
+        raise Rejected("session_messages.no_active_session")
+    return sessions.active
+
+
+def check_write_target(bench: Workbench, path: str) -> Fields:
+    """May this file be written? `{allowed, reason}`, with the way out where it may not."""
+    active = _active(bench.sessions)
+    contract = active.kit.contract
+    try:
+        normal = bench.desk.project.inside(path)
+    except CodeIntelError:
+        text = responses.say(contract, Note("tool_errors.check_write_target.outside_project", {"path": path}))
+        return {"allowed": True, "reason": text, "path": path, "judged": False}
+    ports = bench.desk.ports(active.kit, active.ledger, lambda _intent: None, lambda *_progress: None)
+    why = why_writable_now(active.state, ports, normal)
+    if why is Why.UNEXPLORED:
+        message = contract.message("tool_errors.check_write_target.write_blocked")
+        blocked: Fields = {"allowed": False, "reason": message.text, "error": message.error, "path": normal}
+        return blocked | ({"remedy": message.instruction} if message.instruction else {})
+    return {"allowed": True, "reason": str(why), "path": normal}
+
+
+def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> Fields:
+    """Widen the writable set, with a reason that is logged and kept."""
+    with bench.desk.mutex:
+        active = _active(bench.sessions)
+        if not paths:
+            raise Rejected("tool_errors.add_explored_files.no_files")
+        if len(reason.strip()) < REASON_LENGTH:
+            raise Rejected("tool_errors.add_explored_files.reason_required")
+        added = [bench.desk.project.inside(path) for path in paths]
+        state = active.state.draft()
+        state.added_files |= dict.fromkeys(added, reason.strip())
+        bench.desk.store.save(state.session_id, state.to_checkpoint())
+        bench.sessions.active = replace(active, state=state)
+        bench.desk.decisions.append(
+            {
+                "ts": now(),
+                "session_id": state.session_id,
+                "what": "add_explored_files",
+                "paths": added,
+                "reason": reason,
+            }
+        )
+    return {"added": [*added], "reason": reason.strip(), "writable": len(state.explored_files) + len(state.added_files)}
+
+
+def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) -> Fields:
+    """Every change since the base as a reviewable list; one path shows its whole diff."""
+    active = _active(bench.sessions)
+    state, desk = active.state, bench.desk
+    if not state.trees.base:
+        raise Rejected("tool_errors.review_changes.task_branch_not_enabled")
+    present = desk.tree.snapshot()
+    wanted = None if path is None else desk.project.inside(path)
+    page = review(
+        desk.tree,
+        state.trees.base,
+        present,
+        path=wanted,
+        limit=min(max(limit, 1), 200),
+        offset=max(offset, 0),
+        tasks=_tasks(desk, state),
+        weakened=lambda path, before, after, old: desk.evidence.weakened(
+            path, before.split("\n"), after.split("\n"), old
+        ),
+    )
+    results = _within_budget([row.as_row() for row in page.rows], DEFAULT_CHARACTERS * (3 if wanted else 1))
+    following = max(offset, 0) + len(results)
+    answer: Fields = {
+        "results": results,
+        "total": page.total,
+        "truncated": following < page.total,
+        "engine": "tree",
+        "complete": True,
+    }
+    if following < page.total:
+        answer["next_offset"] = following
+    weak: list[JsonValue] = [
+        {
+            "item": used.item,
+            "task": used.task_id,
+            "path": used.path,
+            "start_line": used.start,
+            "end_line": used.end,
+            "reason": used.reason,
+        }
+        for used in state.used_ranges
+        if used.trivial
+    ]
+    return answer | {"weak_evidence": weak} if weak else answer
+
+
+def _within_budget(found: Sequence[Mapping[str, object]], budget: int) -> list[JsonValue]:
+    """The rows that fit, at least one; each with a diff of at most the budget."""
+    kept: list[JsonValue] = []
+    for row in found:
+        budget -= len(str(row))
+        if kept and budget < 0:
+            break
+        kept.append(plain(row))
+    return kept
+
+
+def _tasks(desk: Desk, state: SessionState) -> dict[str, str]:
+    """Each changed path's task: the first at whose report it differed from the report before."""
+    found: dict[str, str] = {}
+    before = state.trees.ready or state.trees.base
+    for task_id, tree in state.trees.by_task.items():
+        for change in desk.tree.changes(before, tree):
+            found.setdefault(change.path, task_id)
+        before = tree
+    return found
