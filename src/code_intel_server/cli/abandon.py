@@ -1,0 +1,43 @@
+"""`abandon`: give a session up whose client is gone; its branch and uncommitted work are archived (SPEC 6, 12)."""
+
+from pathlib import Path
+
+from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
+from code_intel_server.cli.view import look
+
+
+def main(arguments: list[str]) -> int:
+    """Abandon the interrupted session, after asking."""
+    made = parser(
+        "abandon", "Give every interrupted session up: as the flag clean does, work is archived, not deleted."
+    )
+    made.add_argument("--yes", action="store_true", help="do not ask")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(options.project, yes=options.yes))
+
+
+def _run(project: Path | None, *, yes: bool) -> int:
+    root = scaffolded_root(project)
+    seen = look(root)
+    if seen.owner is not None:
+        raise Failed(
+            f"a session is running ({seen.owner.described()}): end its client first, or type /code --clean there"
+        )
+    names = ", ".join(one.session_id for one in seen.sessions)
+    if not ask(f"Give up {names or 'left-over task branches'}? Everything is kept in the trash.", yes=yes):
+        raise Failed("nothing was changed (use --yes where nobody can be asked)")
+    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.sessions import Sessions
+
+    desk = Desk(root)
+    desk.lock.acquire()
+    try:
+        answer = Sessions(desk).clean()
+    finally:
+        desk.close()
+    print(answer["message"])
+    warnings = answer.get("warnings")
+    for warning in warnings if isinstance(warnings, list) else []:
+        print(f"  {warning}")
+    print("To bring something back: code-intel-server trash list")
+    return 0

@@ -1,0 +1,154 @@
+"""The doctor's look at the clients: command, registration, hooks, and a real handshake with the server."""
+
+import json
+import os
+import shutil
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from code_intel_server import __version__, process
+from code_intel_server.cli import merging
+from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
+
+COMMAND = "code-intel-server"
+_HOOK = f"{COMMAND} hook"
+_SLOW_HOOK_MS = 100
+_TOOLS_AT_LEAST = 20
+
+
+def launcher(root: Path) -> Iterator[Finding]:
+    """The command that the clients start."""
+    found = shutil.which(COMMAND)
+    if found is None:
+        yield bad(
+            "command",
+            f"{COMMAND} is not on PATH: clients cannot start it",
+            "add its folder to PATH (init-project.sh says which)",
+        )
+        return
+    done = process.run([found, "--version"], cwd=root, timeout=30)
+    version = done.stdout.decode().strip()
+    if version == __version__:
+        yield good("command", found)
+    else:
+        yield warning(
+            "command", f"{found} is version {version or 'unknown'}, this is {__version__}", "run init-project.sh again"
+        )
+
+
+def claude(root: Path) -> Iterator[Finding]:
+    """Claude Code: server, permissions, hooks, skill."""
+    file = root / ".mcp.json"
+    if not file.exists() and not (root / ".claude" / "skills" / "code").is_dir():
+        yield Finding("claude code", Grade.UNUSED, "not registered here")
+        return
+    again = f"code-intel-server init --client claude {root}"
+    content = _json(file)
+    if isinstance(content, str):
+        yield bad("claude code", f".mcp.json: {content}", f"mend it, then {again}")
+    elif "code-intel" not in _members(content, "mcpServers"):
+        yield bad("claude code", ".mcp.json has no server code-intel", again)
+    else:
+        yield good("claude code", "registered in .mcp.json")
+    settings = _json(root / ".claude" / "settings.json")
+    if isinstance(settings, str):
+        yield bad("claude hooks", f".claude/settings.json: {settings}", f"mend it, then {again}")
+    else:
+        yield _hooks("claude hooks", settings)
+    yield _skill(root, "claude skill", ".claude/skills/code/SKILL.md", again)
+
+
+def codex(root: Path) -> Iterator[Finding]:
+    """Codex: server, hooks, skill; whether the user trusts the project is Codex's own secret."""
+    file = root / ".codex" / "config.toml"
+    if not file.exists() and not (root / ".agents" / "skills" / "code").is_dir():
+        yield Finding("codex", Grade.UNUSED, "not registered here")
+        return
+    again = f"code-intel-server init --client codex {root}"
+    try:
+        content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        yield bad("codex", f".codex/config.toml: {error}", f"mend it, then {again}")
+    else:
+        if "code_intel" in _members(content, "mcp_servers"):
+            yield good("codex", "registered in .codex/config.toml (Codex reads it once you trust the project)")
+        else:
+            yield bad("codex", ".codex/config.toml has no server code_intel", again)
+    hooks = _json(root / ".codex" / "hooks.json")
+    if isinstance(hooks, str):
+        yield bad("codex hooks", f".codex/hooks.json: {hooks}", f"mend it, then {again}")
+    else:
+        yield _hooks("codex hooks", hooks)
+    yield _skill(root, "codex skill", ".agents/skills/code/SKILL.md", again)
+
+
+def hook(root: Path) -> Iterator[Finding]:
+    """The hook answers, and fast enough not to be noticed."""
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": os.devnull, "tool_input": {"file_path": "x"}}
+    program = shutil.which(COMMAND)
+    if program is None:
+        return
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        done = process.run([program, "hook"], cwd=root, timeout=20, stdin=json.dumps(event).encode())
+        took.append((time.monotonic() - began) * 1000)
+        if done.returncode:
+            yield bad(
+                "hook", f"exit status {done.returncode}: {done.stderr.decode()[:200]}", "run init-project.sh again"
+            )
+            return
+    fastest = min(took)
+    if fastest > _SLOW_HOOK_MS:
+        yield warning(
+            "hook", f"takes {fastest:.0f} ms", "every write waits for it; is the machine busy, or the disk remote?"
+        )
+    else:
+        yield good("hook", f"answers in {fastest:.0f} ms")
+
+
+def server(root: Path) -> Iterator[Finding]:
+    """A real handshake over stdio: start, list the tools, end."""
+    from code_intel_server.cli.script import Stuck
+    from code_intel_server.cli.scripted_agent import handshake
+
+    began = time.monotonic()
+    try:
+        tools = handshake(root)
+    except Stuck as stuck:
+        yield bad("server", f"does not answer: {stuck}", "code-intel-server serve in a terminal shows why")
+        return
+    seconds = time.monotonic() - began
+    if len(tools) < _TOOLS_AT_LEAST:
+        yield bad("server", f"offers only {len(tools)} tools", "reinstall code-intel-server")
+    else:
+        yield good("server", f"answers with {len(tools)} tools in {seconds:.1f} s")
+
+
+def _hooks(name: str, settings: dict[str, Any]) -> Finding:
+    if _HOOK in json.dumps(settings.get("hooks", {})):
+        return good(name, "PreToolUse, SessionStart, Stop")
+    return Finding(name, Grade.UNUSED, "none registered (init without --no-hooks adds them)")
+
+
+def _skill(root: Path, name: str, path: str, again: str) -> Finding:
+    return good(name, path) if (root / path).is_file() else bad(name, f"{path} is missing", again)
+
+
+def _json(file: Path) -> dict[str, Any] | str:
+    """The object in a file ({} where there is none), or what is wrong with it."""
+    if not file.exists():
+        return {}
+    try:
+        content = merging.read(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, merging.Unclear) as error:
+        return str(error)
+    return content if isinstance(content, dict) else "not an object"
+
+
+def _members(content: Any, name: str) -> dict[str, Any]:
+    found = content.get(name) if isinstance(content, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,138 @@
+"""The doctor's look at one project: repository, scaffold, its texts, trust, index, sessions."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from code_intel_server import __version__
+from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.scaffold import MANIFEST, Manifest
+from code_intel_server.cli.view import look
+from code_intel_server.printable import printable
+from code_intel_server.workspace.paths import FOLDER, Project
+
+_NAMED = 5
+
+
+def repository(root: Path) -> Iterator[Finding]:
+    """Whether sessions can make, commit and merge task branches here."""
+    from code_intel_server.tools.desk import Desk
+
+    desk = Desk(root)
+    survey = desk.branches(desk.read_kit().config).survey()
+    if not survey.git:
+        yield warning("repository", survey.blocker, "git init: until then only investigation and quick work")
+        return
+    if survey.blocker:
+        yield warning("repository", survey.blocker, "mend it before you start work that is to be committed")
+    else:
+        yield good("repository", f"on {printable(survey.current)}")
+    if survey.identity_missing:
+        yield bad(
+            "git identity", "none: commits would fail", "git config user.name NAME; git config user.email ADDRESS"
+        )
+    if survey.dirty:
+        shown = ", ".join(printable(path) for path in survey.dirty[:_NAMED])
+        yield warning(
+            "working tree", f"{len(survey.dirty)} uncommitted change(s): {shown}", "commit them before a session"
+        )
+    if survey.stale:
+        yield warning(
+            "task branches", f"{len(survey.stale)} left over", "/code asks about them, or: code-intel-server abandon"
+        )
+    for said in survey.warnings:
+        yield warning("repository", said, "see docs/how-to/troubleshooting.md")
+
+
+def scaffold(root: Path) -> Iterator[Finding]:
+    """Whether what init wrote is there, and from this version."""
+    again = f"code-intel-server init {root}"
+    if not (root / FOLDER).is_dir():
+        yield bad("scaffold", f"no {FOLDER}/ here", again)
+        return
+    if not (root / FOLDER / "sessions").parent.stat().st_mode & 0o200:
+        yield bad("scaffold", f"{FOLDER}/ cannot be written to", f"chmod u+w {root / FOLDER}")
+    if not (root / MANIFEST).is_file():
+        yield warning("scaffold", "not written by init (no manifest)", again)
+        return
+    manifest = Manifest.load(root)
+    missing = [path for path in manifest.files if not (root / path).exists()]
+    fresh = [path for path in manifest.files if path.endswith(".new") and (root / path).exists()]
+    if missing:
+        yield warning("scaffold", f"{len(missing)} file(s) gone: {', '.join(sorted(missing)[:_NAMED])}", again)
+    if manifest.version != __version__:
+        yield warning(
+            "scaffold", f"written by {manifest.version or 'an unknown version'}, this is {__version__}", again
+        )
+    if fresh:
+        yield warning(
+            "scaffold",
+            f"new defaults beside yours: {', '.join(fresh[:_NAMED])}",
+            "compare, merge, delete the .new file",
+        )
+    if not missing and manifest.version == __version__:
+        edited = sum(_edited(root / path, digest) for path, digest in manifest.files.items())
+        yield good("scaffold", f"{len(manifest.files)} files, {edited} edited by you")
+
+
+def _edited(path: Path, digest: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != digest
+
+
+def texts(root: Path) -> Iterator[Finding]:
+    """Whether contract, configuration, context and prompts can be read."""
+    from code_intel_server.tools.desk import Desk
+
+    kit = Desk(root).read_kit()
+    for name, problems in (
+        ("phase_contract.yml", kit.contract.warnings),
+        ("config.json", kit.config.warnings),
+        ("context.yml", kit.context.context.warnings),
+        ("prompts", kit.prompts.warnings),
+    ):
+        for problem in problems:
+            yield warning(name, printable(problem), f"mend it in {FOLDER}/; the default serves meanwhile")
+    if not any((kit.contract.warnings, kit.config.warnings, kit.context.context.warnings, kit.prompts.warnings)):
+        yield good("texts", "contract, configuration, context and prompts can be read")
+
+
+def trust(root: Path) -> Iterator[Finding]:
+    """Whether the verify commands may run."""
+    from code_intel_server.workspace.config import ConfigFile
+    from code_intel_server.workspace.trust import Approvals
+
+    config = ConfigFile.load(Project(root).config_file)
+    count = len(config.config.verify_commands)
+    if not count:
+        yield Finding("verify commands", Grade.UNUSED, "none: verdicts are the agent's word alone")
+    elif Approvals().trusted(config.path, config.digest):
+        yield good("verify commands", f"{count}, trusted")
+    else:
+        yield warning(
+            "verify commands", f"{count}, not trusted: they do not run", "read them, then: code-intel-server trust"
+        )
+
+
+def index(root: Path) -> Iterator[Finding]:
+    """How the index stands, as far as its files tell; nothing is opened for writing."""
+    folder = Project(root).cache
+    stores = [*folder.glob("*.sqlite*"), *folder.glob("*.db")] if folder.is_dir() else []
+    if not stores:
+        yield warning("index", "not built yet", "the first session builds it, or: code-intel-server sync")
+        return
+    size = sum(file.stat().st_size for file in stores)
+    yield good("index", f"{size / 1_000_000:.1f} MB in {FOLDER}/cache")
+
+
+def sessions(root: Path) -> Iterator[Finding]:
+    """Lock and checkpoints."""
+    seen = look(root)
+    if seen.owner is not None:
+        yield good("lock", f"held by {printable(seen.owner.described())} since {seen.owner.since}")
+    waiting = [one for one in seen.sessions if not one.live]
+    if waiting:
+        yield warning("sessions", f"{len(waiting)} interrupted", "/code --resume, or: code-intel-server abandon")
+    for line in seen.unusable:
+        yield warning("checkpoint", printable(line), "code-intel-server abandon removes it; work on branches stays")
+    if not waiting and not seen.unusable:
+        yield good("sessions", "none interrupted" if seen.owner is None else "running")

@@ -1,0 +1,120 @@
+"""What people's commands share: finding the project, saying what went wrong, asking, and progress on terminal or pipe."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from code_intel_server.errors import CodeIntelError
+from code_intel_server.workspace.paths import FOLDER, find_root
+
+Report = Callable[[float, float, str], None]
+_LINE_SECONDS = 2.0
+
+
+class Failed(Exception):
+    """A command cannot go on; the text is for the user, `status` the exit status."""
+
+    def __init__(self, text: str, status: int = 1) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def parser(name: str, what: str) -> argparse.ArgumentParser:
+    """An argument parser of one command, with `--project`."""
+    made = argparse.ArgumentParser(prog=f"code-intel-server {name}", description=what)
+    made.add_argument(
+        "--project", type=Path, metavar="DIR", help="the project; else found by walking up from the working directory"
+    )
+    return made
+
+
+def project_root(given: Path | None) -> Path:
+    """The project a command works for. Raises Failed where there is no such folder."""
+    if given is not None and not given.is_dir():
+        raise Failed(f"{given} is no folder")
+    return find_root(Path.cwd(), given)
+
+
+def scaffolded_root(given: Path | None) -> Path:
+    """The project, which must have been set up. Raises Failed."""
+    root = project_root(given)
+    if not (root / FOLDER).is_dir():
+        raise Failed(f"{root} has no {FOLDER}/ yet: run code-intel-server init {root}")
+    return root
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Run a command and turn what is raised on purpose into a message and an exit status."""
+    try:
+        return work()
+    except Failed as failed:
+        print(f"code-intel-server: {failed}", file=sys.stderr)
+        return failed.status
+    except CodeIntelError as error:
+        print(f"code-intel-server: {explained(error)}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ncode-intel-server: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+def explained(error: CodeIntelError) -> str:
+    """The contract's text for an error, with what to do about it."""
+    from code_intel_server.contract import Contract
+
+    try:
+        message = Contract.load(None).message(error.key, error.params)
+    except KeyError:
+        return str(error)
+    return f"{message.text} {message.instruction}".strip()
+
+
+def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:
+    """A yes or no from the user; `yes` answers for them, and where nobody can be asked the answer is `otherwise`."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return otherwise
+    answer = input(f"{question} [y/N] ").strip().lower()
+    return answer in {"y", "yes"}
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Report]:
+    """A bar on a terminal; in a pipe a plain line now and then."""
+    if not sys.stdout.isatty():
+        yield _plain(title)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[what]}"),
+    )
+    with Progress(*columns, transient=True) as bar:
+        task = bar.add_task(title, total=None, what="")
+
+        def report(done: float, total: float, what: str) -> None:
+            bar.update(task, completed=done, total=total or None, what=what[:50])
+
+        yield report
+
+
+def _plain(title: str) -> Report:
+    last = time.monotonic()
+
+    def report(done: float, total: float, what: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_SECONDS:
+            last = time.monotonic()
+            print(f"{title}: {done:.0f} of {total:.0f} {what}", flush=True)
+
+    return report

@@ -1,0 +1,66 @@
+"""`doctor`: is this machine, and this project, as a session needs it; a remedy for every finding (SPEC 12)."""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from code_intel_server.cli import checkup_clients, checkup_machine, checkup_project
+from code_intel_server.cli.console import guarded, parser, project_root
+from code_intel_server.cli.finding import Finding, Grade
+from code_intel_server.errors import CodeIntelError
+
+_MARKS = {Grade.GOOD: "ok", Grade.WARNING: "warn", Grade.BAD: "FAIL", Grade.UNUSED: "--"}
+
+Check = Callable[[Path], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    checkup_machine.programs,
+    checkup_machine.libraries,
+    checkup_project.repository,
+    checkup_project.scaffold,
+    checkup_project.texts,
+    checkup_project.trust,
+    checkup_project.index,
+    checkup_project.sessions,
+    checkup_clients.launcher,
+    checkup_clients.claude,
+    checkup_clients.codex,
+    checkup_clients.hook,
+    checkup_clients.server,
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Examine and report; exit status 1 where something is broken."""
+    made = parser("doctor", "Examine this machine and project, with a remedy for every finding.")
+    made.add_argument("--json", action="store_true", help="as JSON")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    root = project_root(options.project)
+    findings = [*examine(root)]
+    if options.json:
+        rows = [{"name": one.name, "grade": str(one.grade), "text": one.text, "remedy": one.remedy} for one in findings]
+        print(json.dumps({"project": str(root), "findings": rows}, ensure_ascii=False, indent=2))
+    else:
+        print(f"{root}")
+        for one in findings:
+            print(f"  {_MARKS[one.grade]:<5} {one.name:<16} {one.text}")
+            if one.remedy:
+                print(f"        {'':<16} → {one.remedy}")
+        bad = sum(one.grade is Grade.BAD for one in findings)
+        warnings = sum(one.grade is Grade.WARNING for one in findings)
+        print(f"{bad} broken, {warnings} warning(s)")
+    return 1 if any(one.grade is Grade.BAD for one in findings) else 0
+
+
+def examine(root: Path) -> Iterator[Finding]:
+    """Every finding; a check that fails itself is one."""
+    for check in CHECKS:
+        try:
+            yield from check(root)
+        except (CodeIntelError, OSError, ValueError) as error:
+            yield Finding(check.__name__, Grade.BAD, f"could not be examined: {error}")

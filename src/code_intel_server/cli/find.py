@@ -1,0 +1,111 @@
+"""`find text|def|refs|symbols|impact`: the server's lookups for people (SPEC 8, 12)."""
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from code_intel_server.cli.console import guarded, parser, project_root
+from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.printable import printable
+from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
+from code_intel_server.workspace.config import ConfigFile
+from code_intel_server.workspace.paths import Project
+
+_SHOWN = ("kind", "scope", "signature", "symbol", "name", "role", "group", "text", "line", "enclosing")
+
+
+def main(arguments: list[str]) -> int:
+    """Look something up; exit status 1 where nothing was found."""
+    made = parser("find", "Look code up as the server does, and say what the answer is worth.")
+    kinds = made.add_subparsers(dest="what", required=True)
+    for name, about, argument in (
+        ("text", "text, by regular expression", "pattern"),
+        ("def", "where a symbol is defined", "symbol"),
+        ("refs", "where a symbol is used", "symbol"),
+        ("symbols", "the outline of one file", "path"),
+        ("impact", "what a change to a symbol or file touches", "target"),
+    ):
+        kind = kinds.add_parser(name, help=about)
+        kind.add_argument(argument)
+        kind.add_argument("--json", action="store_true", help="as JSON")
+        kind.add_argument("--limit", type=int, default=50, help="rows at most (default %(default)s)")
+        if name in {"text", "def", "refs"}:
+            kind.add_argument("--path", default=".", help="only below this folder")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    root = project_root(options.project)
+    excluded = ConfigFile.load(Project(root).config_file).config.exclude_patterns
+    found = _LOOKUPS[options.what](Explorer(root, excluded), options)
+    if options.json:
+        print(json.dumps(found, ensure_ascii=False, indent=2))
+    else:
+        _show(found)
+    return 0 if found["results"] else 1
+
+
+def _page(options: argparse.Namespace) -> Page:
+    return Page(min(max(options.limit, 1), 1000))
+
+
+def _text(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
+    return _shaped(explorer.search_text(options.pattern, options.path, page=_page(options)))
+
+
+def _definitions(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
+    found = explorer.find_definitions(options.symbol, path=options.path, match=NameMatch.EXACT, page=_page(options))
+    return _shaped(found)
+
+
+def _references(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
+    return _shaped(explorer.find_references(options.symbol, path=options.path, page=_page(options)))
+
+
+def _symbols(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
+    return _shaped(explorer.get_symbols(options.path))
+
+
+def _impact(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
+    found = explorer.analyze_impact([options.target], page=_page(options))
+    return _shaped(found.answer) | {
+        "must_verify": plain(found.must_verify),
+        "should_verify": plain(found.should_verify),
+        "unresolved": plain(found.unresolved),
+    }
+
+
+_LOOKUPS: dict[str, Callable[[Explorer, argparse.Namespace], dict[str, Any]]] = {
+    "text": _text,
+    "def": _definitions,
+    "refs": _references,
+    "symbols": _symbols,
+    "impact": _impact,
+}
+
+
+def _shaped(answer: Any) -> dict[str, Any]:
+    return dict(rows(answer, budget=MAX_BYTES))
+
+
+def _show(found: dict[str, Any]) -> None:
+    """One line a row as editors and terminals understand it, then what the answer is worth."""
+    for row in found["results"]:
+        said = [
+            printable(str(row[name]))
+            for name in _SHOWN
+            if row.get(name) not in {None, ""} and not isinstance(row[name], list | dict)
+        ]
+        print(f"{row.get('path', '')}:{row.get('start_line', '')}: {'  '.join(said)[:200]}")
+    more = "+" if found.get("total_at_least") else ""
+    print(
+        f"-- {found['total']}{more} found by {found['engine']}; {'complete' if found['complete'] else 'not complete'}"
+    )
+    for reason in found.get("incomplete_because", []):
+        print(f"   {reason}")
+    for name in found.get("unresolved", []):
+        print(f"   not resolved: {name}")

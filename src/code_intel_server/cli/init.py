@@ -1,0 +1,299 @@
+"""`init`: set a project up so that `/code` works, prove it, and say what to type next (SPEC 12).
+
+One implementation for people, for init-project.sh and for tests. In order: what is there, what is wanted, write it, trust what
+was written, first index, proof, offer to commit, next steps. Nothing of the user's is destroyed on the way, and
+`--uninstall` takes out exactly what was put in.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from code_intel_server import __version__
+from code_intel_server.cli import proposals
+from code_intel_server.cli.console import Failed, ask, guarded, progress
+from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
+from code_intel_server.cli.wanted import Clients, wanted_files
+from code_intel_server.workspace.paths import FOLDER
+
+_QUIET = {Did.UNCHANGED, Did.KEPT}
+
+
+def main(arguments: list[str]) -> int:
+    """Set up, or with --uninstall take out; the exit status."""
+    options = _parser().parse_args(arguments)
+    return guarded(lambda: _uninstall(options) if options.uninstall else _init(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="code-intel-server init", description="Set a project up for code-intel.")
+    made.add_argument("dir", nargs="?", type=Path, default=Path(), metavar="DIR", help="the project (default: here)")
+    made.add_argument("--client", choices=[*Clients], default=Clients.ALL, type=Clients, help="whom to register with")
+    made.add_argument(
+        "--include", action="append", default=[], metavar="DIR", help="index only these folders (repeatable)"
+    )
+    made.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB", help="leave these out of index and searches"
+    )
+    made.add_argument("--no-hooks", action="store_true", help="register no hooks with the clients")
+    made.add_argument("--no-index", action="store_true", help="leave the first index to the first session")
+    made.add_argument("--no-proof", action="store_true", help="skip the scripted session that proves the set-up")
+    made.add_argument("--yes", action="store_true", help="answer every question with yes")
+    made.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    made.add_argument("--uninstall", action="store_true", help="take out what set-up wrote")
+    return made
+
+
+def _init(options: argparse.Namespace) -> int:
+    root = _checked_root(options.dir)
+    print(f"code-intel {__version__}: setting up {root}")
+    scaffold = Scaffold(root, dry_run=options.dry_run)
+    choices = _choices(root, options, scaffold.manifest)
+    wanted = wanted_files(
+        root,
+        options.client,
+        hooks=not options.no_hooks,
+        config=_config(choices),
+        ours=scaffold.manifest.created,
+    )
+    done = _apply(scaffold, wanted)
+    _show(done, dry_run=options.dry_run)
+    if options.dry_run:
+        return 0
+    scaffold.finish(__version__, choices)
+    _exclude_from_git(root)
+    _trust(root, done)
+    _programs(options)
+    if not options.no_index:
+        _index(root)
+    if not options.no_proof:
+        _prove(root)
+    _offer_commit(root, yes=options.yes)
+    _next_steps(options.client)
+    return 0
+
+
+def _checked_root(given: Path) -> Path:
+    if not given.is_dir():
+        raise Failed(f"{given} is no folder")
+    root = given.resolve()
+    if not os.access(root, os.W_OK):
+        raise Failed(f"{root} cannot be written to")
+    folder = root / FOLDER
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise Failed(f"{folder} is no folder: move it away first")
+    return root
+
+
+# -- what is wanted --------------------------------------------------------------------------------------------------
+
+
+def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dict[str, Any]:
+    """What config.json is to say beyond the defaults: this run's options, else those of the last run."""
+    choices: dict[str, Any] = dict(manifest.options)
+    if options.include:
+        choices["include"] = [_inside(root, folder) for folder in options.include]
+    if options.exclude:
+        choices["exclude"] = options.exclude
+    if "verify_commands" not in choices:
+        choices["verify_commands"] = _agreed_commands(root, options)
+    return choices
+
+
+def _inside(root: Path, folder: str) -> str:
+    path = (root / folder).resolve()
+    if not path.is_dir() or not path.is_relative_to(root):
+        raise Failed(f"--include {folder}: no folder of the project")
+    return path.relative_to(root).as_posix()
+
+
+def _agreed_commands(root: Path, options: argparse.Namespace) -> list[list[str]]:
+    """The commands that prove the project and that the user wants run."""
+    if (root / FOLDER / "config.json").exists():
+        return []
+    found = proposals.verify_commands(root)
+    if not found:
+        return []
+    shown = ", ".join(shlex.join(command) for command in found)
+    if options.dry_run:
+        print(f"  would propose as verify_commands: {shown}")
+        return []
+    if ask(f"Shall the server prove every change with: {shown}?", yes=options.yes):
+        return found
+    print(f"  To have the server prove changes, set verify_commands in {FOLDER}/config.json, for example: {shown}")
+    return []
+
+
+def _config(choices: dict[str, Any]) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    if choices.get("include"):
+        config["source_dirs"] = choices["include"]
+    if choices.get("exclude"):
+        config["exclude_patterns"] = [*_default_excludes(), *choices["exclude"]]
+    if choices.get("verify_commands"):
+        config["verify_commands"] = choices["verify_commands"]
+    return config
+
+
+def _default_excludes() -> list[str]:
+    import json
+
+    from code_intel_server.resources import templates_dir
+
+    text = (templates_dir() / "code-intel" / "config.json").read_text(encoding="utf-8")
+    return [str(pattern) for pattern in json.loads(text)["exclude_patterns"]]
+
+
+# -- doing it --------------------------------------------------------------------------------------------------------
+
+
+def _apply(scaffold: Scaffold, wanted: Sequence[Any]) -> list[Done]:
+    try:
+        return scaffold.apply(wanted)
+    except OSError as error:
+        scaffold.finish(__version__, scaffold.manifest.options)
+        raise Failed(
+            f"cannot write: {error}. Run init again when it is mended; --uninstall takes out what is there."
+        ) from error
+
+
+def _show(done: Sequence[Done], *, dry_run: bool) -> None:
+    """One line for each file, but new ones of one folder of ours in one."""
+    would = "would be " if dry_run else ""
+    fresh = Counter(one.path.split("/")[0] for one in done if one.did is Did.CREATED and "/" in one.path)
+    for folder, count in fresh.items():
+        print(f"  {would}{Did.CREATED:<12} {folder}/ ({count} file{'s' if count > 1 else ''})")
+    for one in done:
+        if one.did not in _QUIET and not (one.did is Did.CREATED and "/" in one.path):
+            print(f"  {would}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}")
+    quiet = sum(one.did in _QUIET for one in done)
+    if quiet:
+        print(f"  {quiet} file(s) stay as they are")
+
+
+def _exclude_from_git(root: Path) -> None:
+    """What the server writes while it runs is never the user's to commit (SPEC 6.8)."""
+    from code_intel_server.workspace.git import open_repository
+    from code_intel_server.workspace.paths import Project, exclude_from_git
+
+    git = open_repository(root)
+    if isinstance(git, str):
+        print(
+            f"  no git repository ({git}): sessions can investigate and do quick work; git init makes the rest possible"
+        )
+    else:
+        exclude_from_git(Project(root), git.at.common_dir, git.at.top)
+
+
+def _trust(root: Path, done: Sequence[Done]) -> None:
+    """The configuration that this run wrote may run its commands; one that the user brought needs their word."""
+    from code_intel_server.workspace.trust import Approvals
+
+    path = f"{FOLDER}/config.json"
+    mine = any(one.path == path and one.did in {Did.CREATED, Did.UPDATED} for one in done)
+    if mine:
+        Approvals().trust(root / path)
+
+
+def _programs(options: argparse.Namespace) -> None:
+    """Offer Universal Ctags; everything works without it, definitions then come from tree-sitter."""
+    from code_intel_server.codebase import ctags
+
+    if ctags.executable() is not None:
+        return
+    command = proposals.install_command("universal-ctags")
+    if not command:
+        print("  Universal Ctags is not installed; definitions come from tree-sitter")
+        return
+    if not ask(f"Install Universal Ctags with: {shlex.join(command)}?", yes=options.yes and command[0] != "sudo"):
+        print(
+            f"  Universal Ctags is not installed; definitions come from tree-sitter. To add it: {shlex.join(command)}"
+        )
+        return
+    from code_intel_server import process
+
+    try:
+        ended = process.run(command, cwd=Path.cwd(), timeout=600)
+    except OSError as error:
+        print(f"  could not be installed ({error}); going on without")
+        return
+    print("  Universal Ctags installed" if ended.returncode == 0 else "  could not be installed; going on without")
+
+
+def _index(root: Path) -> None:
+    from code_intel_server.tools.desk import Desk
+
+    desk = Desk(root)
+    try:
+        with progress("index") as report:
+            synced = desk.index.sync(progress=report)
+            desk.explorer.refresh_all()
+    finally:
+        desk.close()
+    print(f"  index: {synced.files} files, {synced.chunks} chunks, {synced.seconds:.1f} s")
+
+
+def _prove(root: Path) -> None:
+    from code_intel_server.cli.proof import prove
+    from code_intel_server.cli.script import Stuck
+
+    print("proof: a scripted session through the real server")
+    try:
+        proof = prove(root, lambda line: print(f"  {line}", flush=True))
+    except Stuck as stuck:
+        raise Failed(
+            f"the proof did not come to its end: {stuck}. code-intel-server doctor looks for the reason."
+        ) from stuck
+    print(f"  {proof.phase} after {proof.seconds:.1f} s")
+
+
+def _offer_commit(root: Path, *, yes: bool) -> None:
+    from code_intel_server.workspace.git import Git, Manner, open_repository
+
+    git = open_repository(root)
+    if not isinstance(git, Git):
+        return
+    manifest = Manifest.load(root)
+    paths = [git.at.prefix + path for path in (*manifest.files, f"{FOLDER}/manifest.json")]
+    tracked = [path for path in paths if git.run("check-ignore", "-q", "--", path).returncode != 0]
+    if not tracked or not git.run("status", "--porcelain", "--", *tracked).stdout:
+        return
+    question = f"Commit the {len(tracked)} files of the set-up?"
+    if not ask(question, yes=yes):
+        shown = sorted({path.removeprefix(git.at.prefix).split("/")[0] for path in tracked})
+        print(f"  not committed yet. To do it: git add -- {shlex.join(shown)} && git commit -m 'Set up code-intel'")
+        return
+    added = git.run("add", "--", *tracked, manner=Manner.USER)
+    committed = git.run("commit", "--quiet", "-m", "Set up code-intel", "--", *tracked, manner=Manner.USER)
+    if added.returncode or committed.returncode:
+        print(f"  not committed: {committed.stderr.decode('utf-8', 'replace').strip() or 'git refused'}")
+    else:
+        print("  committed")
+
+
+def _next_steps(client: Clients) -> None:
+    print("\nReady. Start your client in the project and type:")
+    if client in {Clients.CLAUDE, Clients.ALL}:
+        print("  Claude Code   /code <what to do>      (approve the server `code-intel` once when asked)")
+    if client in {Clients.CODEX, Clients.ALL}:
+        print("  Codex         $code <what to do>      (trust the project and its hooks once when asked)")
+    if shutil.which("code-intel-server") is None:
+        print(
+            f"\nThe clients start `code-intel-server`, which is not on your PATH. Its folder: {Path(sys.executable).parent}"
+        )
+    print("\nLook: code-intel-server status, doctor.  Remove: code-intel-server init --uninstall")
+
+
+# -- taking it out ---------------------------------------------------------------------------------------------------
+
+
+def _uninstall(options: argparse.Namespace) -> int:
+    from code_intel_server.cli.uninstall import uninstall
+
+    return uninstall(_checked_root(options.dir), dry_run=options.dry_run)

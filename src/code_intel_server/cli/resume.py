@@ -1,0 +1,35 @@
+"""`resume`: what an interrupted session is about, and how to go on with it (SPEC 7, 12)."""
+
+import json
+from pathlib import Path
+
+from code_intel_server.cli.console import guarded, parser, scaffolded_root
+from code_intel_server.cli.view import look
+from code_intel_server.printable import printable
+
+
+def main(arguments: list[str]) -> int:
+    """Say which sessions can be resumed; exit status 1 where there is none."""
+    made = parser("resume", "Which sessions can be resumed, and how.")
+    made.add_argument("session", nargs="?", metavar="ID", help="one of them, with its summaries")
+    made.add_argument("--json", action="store_true", help="as JSON")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(options.project, options.session, as_json=options.json))
+
+
+def _run(project: Path | None, session_id: str | None, *, as_json: bool) -> int:
+    seen = look(scaffolded_root(project))
+    kept = [one for one in seen.sessions if not one.live and session_id in {None, one.session_id}]
+    if as_json:
+        print(json.dumps([one.as_json() for one in kept], ensure_ascii=False, indent=2))
+        return 0 if kept else 1
+    for line in seen.unusable:
+        print(f"not obeyed: {printable(line)}")
+    if not kept:
+        print("nothing to resume" + (": the session is running" if any(one.live for one in seen.sessions) else ""))
+        return 1
+    for one in kept:
+        print(f"{one.session_id}  step {one.step} {one.phase}  {printable(str(one.state['query']))[:200]}")
+    print("\nTo go on: start your client in the project and type  /code --resume  (Codex: $code --resume).")
+    print("To give one up, its work kept recoverably: code-intel-server abandon")
+    return 0

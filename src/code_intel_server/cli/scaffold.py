@@ -1,0 +1,280 @@
+"""What set-up writes into a project, and takes out again: planned as a whole, then applied, remembered in a manifest.
+
+Files of ours (prompts, skills, configuration) are written whole; into files of the user's (`.mcp.json`, settings, hooks,
+Codex's config.toml) only our entries are merged. `.code-intel/manifest.json` remembers the hash of what was written, and
+`.code-intel/cache/before-init/` the bytes that were there before, so that
+
+- a second run updates what nobody edited and lays a new default beside what somebody did (`*.new`),
+- `--uninstall` brings back the bytes from before where nothing else changed them, and takes out only our entries where it did.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from code_intel_server.cli import merging
+from code_intel_server.workspace.files import make_folder, read_regular, write_whole
+from code_intel_server.workspace.paths import EXCLUDED, FOLDER
+
+MANIFEST = f"{FOLDER}/manifest.json"
+BEFORE = f"{FOLDER}/cache/before-init"
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+class Did(StrEnum):
+    """What became of one file."""
+
+    CREATED = "created"
+    MERGED = "entry added"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    KEPT = "kept, yours"
+    BESIDE = "kept, yours; new default beside it"
+    UNCLEAR = "left alone: cannot be read"
+    RESTORED = "as before"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file of ours, or our entries in one of the user's: `merge` and `unmerge` work on its text ('' where there is none)."""
+
+    path: str
+    text: str = ""
+    merge: Callable[[str], str] | None = None
+    unmerge: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What happened to a path, with a note for people."""
+
+    path: str
+    did: Did
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What earlier runs wrote. `files`: path -> SHA-256 as written; `created`: the paths that were not there before."""
+
+    version: str = ""
+    options: dict[str, object] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, root: Path) -> "Manifest":
+        """The project's manifest; an empty one where there is none that can be read."""
+        try:
+            data = json.loads(read_regular(root / MANIFEST, _MAX_BYTES))
+            return cls(
+                str(data["version"]),
+                dict(data["options"]),
+                {str(path): str(digest) for path, digest in data["files"].items()},
+                [str(path) for path in data["created"]],
+                [str(path) for path in data["folders"]],
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+
+    def save(self, root: Path) -> None:
+        """Write it, sorted, so that it makes small differences in commits."""
+        content = {
+            "about": "What code-intel-server init wrote here; it lets --uninstall take out exactly that.",
+            "version": self.version,
+            "options": self.options,
+            "files": dict(sorted(self.files.items())),
+            "created": sorted(set(self.created)),
+            "folders": sorted(set(self.folders)),
+        }
+        write_whole(root / MANIFEST, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode(), 0o644)
+
+
+class Scaffold:
+    """Applies wanted files to one project."""
+
+    def __init__(self, root: Path, *, dry_run: bool = False) -> None:
+        self._root = root
+        self._dry = dry_run
+        self.manifest = Manifest.load(root)
+
+    def apply(self, wanted: Sequence[Wanted]) -> list[Done]:
+        """Bring every wanted file about; what was done to each. Raises OSError."""
+        return [self._merge(one) if one.merge is not None else self._whole(one) for one in wanted]
+
+    def finish(self, version: str, options: Mapping[str, object]) -> None:
+        """Remember what was written."""
+        self.manifest.version, self.manifest.options = version, dict(options)
+        if not self._dry:
+            self.manifest.save(self._root)
+
+    def _whole(self, wanted: Wanted) -> Done:
+        data = wanted.text.encode()
+        present = self._present(wanted.path)
+        if present is None:
+            self._write(wanted.path, data, created=True)
+            return Done(wanted.path, Did.CREATED)
+        known = self.manifest.files.get(wanted.path)
+        if present == data:
+            return Done(wanted.path, Did.UNCHANGED)
+        if known == _digest(present):
+            self._write(wanted.path, data, created=False)
+            return Done(wanted.path, Did.UPDATED)
+        if known == _digest(data):
+            return Done(wanted.path, Did.KEPT)
+        return self._beside(wanted.path, data, Did.BESIDE)
+
+    def _merge(self, wanted: Wanted) -> Done:
+        assert wanted.merge is not None  # noqa: S101 - asked by the caller
+        present = self._present(wanted.path)
+        try:
+            before = (present or b"").decode("utf-8")
+            after = wanted.merge(before)
+        except (merging.Unclear, UnicodeDecodeError) as error:
+            fresh = wanted.merge("").encode()
+            note = f"{error}; add the entry from {wanted.path}.new yourself"
+            return Done(wanted.path, Did.UNCLEAR, self._beside(wanted.path, fresh, Did.UNCLEAR, note).note)
+        if after == before:
+            return Done(wanted.path, Did.UNCHANGED)
+        if present is not None:
+            self._keep_before(wanted.path, present)
+        self._write(wanted.path, after.encode(), created=present is None)
+        return Done(wanted.path, Did.CREATED if present is None else Did.MERGED)
+
+    def _beside(self, path: str, data: bytes, did: Did, note: str = "") -> Done:
+        """Lay a new default beside a file that is not ours to change."""
+        beside = f"{path}.new"
+        present = self._present(beside)
+        if present != data and (present is None or self.manifest.files.get(beside) == _digest(present)):
+            self._write(beside, data, created=present is None)
+        return Done(path, did, note or f"compare with {beside}")
+
+    def _keep_before(self, path: str, data: bytes) -> None:
+        """The user's bytes from before our first entry. Once the user has edited what we wrote they count no more: from
+        then on only our entries are taken out."""
+        kept = self._root / BEFORE / path
+        if self._dry:
+            return
+        if path in self.manifest.files:
+            if self.manifest.files[path] != _digest(data):
+                kept.unlink(missing_ok=True)
+                self.manifest.created = [name for name in self.manifest.created if name != path]
+            return
+        make_folder(kept.parent)
+        write_whole(kept, data, 0o600)
+
+    def _present(self, path: str) -> bytes | None:
+        try:
+            return read_regular(Path(os.path.realpath(self._root / path)), _MAX_BYTES)
+        except FileNotFoundError:
+            return None
+
+    def _write(self, path: str, data: bytes, *, created: bool) -> None:
+        self.manifest.files[path] = _digest(data)
+        if created:
+            self.manifest.created.append(path)
+        if self._dry:
+            return
+        self._make_folders(path)
+        write_whole(self._target(path), data, 0o644)
+
+    def _target(self, path: str) -> Path:
+        """The file itself where the user has put a link: the link stays one. Raises OSError where it leads outside."""
+        real = Path(os.path.realpath(self._root / path))
+        if not real.is_relative_to(self._root.resolve()):
+            raise OSError(f"{path} leads outside the project; nothing is written there")
+        return real
+
+    def _make_folders(self, path: str) -> None:
+        parents = [parent for parent in Path(path).parents if parent != Path()]
+        missing = [parent.as_posix() for parent in parents if not (self._root / parent).exists()]
+        self._target(path)
+        make_folder((self._root / path).parent)
+        self.manifest.folders += missing
+
+
+class Removal:
+    """Takes out what the manifest says was written, and what the server wrote while it ran."""
+
+    def __init__(self, root: Path, *, dry_run: bool = False) -> None:
+        self._root = root
+        self._dry = dry_run
+        self._manifest = Manifest.load(root)
+
+    def run(self, wanted: Sequence[Wanted]) -> list[Done]:
+        """Undo every written file, then the folders that are empty then; what was done to each. Raises OSError."""
+        unmerge = {one.path: one.unmerge for one in wanted if one.unmerge is not None}
+        paths = sorted(self._manifest.files, key=lambda path: (path.startswith(FOLDER), path))
+        done = [self._undo(path, unmerge.get(path)) for path in paths]
+        if not self._dry:
+            for name in EXCLUDED:
+                shutil.rmtree(self._root / FOLDER / name, ignore_errors=True)
+            (self._root / MANIFEST).unlink(missing_ok=True)
+            self._remove_folders()
+        return done
+
+    def _undo(self, path: str, unmerge: Callable[[str], str] | None) -> Done:
+        file = self._root / path
+        try:
+            present = read_regular(Path(os.path.realpath(file)), _MAX_BYTES)
+        except FileNotFoundError:
+            return Done(path, Did.REMOVED, "it was gone already")
+        untouched = _digest(present) == self._manifest.files[path]
+        if untouched and path in self._manifest.created:
+            self._unlink(file)
+            return Done(path, Did.REMOVED)
+        if untouched and (before := self._before(path)) is not None:
+            self._put(file, before)
+            return Done(path, Did.RESTORED)
+        if unmerge is None:
+            return Done(path, Did.KEPT, "you have edited it: remove it yourself if you do not want it")
+        return self._unmerged(path, file, present, unmerge)
+
+    def _unmerged(self, path: str, file: Path, present: bytes, unmerge: Callable[[str], str]) -> Done:
+        try:
+            rest = unmerge(present.decode("utf-8"))
+        except (merging.Unclear, UnicodeDecodeError) as error:
+            return Done(path, Did.UNCLEAR, f"{error}; take the code-intel entries out yourself")
+        if path in self._manifest.created and rest.strip() in {"", "{}"}:
+            self._unlink(file)
+            return Done(path, Did.REMOVED)
+        self._put(file, rest.encode())
+        return Done(path, Did.RESTORED, "your other changes stay")
+
+    def _before(self, path: str) -> bytes | None:
+        try:
+            return read_regular(self._root / BEFORE / path, _MAX_BYTES)
+        except OSError:
+            return None
+
+    def _unlink(self, file: Path) -> None:
+        if not self._dry:
+            file.unlink()
+
+    def _put(self, file: Path, data: bytes) -> None:
+        if not self._dry:
+            write_whole(Path(os.path.realpath(file)), data, 0o644)
+
+    def _remove_folders(self) -> None:
+        for folder in sorted(self._manifest.folders, key=lambda name: -name.count("/")):
+            with contextlib.suppress(OSError):
+                (self._root / folder).rmdir()
+
+
+def leftovers(root: Path) -> Iterator[str]:
+    """What still stands under `.code-intel/` after a removal: files that people edited or added."""
+    for file in sorted((root / FOLDER).rglob("*")):
+        if file.is_file():
+            yield file.relative_to(root).as_posix()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,308 @@
+"""What the scripted agent does next: an honest agent that knows nothing but the last response.
+
+It has no list of phases. A phase is left by filling the fields that `expected_payload` names, after calling the tools that
+`instruction` names, with the procedures that `resources` or `procedures` name. That it comes from start_session to
+SESSION_COMPLETE therefore shows that every response is self-contained (SPEC 4). The one thing it brings along is the
+work itself, as a `Work`.
+
+It speaks to no server: `Script.run` is a generator of actions that is sent their results, so that the same agent works over
+a pipe (`scripted_agent`) and in the place of a client's model (tests).
+"""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Fields = dict[str, Any]
+Answers = Sequence[Fields]
+
+_OURS = (
+    "start_session",
+    "submit_phase",
+    "get_session_status",
+    "sync_index",
+    "update_context",
+    "cleanup_stale_branches",
+)
+_ENDS = ("SESSION_COMPLETE", "SESSION_ABANDONED")
+_PATIENCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call; its result is what the tool answered."""
+
+    tool: str
+    arguments: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A file's whole new text (path relative to the project); its result is {}."""
+
+    path: str
+    before: str
+    after: str
+
+
+Action = Call | Edit
+Actions = Generator[tuple[Action, ...], Answers, Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The edits of one task, and for each checklist item the lines that show it (`path:start-end`)."""
+
+    edits: tuple[Edit, ...]
+    evidence: Mapping[str, str]
+
+
+class Work(Protocol):
+    """The task itself: what an agent knows that no response can tell it."""
+
+    query: str
+    intent: str
+    flags: Mapping[str, bool | str]
+    words: Sequence[str]
+    """What to search for."""
+    symbol: str
+    """A name to look up."""
+    files: Sequence[str]
+    """The files it is going to change, and those it has to know."""
+
+    def tasks(self, response: Fields) -> list[Fields]:
+        """New tasks for a plan; after a revert `response` says why."""
+
+    def implement(self, task: Fields) -> Change:
+        """The change of one task, from `next_task`."""
+
+    def passed(self) -> bool:
+        """What verification showed."""
+
+    def issues(self) -> list[str]:
+        """What quality review showed."""
+
+
+class Stuck(Exception):
+    """The responses do not say how to go on."""
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What the agent remembers of the phase it is in."""
+
+    used: list[str] = field(default_factory=list)
+    rows: dict[str, list[Fields]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    refusals: int = 0
+
+    def places(self, *tools: str) -> list[str]:
+        """`path:line` of what these tools showed."""
+        rows = [row for tool in tools or tuple(self.rows) for row in self.rows.get(tool, [])]
+        return [f"{row['path']}:{row.get('start_line', 1)}" for row in rows if row.get("path")]
+
+
+class Script:
+    """One session of one piece of work, as a generator of actions."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.responses: list[Fields] = []
+        """Every response to start_session and submit_phase."""
+        self._notes = _Notes()
+        self._seen: list[str] = []
+
+    def run(self) -> Actions:
+        """From start_session to the end; returns the last response. Raises Stuck where the responses lead no further."""
+        work = self.work
+        call = Call("start_session", {"query": work.query, "intent": work.intent, "flags": dict(work.flags)})
+        (response,) = yield (call,)
+        return (yield from self.go_on(response))
+
+    def resume(self) -> Actions:
+        """From get_session_status, as after a restart, to the end."""
+        (response,) = yield (Call("get_session_status", {}),)
+        return (yield from self.go_on(response))
+
+    def go_on(self, response: Fields) -> Actions:
+        """From any response to the end."""
+        self.responses.append(response)
+        while response.get("phase") not in _ENDS:
+            self._check(response)
+            yield from self._look_things_up(response)
+            data = yield from self._payload(response)
+            (response,) = yield (Call("submit_phase", {"data": data}),)
+            self.responses.append(response)
+            if response.get("success"):
+                self._notes = _Notes()
+        return response
+
+    def _check(self, response: Fields) -> None:
+        if "phase" not in response or "expected_payload" not in response:
+            raise Stuck(str(response.get("message") or response))
+        if not response.get("success", False):
+            self._notes.refusals += 1
+            if self._notes.refusals >= _PATIENCE:
+                said = [str(response.get(name, "")) for name in ("message", "remedy")]
+                raise Stuck(" ".join([f"{response['phase']}:", *filter(None, said), *self._notes.refused[-3:]]))
+
+    # -- lookups -----------------------------------------------------------------------------------------------------
+
+    def _look_things_up(self, response: Fields) -> Generator[tuple[Action, ...], Answers, None]:
+        """Call, all at once, the tools that the instruction names and the work has arguments for."""
+        calls = [call for tool in _named(str(response["instruction"])) if (call := self._call(tool, response))]
+        if not calls:
+            return
+        answers = yield tuple(calls)
+        for call, answer in zip(calls, answers, strict=True):
+            if answer.get("success", True):
+                self._notes.used.append(call.tool)
+                self._notes.rows[call.tool] = [row for row in answer.get("results", []) if isinstance(row, dict)]
+            else:
+                self._notes.refused.append(f"{call.tool}: {answer.get('message')}")
+        self._seen += self._notes.places()
+
+    def _call(self, tool: str, response: Fields) -> Call | None:
+        work = self.work
+        first = next(iter(work.files), "")
+        arguments: dict[str, Fields] = {
+            "query": {"question": work.query, "limit": 5},
+            "search_text": {"patterns": [*work.words], "regex": False, "limit": 10},
+            "search_files": {"pattern": "*.md" if "documents_reviewed" in response["expected_payload"] else first},
+            "find_definitions": {"symbol": work.symbol, "limit": 10},
+            "find_references": {"symbol": work.symbol, "limit": 10},
+            "get_symbols": {"path": first},
+            "get_function_at_line": {"path": first, "line": 1},
+            "analyze_structure": {"path": first},
+            "semantic_search": {"query": work.query, "limit": 5},
+            "analyze_impact": {"targets": [first], "limit": 20},
+            "review_changes": {"limit": 200},
+        }
+        return Call(tool, arguments[tool]) if tool in arguments else None
+
+    # -- payloads ----------------------------------------------------------------------------------------------------
+
+    def _payload(self, response: Fields) -> Generator[tuple[Action, ...], Answers, Fields]:
+        """Every field that `expected_payload` names and does not call optional, filled."""
+        expected: Mapping[str, str] = response["expected_payload"]
+        data: Fields = {}
+        if "task_id" in expected:
+            data |= yield from self._implemented(response["next_task"])
+        if "documents_reviewed" in expected:
+            data["documents_reviewed"] = yield from self._documents(response)
+        for name in expected:
+            if name not in data and not _left_out(name, expected):
+                data[name] = self._value(name, response)
+        return data
+
+    def _value(self, name: str, response: Fields) -> object:
+        phase, step = response["phase"], response.get("step")
+        values = self._plain_values(response)
+        if name in values:
+            return values[name]
+        if name.endswith("_used"):
+            return _procedure(response)
+        if name.endswith(("_information", "_hypotheses", "_analysis")):
+            return False
+        raise Stuck(
+            f"step {step} {phase} expects '{name}' ({response['expected_payload'][name]}), and nothing says what it is"
+        )
+
+    def _plain_values(self, response: Fields) -> Fields:
+        work, notes = self.work, self._notes
+        places = notes.places() or self._seen
+        proof = places[0] if places else next(iter(work.files), "")
+        return {
+            "summary": f"Step {response.get('step')}: {work.query} Seen: {', '.join(self._seen[:3]) or 'nothing yet'}.",
+            "tools_used": list(dict.fromkeys(notes.used)),
+            "compaction_count": response.get("compaction_count", 0),
+            "choice": "continue",
+            "action_type": "add",
+            "scope": ", ".join(work.files),
+            "constraints": "",
+            "target_symbols": [work.symbol],
+            "desired_action": {"value": work.query, "quote": work.query},
+            "explored_files": [*work.files],
+            "findings": [f"{place} - seen while exploring" for place in places[:5]] or [f"{proof} - read"],
+            "reason": "The lookups so far answer what this change needs.",
+            "search_query": work.query,
+            "search_results": [f"{place} - found by meaning" for place in notes.places("semantic_search")],
+            "hypotheses_verified": [{"hypothesis": f"{proof} exists", "result": True, "evidence": proof}],
+            "impact_summary": {"callers": "a new function, called from nowhere yet", "tests": "none change"},
+            "tasks": [*_recorded(response), *work.tasks(response)],
+            "passed": work.passed(),
+            "details": "As seen by running the procedure.",
+            "action_taken": "The failing check was read again from its first line; the next change aims at its cause.",
+            "user_decision": "stop",
+            "reviewed_files": [_reviewed(row) for row in notes.rows.get("review_changes", [])],
+            "commit_message": work.query,
+            "issues": work.issues() if "issues" in response["expected_payload"] else [],
+            "quality_score": "good",
+        }
+
+    def _documents(self, response: Fields) -> Generator[tuple[Action, ...], Answers, list[str]]:
+        """Project documents, unless the instruction says that there are none."""
+        if "empty list" in str(response["instruction"]):
+            return []
+        found: list[str] = []
+        for pattern in ("*.md", "*.rst", "*.adoc"):
+            (answer,) = yield (Call("search_files", {"pattern": pattern, "limit": 20}),)
+            found += [row["path"] for row in answer.get("results", []) if not row["path"].startswith(".")]
+        return found[:3]
+
+    def _implemented(self, task: Fields) -> Generator[tuple[Action, ...], Answers, Fields]:
+        """Ask before writing, widen the writable set where that is the answer, write, and name the lines."""
+        change = self.work.implement(task)
+        for path in dict.fromkeys(edit.path for edit in change.edits):
+            (verdict,) = yield (Call("check_write_target", {"path": path}),)
+            if not verdict.get("allowed"):
+                reason = f"Task {task['id']} changes it: {task['description']}"
+                yield (Call("add_explored_files", {"paths": [path], "reason": reason}),)
+                yield (Call("check_write_target", {"path": path}),)
+        self._notes.used.append("check_write_target")
+        for edit in change.edits:
+            yield (edit,)
+        checklist = [{"item": item, "status": "done", "evidence": change.evidence[item]} for item in task["checklist"]]
+        return {"task_id": task["id"], "checklist": checklist, "tools_used": ["check_write_target"]}
+
+
+def _named(instruction: str) -> list[str]:
+    """The tools an instruction names, in its order."""
+    names = re.findall(r"\b[a-z]+(?:_[a-z]+)+\b|\bquery\b", instruction)
+    return [name for name in dict.fromkeys(names) if name not in _OURS]
+
+
+def _left_out(name: str, expected: Mapping[str, str]) -> bool:
+    """Whether a field is only for cases that an honest success is not: fixes, reverts, named failures."""
+    words = str(expected[name])
+    if name == "desired_action":
+        return False
+    return "(optional)" in words or "instead of" in words or "(if " in words or "leave out" in words
+
+
+def _procedure(response: Fields) -> str:
+    """A procedure that the response names: the generic one where there is a choice."""
+    sent = response.get("procedure")
+    names = [sent["name"]] if isinstance(sent, dict) else [*response.get("procedures", {})]
+    names += [str(path) for path in response.get("resources", [])]
+    if not names:
+        raise Stuck(f"{response['phase']} wants a procedure and names none")
+    return str(next((name for name in names if "generic" in name), names[0]))
+
+
+def _recorded(response: Fields) -> list[Fields]:
+    """The tasks a revert came back with, as they have to be sent again."""
+    tasks = [task for task in response.get("tasks", []) if isinstance(task, dict)]
+    return [{"id": task["id"], "description": task["description"], "status": task["status"]} for task in tasks]
+
+
+def _reviewed(row: Fields) -> object:
+    """A changed path as reviewed: what took something from the tests needs a reason."""
+    if row.get("weakened"):
+        return {
+            "path": row["path"],
+            "decision": "keep",
+            "reason": "The check is replaced by the new one of this change.",
+        }
+    return row["path"]

@@ -1,0 +1,15 @@
+"""`serve`: the MCP server over stdin and stdout."""
+
+import argparse
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until the client is gone."""
+    parser = argparse.ArgumentParser(prog="code-intel-server serve", description=__doc__)
+    parser.add_argument("--project", type=Path, help="the project; else found by walking up from the working directory")
+    options = parser.parse_args(arguments)
+    from code_intel_server.server import serve
+
+    serve(Path.cwd(), options.project)
+    return 0

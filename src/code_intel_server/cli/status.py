@@ -1,0 +1,171 @@
+"""`status`: the 19 steps and where the session stands; tasks, counters, branch, lock (SPEC 12)."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from code_intel_server.cli.console import Failed, guarded, parser, project_root
+from code_intel_server.cli.view import ProjectView, SessionView, look
+from code_intel_server.printable import printable
+from code_intel_server.workspace.paths import FOLDER
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_MARKS = {"done": "[green]✓[/]", "now": "[bold yellow]▶[/]", "skipped": "[dim]–[/]", "ahead": "[dim]·[/]"}
+_REFRESH_SECONDS = 0.5
+
+
+def main(arguments: list[str]) -> int:
+    """Show where the project's session stands."""
+    made = parser("status", "Where the session of a project stands.")
+    made.add_argument("--session", metavar="ID", help="which session; the running one if not given")
+    made.add_argument("--json", action="store_true", help="as JSON")
+    made.add_argument("--watch", action="store_true", help="until interrupted, as it goes on")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    root = project_root(options.project)
+    if options.watch:
+        return _watch(root, options.session)
+    seen = look(root)
+    session = seen.session(options.session)
+    if options.session and session is None:
+        raise Failed(f"no session {options.session} is kept here")
+    if options.json:
+        print(json.dumps(as_json(seen, session), ensure_ascii=False, indent=2))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(drawn(seen, session))
+    return 0
+
+
+def as_json(seen: ProjectView, session: SessionView | None) -> dict[str, Any]:
+    """The project's state as data."""
+    owner = seen.owner
+    return {
+        "project": str(seen.root),
+        "set_up": (seen.root / FOLDER).is_dir(),
+        "session": session.as_json() if session else None,
+        "others": [one.session_id for one in seen.sessions if one is not session],
+        "unusable_checkpoints": [*seen.unusable],
+        "lock": {"pid": owner.pid, "since": owner.since, "session_id": owner.session_id} if owner else None,
+    }
+
+
+def _watch(root: Path, session_id: str | None) -> int:
+    """Draw anew as it goes on: in place on a terminal, one under the other in a pipe where something has changed."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        return _follow(root, session_id)
+    seen = look(root)
+    with Live(drawn(seen, seen.session(session_id)), console=console, auto_refresh=False) as live:
+        while True:
+            time.sleep(_REFRESH_SECONDS)
+            seen = look(root)
+            live.update(drawn(seen, seen.session(session_id)), refresh=True)
+
+
+def _follow(root: Path, session_id: str | None) -> int:
+    last = None
+    while True:
+        seen = look(root)
+        session = seen.session(session_id)
+        now = json.dumps(as_json(seen, session), sort_keys=True, default=str)
+        if now != last:
+            last = now
+            said = f"{session.session_id} step {session.step} {session.phase}" if session else "no session is running"
+            print(said, flush=True)
+        time.sleep(_REFRESH_SECONDS)
+
+
+def drawn(seen: ProjectView, session: SessionView | None) -> "RenderableType":
+    """The project's state for a terminal. All text that comes from files is escaped."""
+    from rich.console import Group
+    from rich.text import Text
+
+    if session is None:
+        said = "no session is running" + (", none is kept" if not seen.unusable else "") + f" in {seen.root}"
+        return Group(Text(said), *[Text(f"not obeyed: {printable(line)}", "yellow") for line in seen.unusable])
+    return Group(_heading(seen, session), _steps(session), *_tasks(session), _footer(seen, session))
+
+
+def _heading(seen: ProjectView, session: SessionView) -> "RenderableType":
+    from rich.text import Text
+
+    state = session.state
+    head = Text(f"{session.session_id}  ", "bold")
+    head.append(
+        "running" if session.live else "interrupted: /code --resume goes on", "green" if session.live else "yellow"
+    )
+    flags = " ".join(name for name, value in state["flags"].items() if value not in {False, "auto"})
+    head.append(f"\n{state['intent']}{f' [{flags}]' if flags else ''}  ", "dim")
+    head.append(printable(str(state["query"]))[:300])
+    head.append(f"\n{seen.root}", "dim")
+    return head
+
+
+def _steps(session: SessionView) -> "RenderableType":
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for row in session.steps():
+        style = "bold" if row.state == "now" else "dim" if row.state not in {"done", "now"} else ""
+        mark = _MARKS.get(row.state, _MARKS["ahead"])
+        table.add_row(
+            mark, f"{row.number:>2}", row.name, row.state if row.state not in {"done", "ahead"} else "", style=style
+        )
+    return table
+
+
+def _tasks(session: SessionView) -> list["RenderableType"]:
+    from rich.text import Text
+
+    lines: list[RenderableType] = []
+    for task in session.state["tasks"]:
+        done = task["status"] == "completed"
+        failed = f"  failed {task['failure_count']}×" if task["failure_count"] else ""
+        lines.append(
+            Text(
+                f"{'✓' if done else '○'} {printable(str(task['id']))}  {printable(str(task['description']))[:120]}{failed}"
+            )
+        )
+        for item in task["checklist"]:
+            proof = item.get("evidence") or item.get("reason") or ""
+            lines.append(
+                Text(
+                    f"    {item['status']:<8} {printable(str(item['item']))[:100]}  {printable(str(proof))[:80]}", "dim"
+                )
+            )
+    return lines
+
+
+def _footer(seen: ProjectView, session: SessionView) -> "RenderableType":
+    from rich.text import Text
+
+    state, counters = session.state, session.state["counters"]
+    parts = [
+        f"submits {state['submits']}",
+        f"verification failures {counters['verification_failure_count']}",
+        f"interventions {counters['intervention_count']}",
+        f"quality reverts {counters['quality_revert_count']}",
+        f"files {len(state['explored_files'])}+{len(state['added_files'])}",
+    ]
+    if state["task_branch"]:
+        parts.append(
+            f"branch {printable(str(state['task_branch']['name']))} from {printable(str(state['task_branch']['base']))}"
+        )
+    if seen.owner:
+        parts.append(f"held by process {seen.owner.pid} since {seen.owner.since}")
+    text = Text(" · ".join(parts), "dim")
+    if session.instruction:
+        text.append(f"\n{printable(session.instruction)[:600]}", "not dim")
+    return text

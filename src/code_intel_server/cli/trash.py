@@ -1,0 +1,82 @@
+"""`trash list|restore|purge`: what sessions have put away, and how it comes back (SPEC 6.1)."""
+
+import argparse
+import json
+from datetime import UTC, datetime
+
+from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root
+from code_intel_server.printable import printable
+from code_intel_server.workspace.git import ARCHIVE
+from code_intel_server.workspace.trash import KEEP_DAYS, Trash
+
+
+def main(arguments: list[str]) -> int:
+    """List, restore or purge the archive."""
+    made = parser("trash", "Branches and changes that sessions have put away; nothing is lost until you purge it.")
+    actions = made.add_subparsers(dest="action", required=True)
+    listing = actions.add_parser("list", help="what is kept, the newest first")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    restoring = actions.add_parser("restore", help="bring one entry back")
+    restoring.add_argument("entry", help="as `trash list` names it")
+    purging = actions.add_parser("purge", help="drop entries for good")
+    purging.add_argument("entries", nargs="*", help="exactly these, whatever their age")
+    purging.add_argument("--older-than", type=float, default=KEEP_DAYS, metavar="DAYS", help="default %(default)s")
+    purging.add_argument("--yes", action="store_true", help="do not ask")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _ACTIONS[options.action](Trash(project_root(options.project)), options))
+
+
+def _list(trash: Trash, options: argparse.Namespace) -> int:
+    entries = trash.entries()
+    if options.json:
+        rows = [
+            {
+                "entry": row.ref.removeprefix(ARCHIVE),
+                "kind": str(row.kind),
+                "session_id": row.session_id,
+                "created": row.created,
+                "branch": row.branch,
+                "commit": row.commit,
+            }
+            for row in entries
+        ]
+        print(json.dumps(rows, indent=2, ensure_ascii=False))
+        return 0
+    for row in entries:
+        when = datetime.fromtimestamp(row.created, UTC).strftime("%Y-%m-%d %H:%M")
+        print(f"{row.ref.removeprefix(ARCHIVE):<44} {row.kind:<9} {when}  {printable(row.branch)}")
+    print(
+        f"{len(entries)} kept. To bring one back: code-intel-server trash restore ENTRY"
+        if entries
+        else "the trash is empty"
+    )
+    return 0
+
+
+def _restore(trash: Trash, options: argparse.Namespace) -> int:
+    restored = trash.restore(options.entry)
+    if restored.branch:
+        print(f"branch {printable(restored.branch)} is back")
+    elif restored.files:
+        print(f"{len(restored.files)} file(s) are back: {', '.join(map(printable, restored.files[:20]))}")
+    else:
+        print("nothing had to come back: everything stands as it was kept")
+    if restored.hint:
+        print(f"next: {restored.hint}")
+    return 0
+
+
+def _purge(trash: Trash, options: argparse.Namespace) -> int:
+    known = {row.ref for row in trash.entries()}
+    refs = [entry if entry.startswith(ARCHIVE) else ARCHIVE + entry for entry in options.entries]
+    if unknown := [ref for ref in refs if ref not in known]:
+        raise Failed(f"not in the trash: {', '.join(ref.removeprefix(ARCHIVE) for ref in unknown)}")
+    what = f"{len(refs)} entries" if refs else f"everything older than {options.older_than:g} days"
+    if not ask(f"Drop {what} for good?", yes=options.yes):
+        raise Failed("nothing was dropped (use --yes where nobody can be asked)")
+    gone = trash.purge(older_than_days=options.older_than, refs=refs or None)
+    print(f"{len(gone)} dropped")
+    return 0
+
+
+_ACTIONS = {"list": _list, "restore": _restore, "purge": _purge}

@@ -1,0 +1,138 @@
+"""Sessions as people's commands see them: read from checkpoints and lock, changing nothing, without pydantic."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
+from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
+from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
+from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.key import load_key, private_folder
+from code_intel_server.workspace.lock import Owner, ProjectLock
+from code_intel_server.workspace.paths import Project
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One of the 19 steps: `state` is done, now, skipped or ahead."""
+
+    number: int
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A session that is not over: `state` is a checkpoint's orchestrator_state, `live` whether a process leads it now."""
+
+    session_id: str
+    state: Mapping[str, Any]
+    live: bool
+
+    @property
+    def phase(self) -> str:
+        """Its phase."""
+        return str(self.state["phase_state"]["current_phase"])
+
+    @property
+    def step(self) -> int:
+        """Its step, 2 to 19."""
+        return int(self.state["phase_state"]["step"])
+
+    @property
+    def instruction(self) -> str:
+        """What the agent was told last; '' before the first submit."""
+        last = self.state.get("last_submit") or {}
+        return str(last.get("response", {}).get("instruction", ""))
+
+    def steps(self) -> list[StepView]:
+        """The 19 steps and where the session stands in them."""
+        road, done = _road(self.state), set(self.state["completed_steps"])
+        places = sorted({*ORDER, VERIFY_INTERVENTION}, key=lambda place: STEPS[place])
+        rows = [StepView(place.step, _name(place), self._state_of(place, road, done)) for place in places]
+        return [StepView(1, "start_session", "done"), *rows]
+
+    def _state_of(self, place: Place, road: Road, done: set[int]) -> str:
+        if place.step == self.step:
+            return "now"
+        if place.step in done:
+            return "done"
+        if place == VERIFY_INTERVENTION or not road.runs(place) or place.step < self.step:
+            return "skipped" if place != VERIFY_INTERVENTION else "only after 3 failures"
+        return "ahead"
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` shows."""
+        state = self.state
+        return {
+            "session_id": self.session_id,
+            "live": self.live,
+            "phase": self.phase,
+            "step": self.step,
+            "substep": state["phase_state"]["ready_substep"],
+            "intent": state["intent"],
+            "query": state["query"],
+            "flags": {name: value for name, value in state["flags"].items() if value not in {False, "auto"}},
+            "started_at": state["started_at"],
+            "instruction": self.instruction,
+            "completed_steps": state["completed_steps"],
+            "steps": [{"step": row.number, "name": row.name, "state": row.state} for row in self.steps()],
+            "tasks": state["tasks"],
+            "counters": {
+                **state["counters"],
+                "submits": state["submits"],
+                "compaction_count": state["compaction_count"],
+            },
+            "branch": state["task_branch"],
+            "explored_files": len(state["explored_files"]),
+            "added_files": len(state["added_files"]),
+            "receipt": state["receipt"],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    """A project's sessions, the newest first, and who holds its lock."""
+
+    root: Path
+    sessions: tuple[SessionView, ...]
+    owner: Owner | None
+    unusable: tuple[str, ...]
+    """Checkpoints that are not obeyed, each with its reason."""
+
+    def session(self, session_id: str | None = None) -> SessionView | None:
+        """The one asked for, or the live one, or the newest."""
+        if session_id is not None:
+            return next((one for one in self.sessions if one.session_id == session_id), None)
+        return next((one for one in self.sessions if one.live), None) or next(iter(self.sessions), None)
+
+
+def look(root: Path) -> ProjectView:
+    """The project's sessions as they are on disk now."""
+    opened = open_repository(root)
+    git = opened if isinstance(opened, Git) else None
+    owner = ProjectLock(private_folder(git.at.git_dir if git else None, root)).owner()
+    project = Project(root)
+    if not project.sessions.is_dir():
+        return ProjectView(root, (), owner, ())
+    store = CheckpointStore(project.sessions, load_key(private_folder(git.at.common_dir if git else None, root)))
+    views = tuple(_view(loaded, owner) for loaded in store.usable())
+    broken = tuple(f"{one.file.name}: {one.error or one.problem.value}" for one in store.unusable())
+    return ProjectView(root, views, owner, broken)
+
+
+def _view(loaded: Loaded, owner: Owner | None) -> SessionView:
+    state: Any = loaded.body["orchestrator_state"]
+    return SessionView(loaded.session_id, state, owner is not None and owner.session_id == loaded.session_id)
+
+
+def _road(state: Mapping[str, Any]) -> Road:
+    flags = {name: value for name, value in state["flags"].items() if name != "gate_level"}
+    answers = Answers(state["stale_branches"], state["documents_enabled"], state["q1"], state["q2"], state["q3"])
+    return Road(Intent(state["intent"]), Flags(GateLevel(state["flags"]["gate_level"]), **flags), answers)
+
+
+def _name(place: Place) -> str:
+    return f"{place.phase} {place.substep}" if place.phase is Phase.READY else str(place.phase)

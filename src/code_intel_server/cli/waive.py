@@ -1,0 +1,55 @@
+"""`waive`: take one verify command out of the running session's proof; commit and report will say so (SPEC 4)."""
+
+import shlex
+
+from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
+from code_intel_server.cli.view import look
+from code_intel_server.printable import printable
+from code_intel_server.workspace.config import ConfigFile
+from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.trust import Approvals
+
+
+def main(arguments: list[str]) -> int:
+    """Waive a command, or list what can be waived."""
+    made = parser(
+        "waive", "Take a verify command out of the running session's proof. Response, report and commit say so."
+    )
+    made.add_argument("command", nargs="?", help="the command as one argument, or its number from the list")
+    made.add_argument("--reason", default="", help="why it may fail (10 characters or more)")
+    made.add_argument("--session", metavar="ID", help="which session; the running one if not given")
+    options = made.parse_args(arguments)
+    return guarded(
+        lambda: _run(Project(scaffolded_root(options.project)), options.command, options.reason, options.session)
+    )
+
+
+def _run(project: Project, wanted: str | None, reason: str, session_id: str | None) -> int:
+    session = look(project.root).session(session_id)
+    if session is None:
+        raise Failed("no session is running or kept here: a waiver is for one session")
+    commands = [command.argv for command in ConfigFile.load(project.config_file).config.verify_commands]
+    approvals = Approvals()
+    waived = {one.argv: one.reason for one in approvals.waivers(project.root, session.session_id)}
+    if wanted is None:
+        for number, argv in enumerate(commands, 1):
+            said = f"   waived: {waived[argv]}" if argv in waived else ""
+            print(f"{number}  {printable(shlex.join(argv))}{said}")
+        print(f"session {session.session_id}" if commands else "config.json has no verify_commands")
+        return 0
+    argv = _chosen(wanted, commands)
+    approvals.waive(project.root, session.session_id, argv, reason)
+    print(f"waived for session {session.session_id}: {printable(shlex.join(argv))}")
+    return 0
+
+
+def _chosen(wanted: str, commands: list[tuple[str, ...]]) -> tuple[str, ...]:
+    if wanted.isdigit() and 1 <= int(wanted) <= len(commands):
+        return commands[int(wanted) - 1]
+    try:
+        argv = tuple(shlex.split(wanted))
+    except ValueError as error:
+        raise Failed(f"{wanted}: {error}") from error
+    if argv not in commands:
+        raise Failed(f"config.json has no such verify command: {wanted}. Without a command, waive lists them.")
+    return argv

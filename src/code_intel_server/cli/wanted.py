@@ -1,0 +1,135 @@
+"""The files a project gets, from the templates: scaffold, skills, and our entries in the clients' configuration."""
+
+import json
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from code_intel_server.cli import merging
+from code_intel_server.cli.scaffold import Wanted
+from code_intel_server.contract.skills import Client, skill_files
+from code_intel_server.resources import templates_dir
+from code_intel_server.workspace.paths import FOLDER
+
+_SERVER = ("mcpServers", "code-intel")
+_ALLOW = ("permissions", "allow")
+_TOOLS = "mcp__code-intel"
+_RULES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
+_TABLE = "mcp_servers.code_intel"
+
+
+class Clients(StrEnum):
+    """For whom a project is set up."""
+
+    CLAUDE = "claude"
+    CODEX = "codex"
+    ALL = "all"
+
+
+def wanted_files(
+    root: Path, clients: Clients, *, hooks: bool, config: dict[str, Any], ours: Sequence[str] = ()
+) -> list[Wanted]:
+    """Everything set-up writes. `config` overrides defaults of config.json; `ours` are paths an earlier run wrote."""
+    files = [*_scaffold(config)]
+    if clients in {Clients.CLAUDE, Clients.ALL}:
+        files += [*_claude(hooks=hooks), *_skills(Client.CLAUDE), *_rules(root, "claude", ".claude/CLAUDE.md", ours)]
+    if clients in {Clients.CODEX, Clients.ALL}:
+        files += [*_codex(hooks=hooks), *_skills(Client.CODEX), *_rules(root, "codex", "AGENTS.md", ours)]
+    return files
+
+
+def _scaffold(config: dict[str, Any]) -> list[Wanted]:
+    folder = templates_dir() / "code-intel"
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    wanted = []
+    for file in files:
+        name = file.relative_to(folder).as_posix()
+        text = file.read_text(encoding="utf-8")
+        wanted.append(Wanted(f"{FOLDER}/{name}", _configured(text, config) if name == "config.json" else text))
+    return wanted
+
+
+def _configured(text: str, config: dict[str, Any]) -> str:
+    """The default configuration with some values changed, written as the template is."""
+    for name, value in config.items():
+        text = merging.with_member(text, (name,), value)
+    return text
+
+
+def _skills(client: Client) -> list[Wanted]:
+    return [Wanted(path, text) for path, text in skill_files(client).items()]
+
+
+def _rules(root: Path, client: str, path: str, ours: Sequence[str]) -> list[Wanted]:
+    """A file for the project's rules, where it has none of its own."""
+    others = [name for name in _RULES if name not in ours and (root / name).exists()]
+    if others:
+        return []
+    return [Wanted(path, (templates_dir() / client / Path(path).name).read_text(encoding="utf-8"))]
+
+
+def _claude(*, hooks: bool) -> list[Wanted]:
+    entry = _template("claude/mcp.json")["mcpServers"]["code-intel"]
+    groups = _template("claude/settings.json")["hooks"] if hooks else {}
+
+    def settings(text: str) -> str:
+        if hooks and not text.strip():
+            return _text("claude/settings.json")
+        text = merging.with_item(text, _ALLOW, _TOOLS)
+        return _with_hooks(text, groups)
+
+    def without(text: str) -> str:
+        return _without_hooks(merging.without_item(text, _ALLOW, _TOOLS), _template("claude/settings.json")["hooks"])
+
+    return [
+        Wanted(
+            ".mcp.json",
+            merge=lambda text: merging.with_member(text, _SERVER, entry) if text.strip() else _text("claude/mcp.json"),
+            unmerge=lambda text: merging.without_member(text, _SERVER),
+        ),
+        Wanted(".claude/settings.json", merge=settings, unmerge=without),
+    ]
+
+
+def _codex(*, hooks: bool) -> list[Wanted]:
+    block = (templates_dir() / "codex" / "config.toml").read_text(encoding="utf-8")
+    groups = _template("codex/hooks.json")["hooks"]
+    files = [
+        Wanted(
+            ".codex/config.toml",
+            merge=lambda text: merging.with_table(text, _TABLE, block),
+            unmerge=merging.without_block,
+        )
+    ]
+    if hooks:
+        files.append(
+            Wanted(
+                ".codex/hooks.json",
+                merge=lambda text: _with_hooks(text, groups) if text.strip() else _text("codex/hooks.json"),
+                unmerge=lambda text: _without_hooks(text, groups),
+            )
+        )
+    return files
+
+
+def _with_hooks(text: str, groups: dict[str, list[Any]]) -> str:
+    for event, entries in groups.items():
+        for entry in entries:
+            text = merging.with_item(text, ("hooks", event), entry)
+    return text
+
+
+def _without_hooks(text: str, groups: dict[str, list[Any]]) -> str:
+    for event, entries in groups.items():
+        for entry in entries:
+            text = merging.without_item(text, ("hooks", event), entry)
+    return text
+
+
+def _template(name: str) -> Any:
+    return json.loads(_text(name))
+
+
+def _text(name: str) -> str:
+    return (templates_dir() / name).read_text(encoding="utf-8")

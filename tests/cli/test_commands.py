@@ -1,0 +1,288 @@
+"""People's commands: what they show, what they change, what they refuse (SPEC 12)."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_intel_server import __main__
+from code_intel_server.cli import abandon, doctor, find, init, resume, status, sync, trash, trust, waive
+from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
+from tests.cli.helpers import own_state, parsed, project, session, state
+from tests.e2e.driver import git
+
+Said = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    own_state(monkeypatch, tmp_path)
+    made = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
+    assert init.main([str(made), "--no-proof", "--no-index", "--yes"]) == 0
+    monkeypatch.chdir(made)
+    return made
+
+
+def test_every_command_is_listed_and_explains_itself(capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["code-intel-server"])
+    assert __main__.main() == 0
+    listed = capsys.readouterr().out
+    for name in __main__.COMMANDS:
+        assert f"  {name} " in listed
+        if name == "hook":
+            continue
+        monkeypatch.setattr(sys, "argv", ["code-intel-server", name, "--help"])
+        with pytest.raises(SystemExit) as ended:
+            __main__.main()
+        assert ended.value.code == 0
+        assert "usage: code-intel-server" in capsys.readouterr().out
+
+
+def test_an_unknown_command_and_the_version(capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["code-intel-server", "dance"])
+    assert __main__.main() == 2
+    assert "no command 'dance'" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["code-intel-server", "--version"])
+    assert __main__.main() == 0
+
+
+# status
+
+
+def test_status_draws_the_nineteen_steps_with_tasks_and_counters(root: Path, capsys: Said) -> None:
+    items = (
+        ChecklistItem(item="say it", status=ItemStatus.DONE, evidence="app.py:3"),
+        ChecklistItem(item="test it", status=ItemStatus.SKIPPED, reason="there is a test"),
+    )
+    tasks = (
+        TaskModel(id="t1", description="Say goodbye", status=TaskStatus.COMPLETED, checklist=items),
+        TaskModel(id="t2", description="\x1b[31mRed", failure_count=2),
+    )
+    with session(root, state(tasks=tasks, verification_failure_count=2)):
+        assert status.main([]) == 0
+        drawn = capsys.readouterr().out
+        assert status.main(["--json"]) == 0
+        data = parsed(capsys.readouterr().out)
+    assert "running" in drawn
+    assert re.search(r"▶\s+13\s+READY impl", drawn)
+    assert re.search(r"✓\s+5\s+EXPLORATION", drawn)
+    assert "verification failures 2" in drawn
+    assert "app.py:3" in drawn
+    assert "\x1b[31mRed" not in drawn
+    assert len(data["session"]["steps"]) == 19
+    assert data["session"]["live"] is True
+    assert data["lock"]["session_id"] == "20260201_123456"
+
+
+def test_status_without_a_session_says_so(root: Path, capsys: Said) -> None:
+    assert status.main([]) == 0
+    assert capsys.readouterr().out.startswith("no session is running")
+    assert status.main(["--json"]) == 0
+    assert parsed(capsys.readouterr().out)["session"] is None
+    assert status.main(["--session", "20200101_000000"]) == 1
+    assert status.main(["--project", "/nowhere/at/all"]) == 1
+
+
+def test_status_names_a_checkpoint_that_is_not_obeyed(root: Path, capsys: Said) -> None:
+    with session(root, state(), live=False):
+        pass
+    next((root / ".code-intel/sessions").glob("*.json")).write_text("{}")
+    assert status.main([]) == 0
+    assert "not obeyed: 20260201_123456.json" in capsys.readouterr().out
+    assert doctor.main([]) in {0, 1}
+    assert "checkpoint" in capsys.readouterr().out
+
+
+def test_watch_follows_until_it_is_interrupted(root: Path) -> None:
+    command = [sys.executable, "-m", "code_intel_server", "status", "--watch"]
+    with session(root, state()), subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        for line in watching.stdout:
+            if "20260201_123456" in line:
+                break
+        else:
+            raise AssertionError("nothing was drawn")
+        watching.terminate()
+
+
+# resume, abandon
+
+
+def test_resume_names_what_was_interrupted_and_how_to_go_on(root: Path, capsys: Said) -> None:
+    assert resume.main([]) == 1
+    with session(root, state(), live=False):
+        pass
+    capsys.readouterr()
+    assert resume.main([]) == 0
+    assert "20260201_123456  step 13 READY  Say goodbye too." in capsys.readouterr().out
+    assert resume.main(["--json"]) == 0
+    assert parsed(capsys.readouterr().out)[0]["phase"] == "READY"
+
+
+def test_abandon_archives_and_refuses_while_a_session_runs(root: Path, capsys: Said) -> None:
+    git(root, "branch", "llm_task_20200101_000000")
+    with session(root, state()):
+        assert abandon.main(["--yes"]) == 1
+        assert "a session is running" in capsys.readouterr().err
+    assert abandon.main([]) == 1
+    assert abandon.main(["--yes"]) == 0
+    assert "llm_task_" not in git(root, "branch", "--list")
+    assert not [*(root / ".code-intel/sessions").glob("*.json")]
+    capsys.readouterr()
+    assert trash.main(["list", "--json"]) == 0
+    entry = parsed(capsys.readouterr().out)[0]
+    assert entry["branch"] == "llm_task_20200101_000000"
+    assert trash.main(["list"]) == 0
+    assert trash.main(["restore", entry["entry"]]) == 0
+    assert "llm_task_20200101_000000" in git(root, "branch", "--list")
+    assert trash.main(["restore", "nothing/like-it"]) == 1
+    assert trash.main(["purge", entry["entry"]]) == 1
+    assert trash.main(["purge", "unknown", "--yes"]) == 1
+    assert trash.main(["purge", entry["entry"], "--yes"]) == 0
+    capsys.readouterr()
+    assert trash.main(["list"]) == 0
+    assert "the trash is empty" in capsys.readouterr().out
+
+
+# trust, waive
+
+
+def test_trust_is_for_the_file_as_it_is(root: Path, capsys: Said) -> None:
+    assert trust.main(["--check"]) == 0
+    config = root / ".code-intel/config.json"
+    config.write_text(config.read_text() + "\n")
+    assert trust.main(["--check"]) == 1
+    assert trust.main([]) == 1
+    assert "python3 -m pytest -q" in capsys.readouterr().out
+    assert trust.main(["--yes"]) == 0
+    assert trust.main(["--check"]) == 0
+    assert trust.main(["--revoke"]) == 0
+    assert trust.main(["--check"]) == 1
+    config.unlink()
+    assert trust.main(["--yes"]) == 1
+
+
+def test_waive_takes_a_command_of_one_session_out(root: Path, capsys: Said) -> None:
+    assert waive.main(["1", "--reason", "the service is down"]) == 1
+    with session(root, state(), live=False):
+        pass
+    assert waive.main([]) == 0
+    assert "1  python3 -m pytest -q" in capsys.readouterr().out
+    assert waive.main(["make test", "--reason", "the service is down"]) == 1
+    assert waive.main(["'", "--reason", "the service is down"]) == 1
+    assert waive.main(["1", "--reason", "no"]) == 1
+    assert waive.main(["python3 -m pytest -q", "--reason", "the service is down"]) == 0
+    capsys.readouterr()
+    assert waive.main([]) == 0
+    assert "waived: the service is down" in capsys.readouterr().out
+
+
+# find, sync
+
+
+def test_find_answers_as_the_server_does(root: Path, capsys: Said) -> None:
+    assert find.main(["def", "greet"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("app.py:1: function")
+    assert "1 found by" in said
+    assert find.main(["text", "TOKEN", "--json"]) == 0
+    assert [row["path"] for row in parsed(capsys.readouterr().out)["results"]] == ["secrets/vault.py"]
+    assert find.main(["refs", "nobody_calls_this"]) == 1
+    assert find.main(["symbols", "app.py"]) == 0
+    assert find.main(["impact", "greet", "--json"]) == 0
+    assert '"must_verify"' in capsys.readouterr().out
+    assert find.main(["symbols", "../outside.py"]) == 1
+
+
+def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) -> None:
+    assert sync.main([]) == 0
+    assert re.search(r"\d+ files \(\d+ added", capsys.readouterr().out)
+    assert sync.main(["--rebuild"]) == 0
+
+
+def test_commands_that_need_a_set_up_project_say_how_to_get_one(tmp_path: Path, capsys: Said) -> None:
+    for command in (sync, resume, abandon, trust, waive):
+        assert command.main(["--project", str(tmp_path)]) == 1
+        assert "run code-intel-server init" in capsys.readouterr().err
+
+
+# doctor
+
+
+def test_doctor_finds_a_healthy_project_healthy(
+    root: Path, capsys: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _launcher(tmp_path, monkeypatch)
+    capsys.readouterr()
+    assert doctor.main(["--json"]) == 0
+    graded = {one["name"]: one["grade"] for one in parsed(capsys.readouterr().out)["findings"]}
+    for name in (
+        "python",
+        "git",
+        "ripgrep",
+        "scaffold",
+        "texts",
+        "claude code",
+        "codex",
+        "hook",
+        "server",
+        "verify commands",
+    ):
+        assert graded[name] == "ok", name
+
+
+def test_doctor_finds_what_is_broken_and_says_what_to_do(
+    root: Path, capsys: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    (root / ".mcp.json").write_text("{broken")
+    (root / ".claude/settings.json").write_text("[]")
+    (root / ".codex/config.toml").write_text("a = =")
+    (root / ".codex/hooks.json").write_text("{}")
+    (root / ".claude/skills/code/SKILL.md").unlink()
+    (root / ".code-intel/config.json").write_text('{"verify_commands": [["x"]], "finsh": "merge"}')
+    (root / ".code-intel/task_planning.md.new").write_text("")
+    (root / "app.py").write_text("changed = 1\n")
+    git(root, "branch", "llm_task_20200101_000000")
+    with session(root, state(), live=False):
+        pass
+    capsys.readouterr()
+    assert doctor.main([]) == 1
+    said = capsys.readouterr().out
+    for expected in (
+        "FAIL  command",
+        "FAIL  claude code",
+        ".mcp.json: line 1",
+        "FAIL  claude hooks",
+        "FAIL  codex",
+        "warn  scaffold",
+        "unknown key 'finsh'",
+        "not trusted: they do not run",
+        "uncommitted change",
+        "1 left over",
+        "1 interrupted",
+        "→ /code --resume",
+    ):
+        assert expected in said, said
+    assert doctor.main(["--project", str(tmp_path)]) == 1
+    assert "no .code-intel/ here" in capsys.readouterr().out
+
+
+def _launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command `code-intel-server` of this very code on PATH."""
+    import os
+
+    made = folder / "bin" / "code-intel-server"
+    made.parent.mkdir()
+    source = Path(__file__).parents[2] / "src"
+    made.write_text(f'#!/bin/sh\nPYTHONPATH="{source}" exec "{sys.executable}" -m code_intel_server "$@"\n')
+    made.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(made.parent), os.environ["PATH"]]))
+
+
+def test_json_of_status_is_json_when_there_is_nothing_at_all(tmp_path: Path, capsys: Said) -> None:
+    assert status.main(["--project", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["set_up"] is False

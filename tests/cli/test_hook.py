@@ -1,0 +1,277 @@
+"""The hook refuses what check_write_target would refuse, stays silent without a session, and is quick (SPEC 12)."""
+
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.cli import hook
+from tests.cli.helpers import own_state, project, session, state
+
+MODULES_AT_MOST = 100
+FORBIDDEN = {
+    "pydantic",
+    "mcp",
+    "yaml",
+    "rich",
+    "git",
+    "anyio",
+    "asyncio",
+    "subprocess",
+    "typing",
+    "pathlib",
+    "argparse",
+}
+
+
+class Asked:
+    """What a hook call left: exit status and what it said."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+
+Ask = Callable[..., Asked]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    own_state(monkeypatch, tmp_path)
+    return project(tmp_path / "my pröject", **{"pkg/a.py": "x = 1\n"})
+
+
+@pytest.fixture
+def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Ask":
+    def asked(event: object, raw: bytes | None = None) -> Asked:
+        data = raw if raw is not None else json.dumps(event).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        capsys.readouterr()
+        status = hook.main([])
+        said = capsys.readouterr()
+        return Asked(status, said.out, said.err)
+
+    return asked
+
+
+def write(root: Path, path: str, tool: str = "Write", **more: object) -> dict[str, object]:
+    name = "notebook_path" if tool == "NotebookEdit" else "file_path"
+    return {"hook_event_name": "PreToolUse", "tool_name": tool, "cwd": str(root), "tool_input": {name: path}, **more}
+
+
+@pytest.mark.parametrize("tool", ["Write", "Edit", "NotebookEdit"])
+def test_only_explored_files_may_be_written(root: Path, ask: Ask, tool: str) -> None:
+    with session(root, state()):
+        assert ask(write(root, str(root / "app.py"), tool)).status == 0
+        assert ask(write(root, "app.py", tool)).status == 0
+        refused = ask(write(root, str(root / "secrets/vault.py"), tool))
+    assert refused.status == 2
+    assert 'add_explored_files(["secrets/vault.py"]' in refused.err
+
+
+def test_added_files_and_new_files_beside_explored_ones_may_be_written(root: Path, ask: Ask) -> None:
+    kept = state(explored_files=["pkg/a.py"], added_files={"secrets/vault.py": "the task changes it"})
+    with session(root, kept):
+        assert ask(write(root, "secrets/vault.py")).status == 0
+        assert ask(write(root, "pkg/new.py")).status == 0
+        assert ask(write(root, "elsewhere/new.py")).status == 2
+
+
+def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: Ask) -> None:
+    (root / "pkg/made.py").write_text("y = 1\n")
+    before, after = "2026-02-01T12:34:56+00:00", "2999-01-01T00:00:00+00:00"
+    with session(root, state(explored_files=["pkg/a.py"], started_at=before)):
+        assert ask(write(root, "pkg/made.py")).status == 0
+    with session(root, state(explored_files=["pkg/a.py"], started_at=after)):
+        assert ask(write(root, "pkg/made.py")).status == 2
+
+
+@pytest.mark.parametrize("phase", ["EXPLORATION", "POST_IMPL_VERIFY", "QUALITY_REVIEW"])
+def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> None:
+    from code_intel_server.flow.phases import Phase
+
+    with session(root, state(phase=Phase(phase), substep=None)):
+        refused = ask(write(root, "app.py"))
+    assert refused.status == 2
+    assert phase in refused.err
+
+
+def test_nothing_is_written_before_the_first_plan(root: Path, ask: Ask) -> None:
+    from code_intel_server.flow.phases import Substep
+    from code_intel_server.flow.session import Trees
+
+    with session(root, state(substep=Substep.PLAN, trees=Trees())):
+        assert ask(write(root, "app.py")).status == 2
+    with session(root, state(substep=Substep.PLAN, trees=Trees(ready="a"))):
+        assert ask(write(root, "app.py")).status == 0
+
+
+def test_without_a_session_everything_passes_silently(root: Path, ask: Ask) -> None:
+    assert ask(write(root, "secrets/vault.py")).status == 0
+    with session(root, state(), live=False):
+        passed = ask(write(root, "secrets/vault.py"))
+    assert (passed.status, passed.out, passed.err) == (0, "", "")
+
+
+def test_paths_outside_the_project_and_in_gits_folder_are_not_judged(root: Path, ask: Ask, tmp_path: Path) -> None:
+    with session(root, state()):
+        assert ask(write(root, str(tmp_path / "notes.txt"))).status == 0
+        assert ask(write(root, "../other/x.py")).status == 0
+
+
+def test_a_link_is_judged_by_where_it_leads(root: Path, ask: Ask) -> None:
+    (root / "alias.py").symlink_to("secrets/vault.py")
+    with session(root, state(explored_files=["alias.py"])):
+        assert ask(write(root, "alias.py")).status == 2
+
+
+PATCH = """*** Begin Patch
+*** Update File: app.py
+@@
+-x
++y
+*** Add File: secrets/new.py
++z
+*** End Patch
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"command": PATCH}, {"command": ["apply_patch", PATCH]}, {"input": PATCH}, {"patch": PATCH, "input": PATCH}],
+)
+def test_every_file_of_a_patch_is_judged(root: Path, ask: Ask, given: object) -> None:
+    event = {"hook_event_name": "PreToolUse", "tool_name": "apply_patch", "cwd": str(root), "tool_input": given}
+    with session(root, state(explored_files=["app.py"])):
+        refused = ask(event)
+    assert refused.status == 2
+    assert "secrets/new.py" in refused.err
+
+
+def test_a_move_is_judged_by_its_target_too() -> None:
+    text = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b/c.py\n@@\n*** Delete File: d e.py\n*** End Patch"
+    event: hook.Fields = {"tool_name": "apply_patch", "tool_input": {"command": text}}
+    assert hook.targets(event) == ["a.py", "b/c.py", "d e.py"]
+
+
+def test_a_shell_command_is_judged_only_where_it_applies_a_patch(root: Path, ask: Ask) -> None:
+    shell = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": str(root)}
+    with session(root, state(explored_files=["app.py"])):
+        assert ask({**shell, "tool_input": {"command": "make test"}}).status == 0
+        assert ask({**shell, "tool_input": {"command": f"apply_patch <<'X'\n{PATCH}X"}}).status == 2
+
+
+def test_its_own_failure_during_a_session_refuses_with_the_reason(root: Path, ask: Ask) -> None:
+    with session(root, state()):
+        checkpoint = next((root / ".code-intel/sessions").glob("*.json"))
+        whole = checkpoint.read_bytes()
+        checkpoint.write_bytes(whole[: len(whole) // 2])
+        torn = ask(write(root, "app.py"))
+        assert torn.status == 2
+        assert "cannot be judged" in torn.err
+        checkpoint.write_bytes(whole)
+        assert ask(write(root, "app.py", tool_input={"something": "else"})).status == 2
+        checkpoint.unlink()
+        assert ask(write(root, "app.py")).status == 2
+
+
+def test_words_that_are_no_event_are_refused_only_during_a_session(
+    root: Path,
+    ask: Ask,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(root)
+    for raw in (b"", b"nonsense", b"[]", b"\xff"):
+        assert ask(None, raw).status == 0
+    with session(root, state()):
+        for raw in (b"", b"nonsense", b"[]", b"\xff"):
+            assert ask(None, raw).status == 2
+
+
+def test_after_compaction_the_agent_is_told_where_it_stands_and_the_server_learns_of_it(root: Path, ask: Ask) -> None:
+    kept = state()
+    with session(root, kept):
+        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+    assert told.status == 0
+    assert "step 13 of 19, phase READY (impl)" in told.out
+    assert "get_session_status" in told.out
+    assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file()
+
+
+def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: Path, ask: Ask) -> None:
+    with session(root, state()):
+        told = ask({"hook_event_name": "SessionStart", "source": "resume", "cwd": str(root / "secrets")})
+    assert "phase READY" in told.out
+    assert not [*(root / ".code-intel/sessions").glob("*.compacted")]
+
+
+def test_stopping_in_the_middle_is_answered_once(root: Path, ask: Ask) -> None:
+    with session(root, state()):
+        first = ask({"hook_event_name": "Stop", "cwd": str(root), "stop_hook_active": False})
+        again = ask({"hook_event_name": "Stop", "cwd": str(root), "stop_hook_active": True})
+        other = ask({"hook_event_name": "Notification", "cwd": str(root)})
+    assert json.loads(first.out)["decision"] == "block"
+    assert (again.status, again.out, other.status) == (0, "", 0)
+
+
+def test_a_worktree_has_its_own_lock(root: Path, ask: Ask, tmp_path: Path) -> None:
+    from tests.e2e.driver import git
+
+    git(root, "worktree", "add", "-q", str(tmp_path / "second"))
+    second = tmp_path / "second"
+    with session(second, state()):
+        assert ask(write(second, "secrets/vault.py")).status == 2
+        assert ask(write(root, "secrets/vault.py")).status == 0
+
+
+def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "b").mkdir()
+    (plain / "b/c.py").write_text("x = 1\n")
+    with session(plain, state()):
+        assert ask(write(plain, "b/c.py")).status == 2
+
+
+def test_it_imports_next_to_nothing() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "code_intel_server", "hook"]
+    done = subprocess.run(command, input=b"{}", capture_output=True, check=True, env=_bare())
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines() if "|" in line}
+    started = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "pass"], capture_output=True, check=True, env=_bare()
+    )
+    usual = {line.rpartition("|")[2].strip() for line in started.stderr.decode().splitlines() if "|" in line}
+    added = {name for name in loaded - usual if not name.startswith("_")}
+    assert not {name.split(".")[0] for name in added} & FORBIDDEN, sorted(added)
+    assert len(added) < MODULES_AT_MOST, sorted(added)
+
+
+@pytest.mark.full
+def test_it_answers_within_a_hundred_milliseconds(root: Path) -> None:
+    event = json.dumps(write(root, "app.py")).encode()
+
+    def timed(command: list[str], given: bytes) -> float:
+        began = time.perf_counter()
+        subprocess.run(command, input=given, capture_output=True, check=True, env=_bare())
+        return (time.perf_counter() - began) * 1000
+
+    with session(root, state()):
+        hooks = [timed([sys.executable, "-m", "code_intel_server", "hook"], event) for _ in range(200)]
+    nothing = [timed([sys.executable, "-c", "pass"], b"") for _ in range(200)]
+    assert statistics.median(hooks) <= 4 * statistics.median(nothing)
+    # On a machine that is busy with other things an empty interpreter alone can take longer than the limit.
+    p95, idle = statistics.quantiles(hooks, n=20)[-1], statistics.quantiles(nothing, n=20)[-1]
+    assert p95 < max(100, 3 * idle), (p95, idle)
+
+
+def _bare() -> dict[str, str]:
+    """Without what a coverage run puts into children."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}

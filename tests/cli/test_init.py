@@ -1,0 +1,284 @@
+"""Set-up writes what it should, twice is as once, nothing of the user's is destroyed, and it goes out byte for byte."""
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.cli import init, proposals
+from code_intel_server.cli.scaffold import Manifest
+from code_intel_server.workspace.config import ConfigFile
+from code_intel_server.workspace.trust import Approvals
+from tests.cli.helpers import fingerprint, own_state, project, session, state
+from tests.e2e.driver import git
+
+QUICK = ["--no-proof", "--no-index"]
+
+
+@pytest.fixture(autouse=True)
+def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_state(monkeypatch, tmp_path)
+
+
+def test_a_project_is_scaffolded_and_registered_with_both_clients(tmp_path: Path) -> None:
+    root = project(tmp_path / "my pröject")
+    assert init.main([str(root), *QUICK]) == 0
+    server = json.loads((root / ".mcp.json").read_text())["mcpServers"]["code-intel"]
+    assert server["alwaysLoad"] is True
+    settings = json.loads((root / ".claude/settings.json").read_text())
+    assert settings["permissions"]["allow"] == ["mcp__code-intel"]
+    assert set(settings["hooks"]) == {"PreToolUse", "SessionStart", "Stop"}
+    assert tomllib.loads((root / ".codex/config.toml").read_text())["mcp_servers"]["code_intel"]["required"] is True
+    assert (root / ".claude/skills/code/SKILL.md").is_file()
+    assert (root / ".agents/skills/code/SKILL.md").is_file()
+    assert (root / ".code-intel/verifiers/tests.md").is_file()
+
+
+def test_no_written_file_holds_an_absolute_path(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK, "--yes"])
+    for path in git(root, "show", "--name-only", "--format=", "HEAD").split():
+        assert str(tmp_path) not in (root / path).read_text(encoding="utf-8"), path
+
+
+def test_twice_is_as_once_and_uninstall_leaves_the_project_as_before(tmp_path: Path) -> None:
+    mine = {
+        ".mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
+        ".claude/settings.json": '{\n  // mine\n  "permissions": {"allow": ["Read"]}\n}\n',
+        ".codex/config.toml": 'model = "m"',
+        "AGENTS.md": "# Mine\n",
+    }
+    root = project(tmp_path / "repo", **mine)
+    exclude = (root / ".git/info/exclude").read_text()
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK]) == 0
+    once = fingerprint(root)
+    assert init.main([str(root), *QUICK]) == 0
+    assert fingerprint(root) == once
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+    assert (root / ".git/info/exclude").read_text() == exclude
+    assert not (root / ".git/code-intel").exists()
+
+
+def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    guide = root / ".code-intel/task_planning.md"
+    default = guide.read_text()
+    guide.write_text("# Ours\n")
+    init.main([str(root), *QUICK])
+    assert not guide.with_name("task_planning.md.new").exists()
+    manifest = Manifest.load(root)
+    manifest.files[".code-intel/task_planning.md"] = "an older default"
+    manifest.save(root)
+    init.main([str(root), *QUICK])
+    assert guide.read_text() == "# Ours\n"
+    assert guide.with_name("task_planning.md.new").read_text() == default
+    assert "new default beside it" in capsys.readouterr().out
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert guide.read_text() == "# Ours\n"
+    assert not guide.with_name("task_planning.md.new").exists()
+
+
+def test_an_older_default_that_nobody_edited_is_updated(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    guide = root / ".code-intel/task_planning.md"
+    default = guide.read_bytes()
+    guide.write_bytes(b"# Older\n")
+    manifest = Manifest.load(root)
+    import hashlib
+
+    manifest.files[".code-intel/task_planning.md"] = hashlib.sha256(b"# Older\n").hexdigest()
+    manifest.save(root)
+    init.main([str(root), *QUICK])
+    assert guide.read_bytes() == default
+
+
+def test_later_additions_of_the_user_survive_uninstall(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{".mcp.json": "{}\n"})
+    init.main([str(root), *QUICK])
+    content = json.loads((root / ".mcp.json").read_text())
+    content["mcpServers"]["later"] = {"command": "y"}
+    (root / ".mcp.json").write_text(json.dumps(content, indent=2))
+    settings = json.loads((root / ".claude/settings.json").read_text())
+    settings["permissions"]["allow"].append("Bash(make:*)")
+    (root / ".claude/settings.json").write_text(json.dumps(settings))
+    init.main([str(root), *QUICK])
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert json.loads((root / ".mcp.json").read_text()) == {"mcpServers": {"later": {"command": "y"}}}
+    assert json.loads((root / ".claude/settings.json").read_text()) == {"permissions": {"allow": ["Bash(make:*)"]}}
+
+
+def test_an_entry_added_again_after_the_user_took_it_out_does_not_cost_their_other_edits(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{".mcp.json": '{"mcpServers": {}}\n'})
+    init.main([str(root), *QUICK])
+    (root / ".mcp.json").write_text('{"mcpServers": {"mine": {"command": "z"}}}')
+    init.main([str(root), *QUICK])
+    init.main([str(root), "--uninstall"])
+    assert json.loads((root / ".mcp.json").read_text()) == {"mcpServers": {"mine": {"command": "z"}}}
+
+
+def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = {".mcp.json": '{"mcpServers": \n oops}', ".codex/config.toml": "a = = 1\n"}
+    root = project(tmp_path / "repo", **broken)
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK]) == 0
+    for path, text in broken.items():
+        assert (root / path).read_text() == text
+        assert (root / f"{path}.new").is_file()
+    said = capsys.readouterr().out
+    assert re.search(r"left alone.*\.mcp\.json .*line 2", said)
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+
+
+def test_only_the_client_asked_for_is_registered_and_hooks_can_be_left_out(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK, "--client", "claude", "--no-hooks"])
+    assert not (root / ".codex").exists()
+    assert not (root / ".agents").exists()
+    assert "hooks" not in json.loads((root / ".claude/settings.json").read_text())
+    other = project(tmp_path / "other")
+    init.main([str(other), *QUICK, "--client", "codex"])
+    assert not (other / ".mcp.json").exists()
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
+    before = fingerprint(root)
+    assert init.main([str(root), "--dry-run"]) == 0
+    assert fingerprint(root) == before
+    said = capsys.readouterr().out
+    assert "would be created" in said
+    assert "would propose as verify_commands: python3 -m pytest -q" in said
+
+
+def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
+    init.main([str(root), *QUICK, "--yes", "--include", "secrets", "--exclude", "**/gen/**"])
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert [command.argv for command in file.config.verify_commands] == [("python3", "-m", "pytest", "-q")]
+    assert file.config.source_dirs == ("secrets",)
+    assert "**/gen/**" in file.config.exclude_patterns
+    assert Approvals().trusted(file.path, file.digest)
+    assert git(root, "log", "-1", "--format=%s").strip() == "Set up code-intel"
+    assert git(root, "status", "--porcelain") == ""
+    init.main([str(root), *QUICK])
+    assert ConfigFile.load(root / ".code-intel/config.json").config.source_dirs == ("secrets",)
+
+
+def test_a_configuration_that_came_with_the_repository_is_not_trusted(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{".code-intel/config.json": '{"verify_commands": [["rm", "-rf", "x"]]}\n'})
+    init.main([str(root), *QUICK, "--yes"])
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert not Approvals().trusted(file.path, file.digest)
+
+
+def test_rules_files_are_written_only_where_the_project_has_none(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{"CLAUDE.md": "# Mine\n"})
+    init.main([str(root), *QUICK])
+    assert not (root / ".claude/CLAUDE.md").exists()
+    assert not (root / "AGENTS.md").exists()
+
+
+def test_a_link_that_leads_outside_is_not_written_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo")
+    outside = tmp_path / "outside.json"
+    outside.write_text("{}")
+    (root / ".mcp.json").symlink_to(outside)
+    assert init.main([str(root), *QUICK]) == 1
+    assert outside.read_text() == "{}"
+    assert "leads outside" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["nowhere", "file"])
+def test_what_is_no_folder_is_said(tmp_path: Path, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert init.main([str(tmp_path / given)]) == 1
+    assert "is no folder" in capsys.readouterr().err
+
+
+def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK, "--include", "../elsewhere"]) == 1
+    (root / ".code-intel").write_text("")
+    assert init.main([str(root), *QUICK]) == 1
+    assert "move it away" in capsys.readouterr().err
+
+
+def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), "--uninstall"]) == 1
+    init.main([str(root), *QUICK])
+    with session(root, state()):
+        assert init.main([str(root), "--uninstall"]) == 1
+    assert init.main([str(root), "--uninstall"]) == 1
+    said = capsys.readouterr().err
+    assert "a session is running here" in said
+    assert "an interrupted session is kept here" in said
+    shutil.rmtree(root / ".code-intel/sessions")
+    before = fingerprint(root)
+    assert init.main([str(root), "--uninstall", "--dry-run"]) == 0
+    assert fingerprint(root) == before
+
+
+def test_a_project_without_git_is_set_up_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "plain"
+    root.mkdir()
+    assert init.main([str(root), *QUICK]) == 0
+    assert "no git repository" in capsys.readouterr().out
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == {}
+
+
+def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo")
+    before = git(root, "for-each-ref")
+    assert init.main([str(root)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"index: \d+ files, \d+ chunks", said)
+    for step in (*range(3, 16), 17, 18, 19):
+        assert re.search(rf"^  ok +{step} ", said, re.MULTILINE), f"step {step}"
+    assert "SESSION_COMPLETE after" in said
+    assert git(root, "for-each-ref") == before
+    assert not [*(root / ".code-intel").glob("sessions/*.json")]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, []),
+        ({"pytest.ini": ""}, [["python3", "-m", "pytest", "-q"]]),
+        ({"setup.cfg": "[tool:pytest]\n"}, [["python3", "-m", "pytest", "-q"]]),
+        ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [["python3", "-m", "pytest", "-q"]]),
+        ({"pyproject.toml": "broken ="}, []),
+        ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
+        ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
+        ({"package.json": "[]"}, []),
+        ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
+        ({"go.mod": ""}, [["go", "test", "./..."]]),
+        ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
+        ({"gradlew": ""}, [["./gradlew", "test"]]),
+        ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
+        ({"Makefile": "test := 1\n"}, []),
+    ],
+)
+def test_check_commands_are_proposed_from_the_projects_own_files(
+    tmp_path: Path, files: dict[str, str], expected: list[list[str]]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert proposals.verify_commands(tmp_path) == expected

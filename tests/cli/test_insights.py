@@ -1,0 +1,117 @@
+"""Insights over all sessions: what fails, where time goes, whatever state the logs are in (SPEC 10)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.cli import insights
+from tests.cli.test_report import ANSI, HOSTILE, assert_harmless
+
+AT = "2026-01-01T10:00:{:02}+00:00"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / ".code-intel/logs").mkdir(parents=True)
+    return tmp_path
+
+
+def decisions(root: Path, session_id: str, *rows: dict[str, object]) -> None:
+    """Add a session's decisions to the log."""
+    start = {"what": "start", "step": 4, "at": AT.format(0)}
+    lines = [
+        json.dumps({"schema": 1, "session_id": session_id, "at": AT.format(n), **row})
+        for n, row in enumerate((start, *rows))
+    ]
+    with (root / ".code-intel/logs/decisions.jsonl").open("a") as log:
+        log.write("\n".join(lines) + "\n")
+
+
+def submit(step: int, event: str, next_step: int) -> dict[str, object]:
+    return {"what": "submit", "verdict": "accepted", "step": step, "event": event, "next_step": next_step}
+
+
+def refusal(step: int, key: str) -> dict[str, object]:
+    return {"what": "submit", "verdict": "refused", "step": step, "reason": key, "next_step": step}
+
+
+def as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert insights.main(["--json", "--project", str(root)]) == 0
+    counted: dict[str, object] = json.loads(capsys.readouterr().out)
+    return counted
+
+
+def test_no_sessions_are_said_in_every_form(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert as_json(root, capsys)["sessions"] == 0
+    assert insights.main(["--project", str(root)]) == 0
+    assert "There is no session yet." in capsys.readouterr().out
+    assert insights.main(["--html", "--out", "-", "--project", str(root)]) == 0
+    assert_harmless(capsys.readouterr().out)
+
+
+def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "failures.READY.checklist_evidence_empty"
+    decisions(
+        root, "a", submit(4, "ok", 5), refusal(13, key), submit(13, "reported_last", 14), submit(15, "failed", 12)
+    )
+    decisions(root, "b", submit(4, "ok", 5), refusal(13, key), refusal(4, "other"))
+    counted = as_json(root, capsys)
+    assert counted["sessions"] == 2
+    assert counted["sessions_with_loops"] == 1
+    assert counted["loops"] == {"verification failed": 1}
+    assert counted["refusals"] == {key: 2, "other": 1}
+    assert counted["evidence_failures"] == {key: 2}
+    phases = {row["step"]: row for row in counted["phases"]}  # type: ignore[attr-defined]
+    assert (phases[13]["refused"], phases[13]["seconds"], phases[13]["fails_most_on"]) == (2, 2.0, key)
+    assert (phases[15]["loops"], phases[15]["fails_most_on"]) == (1, "verification failed")
+
+
+def test_what_the_user_says_counts_more_than_how_a_session_ended(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("a", "forced"), ("a", "success"), ("a", "forced"), ("b", "abandoned")]
+    log = root / ".code-intel/logs/outcomes.jsonl"
+    log.write_text("".join(json.dumps({"session_id": name, "outcome": said}) + "\n" for name, said in rows))
+    assert as_json(root, capsys)["trend"] == [
+        {"session_id": "a", "outcome": "success"},
+        {"session_id": "b", "outcome": "abandoned"},
+    ]
+
+
+def test_torn_foreign_and_newer_lines_are_said_and_cost_only_themselves(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decisions(root, "a", submit(4, "ok", 5))
+    decisions(root, "a", {**submit(5, "ok", 6), "schema": 7, "new": {"x": 1}})
+    with (root / ".code-intel/logs/decisions.jsonl").open("a") as log:
+        log.write('["a list"]\n{"what": "submit", "session_id": "a", "ver')
+    counted = as_json(root, capsys)
+    assert counted["sessions"] == 1
+    assert "2 line(s) of the decision log are torn or foreign and were passed over." in str(counted["notes"])
+    assert "1 line(s) of the decision log are of a newer version" in str(counted["notes"])
+
+
+def test_a_gigabyte_of_log_is_read_from_its_end_only(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = root / ".code-intel/logs/decisions.jsonl"
+    with log.open("wb") as file:
+        file.truncate(1024**3)  # sparse
+        file.seek(1024**3)
+        file.write(b"\n")
+    decisions(root, "z", submit(4, "ok", 5))
+    counted = as_json(root, capsys)
+    assert counted["sessions"] == 1
+    assert "The decision log is long" in str(counted["notes"])
+
+
+def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    decisions(root, HOSTILE, refusal(4, HOSTILE))
+    (root / ".code-intel/logs/outcomes.jsonl").write_text(
+        json.dumps({"session_id": HOSTILE, "outcome": HOSTILE, "failures": [HOSTILE, f"two\nlines {ANSI}"]}) + "\n"
+    )
+    assert insights.main(["--project", str(root)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    assert insights.main(["--html", "--project", str(root)]) == 0
+    content = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+    assert_harmless(content)
+    assert "&lt;script&gt;" in content

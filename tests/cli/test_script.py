@@ -1,0 +1,143 @@
+"""The scripted agent acts on what responses say, and stops where they say nothing (SPEC 4, self-contained responses)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_intel_server.cli.proof import SampleWork, prove
+from code_intel_server.cli.script import Call, Edit, Fields, Script, Stuck
+from code_intel_server.cli.scripted_agent import handshake, run_session
+from tests.cli.helpers import own_state, project
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> SampleWork:
+    (tmp_path / "app.py").write_text("x = 1\n")
+    return SampleWork(tmp_path, "app.py")
+
+
+def answer(phase: str, expected: dict[str, str], instruction: str = "", **more: Any) -> Fields:
+    return {
+        "success": True,
+        "phase": phase,
+        "step": 5,
+        "instruction": instruction,
+        "expected_payload": expected,
+        **more,
+    }
+
+
+def test_it_calls_the_tools_that_the_instruction_names_at_once_and_reports_those_that_answered(
+    work: SampleWork,
+) -> None:
+    actions = Script(work).run()
+    assert next(actions)[0].tool == "start_session"  # type: ignore[union-attr]
+    named = "Use find_definitions or search_text, not submit_phase, and unknown_tool never."
+    wanted = actions.send([answer("ANYTHING", {"summary": "str", "tools_used": "list"}, named)])
+    assert [call.tool for call in wanted if isinstance(call, Call)] == ["find_definitions", "search_text"]
+    (submit,) = actions.send([{"results": [{"path": "app.py", "start_line": 1}]}, {"success": False, "message": "no"}])
+    assert isinstance(submit, Call)
+    assert submit.arguments["data"]["tools_used"] == ["find_definitions"]
+    assert "app.py:1" in submit.arguments["data"]["summary"]
+
+
+def test_it_asks_before_writing_and_widens_the_writable_set_where_that_is_the_answer(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    task = {"id": "t1", "description": "Add it", "checklist": ["the item"]}
+    (asked,) = actions.send([answer("READY", {"task_id": "str", "checklist": "list"}, next_task=task)])
+    (added,) = actions.send([{"allowed": False, "reason": "not explored"}])
+    (again,) = actions.send([{}])
+    (edit,) = actions.send([{"allowed": True}])
+    (submit,) = actions.send([{}])
+    assert [one.tool for one in (asked, added, again) if isinstance(one, Call)] == [
+        "check_write_target",
+        "add_explored_files",
+        "check_write_target",
+    ]
+    assert isinstance(edit, Edit)
+    assert isinstance(submit, Call)
+    assert submit.arguments["data"]["checklist"] == [{"item": "the item", "status": "done", "evidence": "app.py:4-6"}]
+
+
+def test_a_field_that_nothing_explains_stops_it(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    with pytest.raises(Stuck, match="expects 'horoscope'"):
+        actions.send([answer("ODD", {"horoscope": "str"})])
+
+
+def test_a_response_that_names_no_phase_stops_it_with_its_message(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    with pytest.raises(Stuck, match="another client has it"):
+        actions.send([{"success": False, "error": "project_locked", "message": "another client has it"}])
+
+
+def test_three_refusals_of_one_phase_stop_it_with_the_reason(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    refused = answer("EXPLORATION", {"summary": "str"}) | {"success": False, "message": "look closer", "remedy": "do"}
+    actions.send([refused])
+    actions.send([refused])
+    with pytest.raises(Stuck, match="EXPLORATION: look closer do"):
+        actions.send([refused])
+
+
+def test_a_procedure_that_is_wanted_and_not_named_stops_it(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    with pytest.raises(Stuck, match="names none"):
+        actions.send([answer("POST_IMPL_VERIFY", {"verifier_used": "str"})])
+
+
+def test_procedures_are_taken_from_what_the_response_names(work: SampleWork) -> None:
+    for given, expected in (
+        ({"procedure": {"name": "step_back", "text": ""}}, "step_back"),
+        ({"procedures": {"api": "", "generic": ""}}, "generic"),
+        ({"resources": [".code-intel/verifiers/tests.md"]}, ".code-intel/verifiers/tests.md"),
+    ):
+        actions = Script(work).run()
+        next(actions)
+        (submit,) = actions.send([answer("POST_IMPL_VERIFY", {"verifier_used": "str"}, **given)])
+        assert isinstance(submit, Call)
+        assert submit.arguments["data"]["verifier_used"] == expected
+
+
+def test_a_server_that_does_not_start_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Stuck):
+        handshake(tmp_path, ("/nowhere/at/all",))
+    with pytest.raises(Stuck):
+        run_session(SampleWork(tmp_path, "app.py"), tmp_path, command=("/nowhere/at/all",))
+
+
+@pytest.mark.parametrize(
+    "line", ["app.py", "lib/tool.go", "web/main.ts", "src/lib.rs", "run.sh", "native/a.c", "x.rb", "y.js"]
+)
+def test_the_proof_finds_something_to_change_in_projects_of_many_languages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    from code_intel_server.cli.proof import _FUNCTIONS
+
+    own_state(monkeypatch, tmp_path)
+    (tmp_path / line).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / line).write_text("first line")
+    change = SampleWork(tmp_path, line).implement({"checklist": ["it"]})
+    start, end = map(int, change.evidence["it"].rpartition(":")[2].split("-"))
+    written = change.edits[0].after.split("\n")[start - 1 : end]
+    assert "\n".join(written) + "\n" == _FUNCTIONS[Path(line).suffix].format(name="code_intel_proof")
+
+
+def test_a_project_of_documents_only_is_proven_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_state(monkeypatch, tmp_path)
+    root = project(tmp_path / "repo")
+    for path in ("app.py", "secrets/vault.py"):
+        (root / path).unlink()
+    from tests.e2e.driver import git
+
+    git(root, "commit", "-q", "-a", "-m", "Documents only")
+    told: list[str] = []
+    proof = prove(root, told.append)
+    assert proof.phase == "SESSION_COMPLETE"
+    assert "code_intel_sample.py" in told[0]
