@@ -1,0 +1,1 @@
+"""Attacks on the flow, one a test: each docstring says what stops it."""

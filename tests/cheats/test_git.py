@@ -1,0 +1,302 @@
+"""Git used behind the server's back."""
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.stage import APP_DONE, Stage, report, verdict
+
+EVIL = "def main():\n    return 666\n"
+
+
+def commit_more(stage: Stage) -> None:
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qam", "More")
+
+
+def amend(stage: Stage) -> None:
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qa", "--amend", "-m", "Amended")
+
+
+def reset(stage: Stage) -> None:
+    stage.git("reset", "-q", "--hard", "main")
+
+
+def rebase(stage: Stage) -> None:
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.git("commit", "-q", "--allow-empty", "-m", "Base moved")
+    stage.git("switch", "-q", name)
+    stage.git("rebase", "-q", "main")
+
+
+def replant(stage: Stage) -> None:
+    tree = stage.git("rev-parse", "HEAD^{tree}").strip()
+    oid = stage.git("commit-tree", tree, "-p", "HEAD~1", "-m", "Like yours").strip()
+    stage.git("update-ref", "HEAD", oid)
+
+
+@pytest.mark.parametrize("move", [commit_more, amend, reset, rebase, replant])
+def test_the_task_branch_is_moved_before_the_merge(stage: Stage, move: Callable[[Stage], None]) -> None:
+    """Stopped by: the tip of the task branch must be the commit the session made; anything else is refused by both ids."""
+    stage.committed()
+    move(stage)
+    before = stage.git("rev-parse", "main")
+    stage.refused("somebody has committed to it", summary="Merged.")
+    assert stage.git("rev-parse", "main") == before
+
+
+@pytest.mark.parametrize("move", [commit_more, amend])
+def test_the_task_branch_is_moved_before_the_commit(stage: Stage, move: Callable[[Stage], None]) -> None:
+    """Stopped by: HEAD must be where the session left it; a commit of another hand is named, not built upon."""
+    stage.verified("app.py", "lib.py")
+    move(stage)
+    stage.refused("head_moved", **stage.commit())
+
+
+def test_the_branch_is_switched_before_the_commit(stage: Stage) -> None:
+    """Stopped by: a commit is made on the task branch only."""
+    stage.verified()
+    stage.git("switch", "-q", "-c", "elsewhere")
+    stage.refused("head_moved", **stage.commit())
+    assert stage.git("log", "-1", "--format=%s").strip() == "Initial commit"
+
+
+def test_head_is_detached_before_the_commit(stage: Stage) -> None:
+    """Stopped by: a commit is made on the task branch only."""
+    stage.verified()
+    stage.git("checkout", "-q", "--detach")
+    stage.refused("head_moved", **stage.commit())
+
+
+def test_the_work_is_committed_by_hand_to_avoid_the_review(stage: Stage) -> None:
+    """Stopped by: changes are measured from the session's start, not from HEAD, and the moved tip is refused."""
+    stage.planned()
+    stage.edit()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qam", "All done by hand")
+    stage.refused("nobody explored: lib.py", **report())
+
+
+def test_a_merge_by_hand_that_holds_more(stage: Stage) -> None:
+    """Stopped by: a hand-made merge must be what git makes of its two sides, files in conflict aside."""
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("README.md", "# App\n\nMoved on.\n")
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    stage.git("merge", "-q", "--no-commit", "--no-ff", "main")
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qam", "Merge main")
+    stage.refused("changes more than the merge needs: lib.py", summary="Merged.")
+
+
+def test_a_merge_by_hand_that_drops_what_the_base_did(stage: Stage) -> None:
+    """Stopped by: a hand-made merge must be what git makes of its two sides, files in conflict aside."""
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("README.md", "# App\n\nMoved on.\n")
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    stage.git("merge", "-q", "-s", "ours", "-m", "Merge main", "main")
+    stage.refused("changes more than the merge needs: README.md", summary="Merged.")
+
+
+def test_a_merge_of_another_branch_by_hand(stage: Stage) -> None:
+    """Stopped by: only a merge of the base is accepted on top of the session's commit."""
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "-c", "evil", "main")
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qam", "Evil")
+    stage.git("switch", "-q", name)
+    stage.git("merge", "-q", "--no-ff", "-m", "Merge main", "evil")
+    stage.refused("somebody has committed to it", summary="Merged.")
+
+
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_hidden_by_a_mark_of_the_index(stage: Stage, mark: str) -> None:
+    """Stopped by: the tree is hashed through a private index that knows no marks."""
+    stage.planned()
+    stage.git("update-index", mark, "lib.py")
+    stage.edit()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.refused("nobody explored: lib.py", **report())
+
+
+def test_an_edit_hidden_by_settings_of_the_stat_cache(stage: Stage) -> None:
+    """Stopped by: the private index trusts the change time, whatever the repository's configuration says."""
+
+    stage.planned()
+    stage.git("config", "core.trustctime", "false")
+    stage.git("config", "core.checkStat", "minimal")
+    stage.edit()
+    stage.agent.submit(**report(evidence="app.py:6"))
+    found = (stage.root / "lib.py").stat()
+    stage.write("lib.py", stage.read("lib.py").replace("10", "99"))
+    os.utime(stage.root / "lib.py", ns=(found.st_atime_ns, found.st_mtime_ns))
+    stage.refused("nobody explored: lib.py", **report())
+
+
+@pytest.mark.parametrize("where", [".git/info/exclude", "excludesfile"])
+def test_an_edit_of_a_tracked_file_hidden_by_ignoring_it(stage: Stage, where: str) -> None:
+    """Stopped by: what git tracks is in the tree hash, ignored or not."""
+    stage.planned()
+    if where == "excludesfile":
+        (stage.root.parent / "ignore").write_text("lib.py\n")
+        stage.git("config", "core.excludesFile", str(stage.root.parent / "ignore"))
+    else:
+        with (stage.root / where).open("a") as file:
+            file.write("lib.py\n")
+    stage.edit()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.refused("nobody explored: lib.py", **report())
+
+
+def test_an_edit_hidden_by_untracking_and_ignoring_the_file(stage: Stage) -> None:
+    """Stopped by: a file that leaves the tree is a change as well, and nobody explored it."""
+    stage.planned()
+    stage.git("rm", "-q", "--cached", "lib.py")
+    with (stage.root / ".git/info/exclude").open("a") as file:
+        file.write("lib.py\n")
+    stage.edit()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.refused("nobody explored: lib.py", **report())
+
+
+@pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude"])
+def test_a_new_file_hidden_by_ignoring_it(stage: Stage, where: str) -> None:
+    """Stopped by: an ignored file never enters the commit; the project's .gitignore is a change nobody explored."""
+    stage.planned()
+    with (stage.root / where).open("a") as file:
+        file.write("pkg/evil.py\n")
+    stage.edit()
+    stage.write("pkg/evil.py", "x = 1\n")
+    if where == ".gitignore":
+        stage.refused("nobody explored: .gitignore", **report())
+        return
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    payload = stage.commit()
+    stage.accepted(**{**payload, "reviewed_files": [*payload["reviewed_files"], "pkg/*"]})
+    assert "evil" not in stage.git("ls-tree", "-r", "--name-only", "HEAD")
+    stage.notice()
+
+
+def test_other_content_is_staged_than_lies_on_disk(stage: Stage) -> None:
+    """Stopped by: what is committed is the reviewed file on disk; other staged content is put aside recoverably."""
+    stage.verified()
+    stage.write("app.py", EVIL)
+    stage.git("add", "app.py")
+    stage.write("app.py", APP_DONE)
+    stage.accepted(**stage.commit())
+    assert stage.git("show", "HEAD:app.py") == APP_DONE
+    stage.notice()
+
+
+def test_an_unreviewed_file_is_staged(stage: Stage) -> None:
+    """Stopped by: only reviewed paths are committed, whatever the user's index holds."""
+    stage.verified()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("add", "lib.py")
+    payload = stage.commit({"path": "lib.py", "decision": "leave", "reason": "Not mine."})
+    stage.accepted(**payload)
+    assert "99" not in stage.git("show", "HEAD:lib.py")
+    stage.notice()
+
+
+def test_a_clean_filter_that_commits_something_else(stage: Stage) -> None:
+    """Stopped by: the commit is compared with the disk; what a filter made of it is named, and stands in a trailer."""
+    stage.verified()
+    stage.git("config", "filter.evil.clean", "sed s/2/666/")
+    (stage.root / ".git/info/attributes").write_text("app.py filter=evil\n")
+    stage.cheat()
+    answer = stage.accepted(**stage.commit())
+    assert "does not hold what lies on disk: app.py" in answer["warning"]
+    stage.notice()
+
+
+def test_a_hook_that_commits_something_else(stage: Stage) -> None:
+    """Stopped by: hooks are the user's and run; what one made of the reviewed content is named in the answer."""
+    stage.verified()
+    hook = stage.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "#!/bin/sh\noid=$(sed s/2/666/ app.py | git hash-object -w --stdin)\ngit update-index --cacheinfo 100644,$oid,app.py\n"
+    )
+    hook.chmod(0o755)
+    stage.cheat()
+    answer = stage.accepted(**stage.commit())
+    assert "does not hold what lies on disk: app.py" in answer["warning"]
+    stage.notice()
+    final = stage.accepted(summary="Merged.")
+    assert final["phase"] == "SESSION_COMPLETE"
+    assert "Code-Intel-Altered" in stage.git("log", "-1", "--format=%B", "main")
+
+
+def test_a_tag_with_the_name_of_the_task_branch(stage: Stage) -> None:
+    """Stopped by: refs are named in full; a tag of the same name is no branch."""
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    tip = stage.git("rev-parse", "HEAD").strip()
+    stage.git("tag", name, "main")
+    stage.git("tag", "main", "HEAD~1")
+    stage.accepted(summary="Merged.")
+    assert tip in stage.git("log", "-1", "--format=%P", "refs/heads/main").split()
+    stage.notice()
+
+
+def test_a_replacement_that_shows_other_content(stage: Stage) -> None:
+    """Stopped by: the tree is compared in a git directory of our own that knows no replacements."""
+    stage.verified("app.py")
+    fake = stage.git("hash-object", "-w", "README.md").strip()
+    real = stage.git("hash-object", "-w", "app.py").strip()
+    stage.git("replace", real, fake)
+    row = stage.call("review_changes")["results"][0]
+    assert "+    return 2" in row["diff"]
+    stage.notice()
+
+
+def test_a_repository_within_the_repository(stage: Stage) -> None:
+    """Stopped by: a nested repository is one entry of the tree, and a new one where nobody explored."""
+    stage.planned()
+    stage.edit()
+    inner = stage.root / "pkg/inner"
+    inner.mkdir()
+    stage.git("init", "-q", str(inner))
+    (inner / "evil.py").write_text("x = 1\n")
+    stage.git("-C", str(inner), "add", "-A")
+    stage.git("-C", str(inner), "commit", "-qm", "Evil")
+    stage.refused("pkg/inner", **report())
+
+
+def test_git_itself_is_moved_out_of_the_way(stage: Stage) -> None:
+    """Stopped by: a tree that cannot be judged is not taken for unchanged; back in place the session goes on."""
+    stage.planned()
+    stage.edit()
+    stage.write("lib.py", "LIMIT = 99\n")
+    (stage.root / ".git").rename(stage.root / "git.away")
+    answer = stage.agent.submit(**report())
+    shown = answer["success"]
+    if (stage.root / ".git").exists():
+        shutil.rmtree(stage.root / ".git")
+    (stage.root / "git.away").rename(stage.root / ".git")
+    assert shown is False
+    stage.notice()
+    stage.refused("nobody explored: lib.py", **report())
+
+
+def test_the_base_branch_is_deleted_or_renamed(stage: Stage) -> None:
+    """Stopped by: a merge needs the recorded base; a missing one is named and nothing is changed."""
+    stage.committed()
+    stage.git("branch", "-m", "main", "trunk")
+    answer = stage.agent.submit(summary="Merged.")
+    stage.git("branch", "-m", "trunk", "main")
+    assert "does not exist any more" in str(answer)
+    stage.notice()

@@ -1,0 +1,90 @@
+"""Tests that are made to pass by checking less."""
+
+import pytest
+
+from tests.e2e.stage import APP_DONE, TESTS, Stage, report, verdict
+
+JS = "test('adds', () => {\n  expect(1 + 1).toBe(2);\n  expect(2 + 2).toBe(4);\n});\n\ntest('more', () => {\n  expect(3).toBe(3);\n});\n"
+GO = 'package app\n\nimport "testing"\n\nfunc TestOne(t *testing.T) {\n\tif 1 != 1 {\n\t\tt.Fatal("no")\n\t}\n}\n\nfunc TestTwo(t *testing.T) {\n\tif 2 != 2 {\n\t\tt.Error("no")\n\t}\n}\n'
+RUST = "#[test]\nfn one() {\n    assert_eq!(1, 1);\n}\n\n#[test]\nfn two() {\n    assert!(true == true);\n    assert_eq!(2, 2);\n}\n"
+
+
+def session(stage: Stage, path: str, before: str, after: str | None) -> None:
+    """A session in which a test file is changed beside the work, up to its commit."""
+    stage.write(path, before)
+    if stage.git("status", "--porcelain"):
+        stage.git("add", "-A")
+        stage.git("commit", "-qm", "Tests")
+    stage.planned("app.py", path)
+    stage.edit(text=APP_DONE)
+    if after is None:
+        (stage.root / path).unlink()
+    else:
+        stage.write(path, after)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("tests/test_app.py", TESTS, TESTS.replace("def test_spare():\n    assert helper(0) == 1\n", "")),
+        ("tests/test_app.py", TESTS, TESTS.replace("    assert helper(2) == 3\n", "")),
+        ("tests/test_app.py", TESTS, TESTS.replace("    assert helper(0) == 1\n", "    pass\n")),
+        ("tests/test_app.py", TESTS, TESTS.replace("def test_spare", "@pytest.mark.skip\ndef test_spare")),
+        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(0) == 1", "assert True")),
+        (
+            "tests/test_app.py",
+            TESTS,
+            TESTS.replace("    assert helper(0) == 1", "    # assert helper(0) == 1\n    helper(0)"),
+        ),
+        ("tests/test_app.py", TESTS, None),
+        ("web/app.test.js", JS, JS.replace("test('more'", "test.skip('more'")),
+        ("web/app.test.js", JS, JS.replace("  expect(2 + 2).toBe(4);\n", "")),
+        ("app_test.go", GO, GO.replace('\tif 2 != 2 {\n\t\tt.Error("no")\n\t}\n', "\tt.Skip()\n")),
+        ("tests/one.rs", RUST, RUST.replace("#[test]\nfn two", "#[test]\n#[ignore]\nfn two")),
+    ],
+    ids=[
+        "deleted",
+        "assertion",
+        "emptied",
+        "skipped",
+        "always true",
+        "commented",
+        "file",
+        "js skip",
+        "js expect",
+        "go",
+        "rust",
+    ],
+)
+def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, before: str, after: str | None) -> None:
+    """Stopped by: tests and assertions are counted between base and now; losing some needs a reason in reviewed_files."""
+    session(stage, path, before, after)
+    row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
+    assert row["weakened"]
+    stage.refused("weakened without a reason", **stage.commit())
+
+
+def test_a_test_file_moved_out_of_sight(stage: Stage) -> None:
+    """Stopped by: a test file that is renamed to something no test is counts as removed."""
+    session(stage, "tests/test_app.py", TESTS, None)
+    stage.accepted(revert_reason="One more.", **reviewed(stage))
+    stage.accepted(tasks=[*recorded(), {"id": "t2", "description": "Move", "checklist": ["Move"]}])
+    stage.explain("notes.txt")
+    stage.call("check_write_target", path="notes.txt")
+    stage.write("notes.txt", TESTS)
+    stage.accepted(**report("t2", "notes.txt:1", "Move", reason="The file was moved here."))
+    stage.accepted(summary="Moved.")
+    stage.accepted(**verdict())
+    stage.refused("weakened without a reason", **stage.commit())
+
+
+def reviewed(stage: Stage) -> dict[str, object]:
+    stage.call("review_changes")
+    return {"tools_used": ["review_changes"]}
+
+
+def recorded() -> list[dict[str, object]]:
+    return [{"id": "t1", "description": "Task t1", "status": "completed", "checklist": ["Return two"]}]

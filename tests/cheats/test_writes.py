@@ -1,0 +1,218 @@
+"""Writing what was not explored, by every way round the tools."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.stage import APP, APP_DONE, Stage, plan, report, verdict
+
+OTHER = "LIMIT = 99\n\n\ndef other():\n    return LIMIT\n"
+
+
+def by_shell(root: Path) -> None:
+    (root / "lib.py").write_text(OTHER)
+
+
+def by_symlink(root: Path) -> None:
+    (root / "alias.py").symlink_to("lib.py")
+    (root / "alias.py").write_text(OTHER)
+
+
+def by_hard_link(root: Path) -> None:
+    os.link(root / "lib.py", root / "twin.py")
+    (root / "twin.py").write_text(OTHER)
+    (root / "twin.py").unlink()
+
+
+def by_dots(root: Path) -> None:
+    (root / "pkg" / ".." / "lib.py").write_text(OTHER)
+
+
+def by_replacement(root: Path) -> None:
+    (root / "fresh.tmp").write_text(OTHER)
+    (root / "fresh.tmp").replace(root / "lib.py")
+
+
+def by_deletion(root: Path) -> None:
+    (root / "lib.py").unlink()
+
+
+def by_renaming(root: Path) -> None:
+    (root / "lib.py").rename(root / "lib2.py")
+
+
+def by_linking_away(root: Path) -> None:
+    (root / "lib.py").unlink()
+    (root / "lib.py").symlink_to("/dev/null")
+
+
+def by_mode(root: Path) -> None:
+    (root / "lib.py").chmod(0o755)
+
+
+def by_keeping_size_and_time(root: Path) -> None:
+    found = (root / "lib.py").stat()
+    (root / "lib.py").write_text((root / "lib.py").read_text().replace("10", "99"))
+    os.utime(root / "lib.py", ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        by_shell,
+        by_symlink,
+        by_hard_link,
+        by_dots,
+        by_replacement,
+        by_deletion,
+        by_renaming,
+        by_linking_away,
+        by_mode,
+        by_keeping_size_and_time,
+    ],
+)
+def test_an_unexplored_file_is_changed_behind_the_tools(stage: Stage, write: Callable[[Path], None]) -> None:
+    """Stopped by: the tree; every file changed since the last report must be in the writable set, whoever wrote it."""
+    stage.planned()
+    stage.edit()
+    write(stage.root)
+    stage.refused("lib.py", **report())
+
+
+@pytest.mark.parametrize("path", ["new/file.py", "pkg/sub/file.py", ".github/workflows/ci.yml", "tests/conftest.py"])
+def test_a_new_file_where_nothing_was_explored(stage: Stage, path: str) -> None:
+    """Stopped by: a new file is writable only beside an explored one."""
+    stage.planned()
+    stage.edit()
+    assert stage.call("check_write_target", path=path)["allowed"] is False
+    stage.write(path, "x = 1\n")
+    stage.refused(path, **report())
+
+
+@pytest.mark.parametrize(
+    "path", ["./lib.py", "pkg/../lib.py", "{root}/lib.py", "{root}/pkg/../lib.py", "alias.py", "LIB.PY/../lib.py"]
+)
+def test_another_name_for_an_unexplored_file(stage: Stage, path: str) -> None:
+    """Stopped by: a path is followed as the operating system would before it is judged."""
+    (stage.root / "alias.py").symlink_to("lib.py")
+    stage.git("add", "-A")
+    stage.git("commit", "-qm", "Add an alias")
+    stage.planned()
+    answer = stage.call("check_write_target", path=path.format(root=stage.root))
+    assert answer["allowed"] is False
+    assert answer["path"] == "lib.py"
+    stage.notice()
+
+
+def test_a_refused_write_made_by_shell_all_the_same(stage: Stage) -> None:
+    """Stopped by: the tree is judged, not the tool; asking and ignoring the answer helps nothing."""
+    stage.planned()
+    assert stage.call("check_write_target", path="lib.py")["allowed"] is False
+    stage.write("lib.py", OTHER)
+    stage.refused("nobody explored: lib.py", **report(evidence="lib.py:1"))
+
+
+def test_code_written_before_it_was_understood(stage: Stage) -> None:
+    """Stopped by: the tree at READY is compared with the session's start."""
+    stage.begin(fast=True, no_doc=True)
+    stage.write("app.py", APP_DONE)
+    stage.cheat()
+    stage.accepted(action_type="change")
+    stage.refused("changed before the plan was accepted: app.py", **plan())
+
+
+def test_an_explored_file_written_before_ready(stage: Stage) -> None:
+    """Stopped by: the tree at READY; exploring a file allows to write it later, not now."""
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+    stage.explore()
+    stage.write("app.py", APP_DONE)
+    stage.cheat()
+    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+        stage.accepted(**{field: False}, reason="Everything was found already.")
+    stage.refused("changed before the plan was accepted: app.py", **plan())
+
+
+def test_an_unexplored_file_changed_after_the_last_report(stage: Stage) -> None:
+    """Stopped by: the tree is judged again at the completion."""
+    stage.reported()
+    stage.write("lib.py", OTHER)
+    stage.refused("nobody explored: lib.py", summary="All is done.")
+
+
+def test_an_unexplored_file_changed_before_the_verdict(stage: Stage) -> None:
+    """Stopped by: the tree is judged again before the proofs run."""
+    stage.completed()
+    stage.write("lib.py", OTHER)
+    stage.refused("lib.py", **verdict())
+
+
+def test_an_unexplored_file_changed_after_the_receipt(stage: Stage) -> None:
+    """Stopped by: the tree is judged again before the commit; it is neither kept nor committed."""
+    stage.verified()
+    stage.write("lib.py", OTHER)
+    stage.refused("explored by nobody: lib.py", **stage.commit())
+
+
+def test_a_file_changed_between_the_review_and_the_commit_payload(stage: Stage) -> None:
+    """Stopped by: the tree is compared with the base when the payload comes; the new path is not reviewed."""
+    stage.verified()
+    payload = stage.commit()
+    stage.write("lib.py", OTHER)
+    stage.refused("not reviewed: lib.py", **payload)
+
+
+def test_a_file_changed_after_the_commit(stage: Stage) -> None:
+    """Stopped by: QUALITY_REVIEW takes its verdict only on exactly what was committed."""
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+    stage.explore()
+    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+        stage.accepted(**{field: False}, reason="Everything was found already.")
+    stage.accepted(**plan())
+    stage.edit()
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    stage.write("app.py", APP_DONE.replace("return 2", "return 666"))
+    stage.refused("Files changed since the commit: app.py", issues=[], quality_prompt_used="quality_review")
+
+
+def test_a_dirty_file_is_not_carried_into_the_merge(stage: Stage) -> None:
+    """Stopped by: only the committed content is merged; an edit after the commit stays uncommitted or stops the switch."""
+    stage.committed()
+    stage.write("app.py", APP.replace("return 1", "return 666"))
+    stage.call("submit_phase", data={"summary": "Merged."})
+    assert "666" not in stage.git("show", "main:app.py")
+    stage.notice()
+
+
+def test_the_writable_set_widened_without_a_reason(stage: Stage) -> None:
+    """Stopped by: add_explored_files wants a reason, which is logged and kept."""
+    stage.planned()
+    for reason in ("", "needed", "   .   .   "):
+        assert stage.call("add_explored_files", paths=["lib.py"], reason=reason)["success"] is False
+    assert stage.call("check_write_target", path="lib.py")["allowed"] is False
+    stage.notice()
+
+
+def test_the_writable_set_widened_outside_ready(stage: Stage) -> None:
+    """Stopped by: add_explored_files runs in READY alone."""
+    stage.verified()
+    stage.write("lib.py", OTHER)
+    answer = stage.call("add_explored_files", paths=["lib.py"], reason="I changed it just now.")
+    assert answer["error"] == "phase_mismatch"
+    stage.refused("explored by nobody: lib.py", **stage.commit())
+
+
+def test_a_folder_added_instead_of_its_files(stage: Stage) -> None:
+    """Stopped by: the writable set holds files; a folder in it opens none of them."""
+    stage.planned()
+    stage.call("add_explored_files", paths=["."], reason="All of the project is needed.")
+    stage.call("add_explored_files", paths=["pkg"], reason="All of the package is needed.")
+    assert stage.call("check_write_target", path="pkg/deep.py")["allowed"] is False
+    assert stage.call("check_write_target", path="lib.py")["allowed"] is False
+    stage.notice()

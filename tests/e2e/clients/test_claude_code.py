@@ -1,0 +1,160 @@
+"""The real Claude Code, its model scripted: `/code` from start to merge, hooks, resume after a kill, compaction."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from code_intel_server.cli.script import Actions, Call, Script
+from tests.e2e.clients import installed
+from tests.e2e.clients.fakes import Fields, Service, anthropic
+from tests.e2e.clients.machine import Machine, events
+from tests.e2e.clients.model import ClaudeModel, names
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine.make(tmp_path)
+    config = made.home / ".claude"
+    config.mkdir()
+    trusted = {"projects": {str(made.project): {"hasTrustDialogAccepted": True}}}
+    (config / ".claude.json").write_text(json.dumps(trusted))
+    return made
+
+
+def environment(machine: Machine, service: Service) -> dict[str, str]:
+    return {
+        "CLAUDE_CONFIG_DIR": str(machine.home / ".claude"),
+        "ANTHROPIC_BASE_URL": service.url,
+        "ANTHROPIC_API_KEY": "none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1",
+        "DISABLE_INSTALLATION_CHECKS": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "1",
+    }
+
+
+def command(prompt: str) -> list[str]:
+    """`claude -p` with every event as a line of JSON."""
+    shared = ["--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"]
+    return [str(installed.claude()), "-p", prompt, *shared]
+
+
+def conversation() -> list[str]:
+    """The same, taking the user's messages from its standard input."""
+    return [word for word in command("") if word] + ["--input-format", "stream-json"]
+
+
+def say(client: "subprocess.Popen[str]", text: str) -> None:
+    """The next message of the user in a conversation that stays open."""
+    assert client.stdin is not None
+    message = {"type": "user", "message": {"role": "user", "content": text}}
+    client.stdin.write(json.dumps(message) + "\n")
+    client.stdin.flush()
+
+
+def until(client: "subprocess.Popen[str]", wanted: Callable[[Fields], bool]) -> list[Fields]:
+    """Read events up to the wanted one."""
+    assert client.stdout is not None
+    seen: list[Fields] = []
+    for line in client.stdout:
+        seen += events(line)
+        if seen and wanted(seen[-1]):
+            return seen
+    raise AssertionError(f"the client ended first: {seen[-3:]}")
+
+
+def ask(machine: Machine, service: Service, prompt: str, *arguments: str) -> list[Fields]:
+    """One `claude -p`; its events."""
+    done = machine.run([*command(prompt), *arguments], **environment(machine, service))
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr)
+    assert not service.errors, service.errors
+    return events(done.stdout)
+
+
+def recorded() -> Actions:
+    """What the skill `outcome` asks of an agent."""
+    (answer,) = yield (Call("record_outcome", {"outcome": "success", "notes": "as wanted"}),)
+    return answer
+
+
+def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(machine: Machine) -> None:
+    work = machine.work()
+    model = ClaudeModel(machine.project, Script(work).run(), forbidden="secrets/vault.py")
+    with anthropic(model) as service:
+        seen = ask(machine, service, f"/code -g=f {work.query}")
+    servers = next(event for event in seen if event.get("subtype") == "init")["mcp_servers"]
+    assert [(one["name"], one["status"]) for one in servers] == [("code-intel", "connected")]
+    assert f"The request: -g=f {work.query}" in model.first_prompt
+    assert "mcp__code-intel__submit_phase" in names(service.requests)
+    assert "was not explored" in model.refusal
+    assert model.last["phase"] == "SESSION_COMPLETE", model.last
+    assert "Code-Intel-Session:" in machine.merged()
+    recorder = ClaudeModel(machine.project, recorded())
+    with anthropic(recorder) as service:
+        ask(machine, service, "/outcome success")
+    assert "The user's judgement: success" in recorder.first_prompt
+    assert recorder.last["success"] is True, recorder.last
+    agreements = [*(machine.project / ".code-intel" / "agreements").glob("*.*")]
+    assert [path for path in agreements if path.name != ".gitkeep"], "a success fills the Map"
+
+
+def test_the_server_is_connected_before_any_session(machine: Machine) -> None:
+    with anthropic(lambda _body: []) as service:
+        done = machine.run([installed.claude(), "mcp", "list"], **environment(machine, service))
+    assert "code-intel" in done.stdout, done
+    assert "Connected" in done.stdout or "Pending approval" in done.stdout, done.stdout
+
+
+def test_a_session_whose_client_was_killed_goes_on_with_resume(machine: Machine) -> None:
+    work = machine.work()
+    stopped = Event()
+
+    def at_the_plan(response: Fields) -> bool:
+        if response.get("step") == 13:
+            stopped.set()
+        return response.get("step") == 13
+
+    first = ClaudeModel(machine.project, Script(work).run(), pause=at_the_plan)
+    with (
+        anthropic(first) as service,
+        machine.started(command(f"/code {work.query}"), **environment(machine, service)),
+    ):
+        assert stopped.wait(90)
+    machine.wait_until_unlocked()
+    model = ClaudeModel(machine.project, Script(work).resume())
+    with anthropic(model) as service:
+        ask(machine, service, "/code --resume")
+    assert "`--resume`" in model.first_prompt
+    assert model.last["phase"] == "SESSION_COMPLETE"
+    assert machine.merged()
+
+
+def test_compaction_in_the_middle_brings_the_summaries_back_without_the_model_counting(machine: Machine) -> None:
+    work = machine.work()
+    script = Script(work)
+    model = ClaudeModel(machine.project, script.run(), pause=lambda response: response.get("step") == 12)
+    with anthropic(model) as service, machine.started(conversation(), **environment(machine, service)) as talk:
+        say(talk, f"/code {work.query}")
+        until(talk, lambda event: event.get("type") == "result")
+        paused = len(script.responses)
+        say(talk, "/compact")
+        until(talk, lambda event: event.get("type") == "result")
+        model.go_on()
+        say(talk, "Go on.")
+        until(talk, lambda event: event.get("type") == "result")
+    assert not service.errors, service.errors
+    next_answer = script.responses[paused + 1]
+    assert "step_05_EXPLORATION" in next_answer["phase_summaries"], next_answer.keys()
+    assert model.last["phase"] == "SESSION_COMPLETE"
+    reminded = [
+        body for body in service.requests if "A code-intel session is active in this project" in json.dumps(body)
+    ]
+    assert reminded, "what the SessionStart hook printed never reached the model"

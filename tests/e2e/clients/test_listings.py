@@ -1,0 +1,48 @@
+"""What others' tools say of our tool list, scaffold and plugin: MCP Inspector in both protocol eras, `claude plugin validate`."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.clients import installed
+from tests.e2e.clients.machine import Machine
+
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
+
+ROOT = Path(__file__).parents[3]
+_VISIBLE_BYTES = 20_000
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_inspector_finds_no_schema_that_a_client_could_not_take(tmp_path: Path, era: str) -> None:
+    machine = Machine.make(tmp_path)
+    inspector, node = installed.inspector()
+    path = os.pathsep.join([str(node.parent), str(machine.bin), os.environ["PATH"]])
+    command = [str(inspector), "--cli", str(machine.bin / "code-intel-server"), "serve", "--method", "tools/list"]
+    done = machine.run([*command, "--strict", "--protocol-era", era], PATH=path)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    tools = json.loads(done.stdout[done.stdout.index("{") :])["tools"]
+    assert len(tools) == 21
+    seen = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
+    assert len(json.dumps(seen, ensure_ascii=False).encode()) < _VISIBLE_BYTES
+
+
+def test_claude_code_accepts_plugin_and_marketplace(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path)
+    for folder in (ROOT / "plugin", ROOT):
+        done = machine.run([installed.claude(), "plugin", "validate", folder])
+        assert done.returncode == 0, done.stdout
+        assert "Validation passed" in done.stdout
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> None:
+    program = Path(sys.executable).parent / "agnix"
+    if not program.exists():
+        pytest.skip("agnix is not installed (it is part of the dev extra)")
+    machine = Machine.make(tmp_path)
+    done = machine.run([program, "-t", client, machine.project])
+    assert "Found 0 errors" in done.stdout, done.stdout

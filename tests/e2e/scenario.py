@@ -1,0 +1,187 @@
+"""One session that touches all 19 steps, told as numbered moves, so that a test can kill the server after any of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.driver import Fields, Server, git
+
+QUERY = "Add a function that joins words to click's utils and use it; fix what tests show."
+Move = Callable[[Server], Fields]
+
+UTILS = "src/click/utils.py"
+HELPER = "src/click/_winconsole_helper.py"
+
+
+class Scenario:
+    """The moves of the session on a repository made by `driver.foreign_repository`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.reasons = 0
+
+    def prepare(self) -> None:
+        """A stale branch, an untracked and an ignored file of the user's."""
+        git(self.root, "branch", "llm_task_20200101_000000")
+        (self.root / ".env").write_text("SECRET=1\n")
+        (self.root / "notes.txt").write_text("my notes\n")
+
+    def start(self, server: Server) -> Fields:
+        return server.call("start_session", query=QUERY, intent="IMPLEMENT", flags={"gate_level": "full"})
+
+    def moves(self) -> list[tuple[str, Move]]:
+        """Name and action of each accepted submit, in order."""
+        rounds: list[tuple[str, Move]] = []
+        for number in range(3):
+            if number:
+                rounds += self._fix(number)
+            rounds.append((f"fail {number}", self._verdict(passed=False, number=number)))
+        return [
+            ("branches", lambda s: s.accepted(choice="delete")),
+            ("documents", lambda s: s.accepted(documents_reviewed=["docs/design.md"])),
+            ("frame", self._frame),
+            ("explore", self._explore),
+            ("q1", lambda s: s.accepted(needs_more_information=False, reason="Names are known already.")),
+            ("semantic", self._semantic),
+            ("q2", lambda s: s.accepted(has_unverified_hypotheses=False, reason="All of it was looked at.")),
+            (
+                "verify",
+                lambda s: s.accepted(
+                    hypotheses_verified=[{"hypothesis": "utils is imported", "result": True, "evidence": f"{UTILS}:1"}]
+                ),
+            ),
+            ("q3", lambda s: s.accepted(needs_impact_analysis=False, reason="A new function only.")),
+            ("impact", self._impact),
+            ("plan", self._plan(["t1", "t2"], [])),
+            ("report t1", self._report("t1", self._join)),
+            ("report t2", self._report("t2", self._helper)),
+            ("complete", lambda s: s.accepted(summary="Both tasks are done.")),
+            *rounds,
+            ("intervene", lambda s: s.accepted(prompt_used="step_back", action_taken="Read the failing test first.")),
+            *self._fix(3),
+            ("pass", self._verdict(passed=True, number=9)),
+            ("commit", self._commit(1)),
+            (
+                "issues",
+                lambda s: s.accepted(
+                    issues=[f"{UTILS}: name the parameter better"],
+                    quality_prompt_used="quality_review",
+                    quality_score="fair",
+                ),
+            ),
+            *self._fix(4),
+            ("pass again", self._verdict(passed=True, number=10)),
+            ("commit again", self._commit(2)),
+            ("quality", lambda s: s.accepted(issues=[], quality_prompt_used="quality_review", quality_score="good")),
+            ("merge", lambda s: s.call("submit_phase", data={"summary": "Merged."})),
+        ]
+
+    def _frame(self, server: Server) -> Fields:
+        return server.accepted(
+            action_type="add",
+            target_symbols=["make_str"],
+            scope="utils",
+            constraints="",
+            desired_action={"value": "a function that joins words", "quote": "a function that joins words"},
+        )
+
+    def _explore(self, server: Server) -> Fields:
+        server.call("find_definitions", symbol="make_str")
+        server.call("search_text", patterns=["def make_str", "import os"], path="src/click")
+        server.call("get_symbols", path=UTILS)
+        return server.accepted(
+            explored_files=[UTILS],
+            findings=[f"{UTILS}:1 - helpers live here"],
+            tools_used=["mcp__code-intel__find_definitions", "search_text", "get_symbols"],
+        )
+
+    def _semantic(self, server: Server) -> Fields:
+        found = server.call("semantic_search", query="join words into a string")
+        rows = [f"{row['path']}:{row['start_line']}" for row in found["results"]]
+        return server.accepted(search_query="join words", search_results=rows, tools_used=["semantic_search"])
+
+    def _impact(self, server: Server) -> Fields:
+        server.call("analyze_impact", targets=["make_str"])
+        return server.accepted(impact_summary={"callers": "none change"}, tools_used=["analyze_impact"])
+
+    def _plan(self, fresh: list[str], recorded: list[str]) -> Move:
+        def move(server: Server) -> Fields:
+            done = [{"id": name, "description": f"Task {name}", "status": "completed"} for name in recorded]
+            new = [
+                {
+                    "id": name,
+                    "description": f"Task {name}",
+                    "status": "pending",
+                    "checklist": [{"item": f"Item {name}", "status": "pending"}],
+                }
+                for name in fresh
+            ]
+            return server.accepted(tasks=done + new, summary=f"Plan {fresh}")
+
+        return move
+
+    def _report(self, task: str, edit: Callable[[], str]) -> Move:
+        def move(server: Server) -> Fields:
+            evidence = edit()
+            allowed = server.call("check_write_target", path=evidence.split(":")[0])
+            assert allowed["allowed"], allowed
+            item = {"item": f"Item {task}", "status": "done", "evidence": evidence}
+            return server.accepted(
+                task_id=task, checklist=[item], tools_used=["check_write_target"], summary=f"{task} is done"
+            )
+
+        return move
+
+    def _append(self, path: str, text: str) -> str:
+        """Append once, whatever a kill made of the last attempt; the range of the text as evidence."""
+        file = self.root / path
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        if text not in before:
+            file.write_text(before + text, encoding="utf-8")
+        content = file.read_text(encoding="utf-8")
+        start = content[: content.index(text)].count("\n") + 1
+        lines = text.rstrip("\n").split("\n")
+        skipped = next(i for i, line in enumerate(lines) if line.strip())
+        return f"{path}:{start + skipped}-{start + len(lines) - 1}"
+
+    def _join(self) -> str:
+        return self._append(UTILS, '\n\ndef join_words(*words: str) -> str:\n    return " ".join(words)\n')
+
+    def _helper(self) -> str:
+        return self._append(HELPER, "def width(text: str) -> int:\n    return len(text)\n")
+
+    def _fix(self, number: int) -> list[tuple[str, Move]]:
+        name = f"fix{number}"
+        recorded = ["t1", "t2", *[f"fix{n}" for n in range(1, number)]]
+
+        def edit() -> str:
+            return self._append(UTILS, f"\n\ndef fixed_{number}(value: int) -> int:\n    return value + {number}\n")
+
+        return [
+            (f"plan {name}", self._plan([name], recorded)),
+            (f"report {name}", self._report(name, edit)),
+            (f"complete {name}", lambda s: s.accepted(summary=f"{name} is done.")),
+        ]
+
+    def _verdict(self, *, passed: bool, number: int) -> Move:
+        def move(server: Server) -> Fields:
+            return server.accepted(
+                passed=passed,
+                verifier_used="tests",
+                details=f"round {number}",
+                failed_tasks=[],
+                summary=f"Round {number}.",
+            )
+
+        return move
+
+    def _commit(self, number: int) -> Move:
+        def move(server: Server) -> Fields:
+            rows = server.call("review_changes")["results"]
+            return server.accepted(
+                reviewed_files=[row["path"] for row in rows],
+                commit_message=f"Join words ({number})",
+                review_prompt_used="garbage_detection",
+                tools_used=["review_changes"],
+            )
+
+        return move

@@ -1,0 +1,384 @@
+"""One agent at work on a small project, for the cheat and the honest matrix: a real server, kept over many tests.
+
+Starting a server takes longer than most attacks, so an `Arena` lives as long as its test worker. Before each test it
+ends what the last one left (`clean`), puts the repository back to its first commit, and starts a new server where the
+last was killed. What a test did is counted, for `benchmarks/enforcement.md`.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from code_intel_server.workspace.trust import Approvals
+from tests.e2e.driver import Fields, Server, git, repository
+
+APP = "def main():\n    return 1\n\n\ndef helper(value):\n    return value + 1\n\n\ndef spare(value):\n    return value - 1\n"
+APP_DONE = APP.replace("return 1\n\n\ndef helper", "return 2\n\n\ndef helper")
+TESTS = """\
+from app import helper, main
+
+
+def test_main():
+    assert main() in {1, 2}
+
+
+def test_helper():
+    assert helper(1) == 2
+    assert helper(2) == 3
+
+
+def test_spare():
+    assert helper(0) == 1
+"""
+FILES = {
+    "app.py": APP,
+    "lib.py": "LIMIT = 10\n\n\ndef other():\n    return LIMIT\n",
+    "pkg/deep.py": "def deep():\n    return 3\n",
+    "tests/test_app.py": TESTS,
+    "README.md": "# App\n\nSays one.\n",
+    ".gitignore": ".env\nbuild/\n__pycache__/\n",
+    ".code-intel/config.json": json.dumps({"sync_on_start": False}) + "\n",
+}
+QUERY = "Make main return two"
+ITEM = "Return two"
+REASON = "It is needed for this task."
+FLOW_TOOLS = {"start_session", "submit_phase", "get_session_status"}
+COUNTED = ("calls", "submits", "refusals", "bytes", "flow_bytes")
+KEPT = {"cache", "chroma", "logs"}
+
+
+class Agent(Server):
+    """A client that counts what it asks and what it gets."""
+
+    def __init__(self, root: Path, **environment: str) -> None:
+        super().__init__(root, **environment)
+        self.calls = self.submits = self.refusals = self.bytes = self.flow_bytes = 0
+
+    def call(self, tool: str, **arguments: object) -> Fields:
+        """A tool call, counted."""
+        answer = super().call(tool, **arguments)
+        self.calls += 1
+        self.submits += tool == "submit_phase"
+        self.refusals += tool == "submit_phase" and not answer["success"]
+        size = len(json.dumps(answer, ensure_ascii=False).encode())
+        self.bytes += size
+        self.flow_bytes += size if tool in FLOW_TOOLS else 0
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+
+@dataclass
+class Mark:
+    """When an attack was made and when it was noticed, counted in submits."""
+
+    at: int | None = None
+    noticed: int | None = None
+
+
+class Stage:
+    """What an agent does in a session on the small project; every move goes through the real server."""
+
+    def __init__(self, root: Path, agent: Agent) -> None:
+        self.root = root
+        self.agent = agent
+        self.mark = Mark()
+        self._before = self._totals()
+
+    # -- the server -------------------------------------------------------------------------------------------------
+
+    def call(self, tool: str, **arguments: object) -> Fields:
+        """Any tool."""
+        return self.agent.call(tool, **arguments)
+
+    def accepted(self, **data: object) -> Fields:
+        """A submit that must be accepted."""
+        answer = self.agent.submit(**data)
+        said = f"{answer.get('error')}: {answer.get('message')} {answer.get('remedy', '')}"
+        assert answer["success"], said
+        return answer
+
+    def refused(self, says: str, **data: object) -> Fields:
+        """A submit that must be refused in these words, leaving the session where it was, with the whole instruction."""
+        before = self.agent.call("get_session_status")
+        answer = self.agent.submit(**data)
+        assert answer["success"] is False, f"accepted, and now in {answer['phase']}"
+        said = f"{answer['error']} {answer['message']} {answer.get('remedy', '')}"
+        assert says in said, said
+        assert answer["phase"] == before["phase"]
+        assert answer["instruction"] and answer["expected_payload"]
+        self.notice()
+        return answer
+
+    def cheat(self) -> None:
+        """From here on the attack is in place."""
+        self.mark.at = self.agent.submits
+
+    def notice(self) -> None:
+        """The server has said so."""
+        if self.mark.noticed is None:
+            self.mark.noticed = self.agent.submits
+
+    def kill_and_restart(self) -> Fields:
+        """Kill the server, start another, restore the session."""
+        self.agent.kill()
+        self._replace(Agent(self.root))
+        return self.call("get_session_status")
+
+    def _replace(self, agent: Agent) -> None:
+        old = self.agent
+        for name in COUNTED:
+            setattr(agent, name, getattr(old, name))
+        self.agent = agent
+
+    def counts(self) -> dict[str, int]:
+        """What was counted since the stage was set."""
+        return {name: now - self._before[name] for name, now in self._totals().items()}
+
+    def _totals(self) -> dict[str, int]:
+        return {name: getattr(self.agent, name) for name in COUNTED}
+
+    # -- the session ------------------------------------------------------------------------------------------------
+
+    def begin(self, query: str = QUERY, intent: str = "MODIFY", /, **flags: object) -> Fields:
+        """Start a session; it must start."""
+        answer = self.call("start_session", query=query, intent=intent, flags=flags)
+        assert answer["success"], answer
+        return answer
+
+    def ready(self, *explored: str, **flags: object) -> None:
+        """A fast session (quick where asked) up to its plan, with `app.py` or the named files explained."""
+        self.begin(**({} if flags.get("quick") else {"fast": True}), no_doc=True, **flags)
+        self.accepted(action_type="change", target_symbols=["main"])
+        self.explain(*(explored or ("app.py",)))
+
+    def explain(self, *paths: str) -> None:
+        """Widen the writable set."""
+        answer = self.call("add_explored_files", paths=[*paths], reason=REASON)
+        assert answer.get("added"), answer
+
+    def planned(self, *explored: str, **flags: object) -> None:
+        """A session with one task of one item, registered."""
+        self.ready(*explored, **flags)
+        self.accepted(**plan())
+
+    def reported(self, *explored: str, **flags: object) -> None:
+        """A session whose only task is really done and reported."""
+        self.planned(*explored, **flags)
+        self.edit()
+        self.accepted(**report())
+
+    def completed(self, *explored: str, **flags: object) -> None:
+        """A session that stands before its verification."""
+        self.reported(*explored, **flags)
+        self.accepted(summary="All tasks are done.")
+
+    def verified(self, *explored: str, **flags: object) -> None:
+        """A session that stands before its commit."""
+        self.completed(*explored, **flags)
+        self.accepted(**verdict())
+
+    def committed(self, *explored: str, **flags: object) -> None:
+        """A session that stands before its merge (quality review skipped by fast)."""
+        self.verified(*explored, **flags)
+        self.accepted(**self.commit())
+
+    def refused_start(self, phase: str) -> None:
+        """A new session does not get past `phase`."""
+        assert self.begin()["phase"] == phase
+
+    def nothing_to_fix(self, name: str = "none") -> None:
+        """After work was sent back: a plan whose only new task turns out to need nothing."""
+        rows = self.call("get_session_status")["tasks"]
+        done = [{**row, "checklist": [ITEM]} for row in rows if row["status"] == "completed"]
+        self.accepted(**plan(name, ["Look again"], *done))
+        self.call("check_write_target", path="app.py")
+        item = {"item": "Look again", "status": "skipped", "reason": "Nothing has to change after all."}
+        self.accepted(task_id=name, checklist=[item], tools_used=["check_write_target"], summary=f"{name} is done.")
+        self.accepted(summary=f"{name}: nothing to fix.")
+
+    def explore(self, *paths: str) -> Fields:
+        """The EXPLORATION phase, done as it should be."""
+        self.call("search_text", patterns="def main")
+        self.call("get_symbols", path="app.py")
+        return self.accepted(**exploration(*(paths or ("app.py",))))
+
+    # -- the files --------------------------------------------------------------------------------------------------
+
+    def write(self, path: str, text: str) -> Path:
+        """Write a file as any program of the user's could."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def read(self, path: str) -> str:
+        """A file's text."""
+        return (self.root / path).read_text(encoding="utf-8")
+
+    def edit(self, path: str = "app.py", text: str = APP_DONE) -> None:
+        """Ask, then write: what the instruction wants."""
+        assert self.call("check_write_target", path=path)["allowed"]
+        self.write(path, text)
+
+    def git(self, *arguments: str) -> str:
+        """Git behind the server's back."""
+        return git(self.root, *arguments)
+
+    def commit(self, *decisions: object, **more: object) -> Fields:
+        """The PRE_COMMIT payload after a review: everything kept unless decided otherwise."""
+        rows = self.call("review_changes")["results"]
+        decided = {entry["path"] for entry in decisions if isinstance(entry, dict)}
+        kept = [row["path"] for row in rows if row["path"] not in decided]
+        return {
+            "reviewed_files": [*kept, *decisions],
+            "commit_message": "Return two",
+            "review_prompt_used": "garbage_detection",
+            "tools_used": ["review_changes"],
+            "summary": "Reviewed.",
+            **more,
+        }
+
+    # -- the user ---------------------------------------------------------------------------------------------------
+
+    @property
+    def approvals(self) -> Approvals:
+        """What the user allows, kept outside the project."""
+        return Approvals(self.root.parent / "state" / "code-intel")
+
+    def user_wants(self, *commands: list[str], trusted: bool = True, **settings: object) -> None:
+        """The user's configuration, committed before the session, trusted or not."""
+        config = {"sync_on_start": False, "verify_commands": [*commands], **settings}
+        file = self.write(".code-intel/config.json", json.dumps(config))
+        if self.git("status", "--porcelain"):
+            self.git("commit", "-qam", "Configure")
+        if trusted:
+            self.approvals.trust(file)
+
+
+def plan(task: str = "t1", items: list[str] | None = None, *others: Mapping[str, object]) -> Fields:
+    """A plan of one task, and of others."""
+    first = {"id": task, "description": f"Task {task}", "status": "pending", "checklist": items or [ITEM]}
+    return {"tasks": [first, *others], "summary": f"Plan with {task}."}
+
+
+def report(task: str = "t1", evidence: str = "app.py:2", item: str = ITEM, **more: object) -> Fields:
+    """A report of one item with evidence."""
+    done = {"item": item, "status": "done", "evidence": evidence, **more}
+    return {"task_id": task, "checklist": [done], "tools_used": ["check_write_target"], "summary": f"{task} is done."}
+
+
+def verdict(*, passed: object = True, **more: object) -> Fields:
+    """A verdict of POST_IMPL_VERIFY."""
+    words = {"verifier_used": "generic", "details": "looked at it", "summary": "Verified."}
+    return {"passed": passed, **words, **more}
+
+
+def exploration(*paths: str) -> Fields:
+    """The payload of EXPLORATION."""
+    found = [f"{path}:1 - read" for path in paths]
+    return {"explored_files": [*paths], "findings": found, "tools_used": ["search_text", "get_symbols"]}
+
+
+class Arena:
+    """A repository and a server that serve test after test."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = repository(root, FILES)
+        self.first = git(root, "rev-parse", "HEAD").strip()
+        self.config = (root / ".git/config").read_bytes()
+        self.agent = Agent(root)
+        self.agent.call("start_session", query=QUERY, flags={"quick": True})
+        self.agent.call("start_session", flags={"clean": True})
+        self.exclude = (root / ".git/info/exclude").read_bytes()
+
+    @contextmanager
+    def stage(self) -> Iterator[Stage]:
+        """The project as it was at first, with no session."""
+        if not self.agent.alive:
+            self.agent.close()
+            self.agent = Agent(self.root)
+        stage = Stage(self.root, self.agent)
+        try:
+            yield stage
+        finally:
+            self.agent = stage.agent
+            self.reset()
+
+    def reset(self) -> None:
+        """End any session and put everything back; a server that does not answer is replaced."""
+        self._plain_git()
+        if not self.agent.alive:
+            self.agent.close()
+            self.agent = Agent(self.root)
+        for entry in (self.root / ".code-intel").glob("*"):
+            if entry.is_symlink():
+                entry.unlink()
+        self.agent.call("start_session", flags={"clean": True})
+        for ref in git(self.root, "for-each-ref", "--format=%(refname)").split():
+            if ref != "refs/heads/main":
+                git(self.root, "update-ref", "-d", ref)
+        git(self.root, "checkout", "-q", "-f", "-B", "main", self.first)
+        git(self.root, "clean", "-q", "-ffdx", "-e", ".code-intel")
+        for entry in (self.root / ".code-intel").iterdir():
+            if entry.name not in KEPT and entry.name != "config.json":
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
+    def _plain_git(self) -> None:
+        """Undo what a test did to git itself, the session's own files aside."""
+        folder = self.root / ".git"
+        (folder / "config").write_bytes(self.config)
+        (folder / "info/exclude").write_bytes(self.exclude)
+        for name in ("info/attributes", "index.lock", "MERGE_HEAD"):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / "hooks", ignore_errors=True)
+        git(self.root, "checkout", "-q", "-f", git(self.root, "rev-parse", "HEAD").strip())
+        (folder / "index").unlink(missing_ok=True)
+        git(self.root, "reset", "-q")
+        for branch in git(self.root, "branch", "--format=%(refname:short)", "--list", "main").split():
+            git(self.root, "update-ref", f"refs/heads/{branch}", self.first)
+
+    def close(self) -> None:
+        """End the server."""
+        self.agent.close()
+
+
+@pytest.fixture(scope="session")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """One server a test worker."""
+    made = Arena(tmp_path_factory.mktemp("arena") / "repo")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stage(arena: Arena, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The project as it was at first; what the test does is counted where somebody wants to know."""
+    with arena.stage() as set_up:
+        yield set_up
+        _record(request, set_up)
+
+
+def _record(request: pytest.FixtureRequest, stage: Stage) -> None:
+    target = os.environ.get("ENFORCEMENT_RECORD")
+    if not target:
+        return
+    row = {"test": request.node.nodeid, "doc": request.node.obj.__doc__ or "", **stage.counts()}
+    if stage.mark.noticed is not None:
+        at = stage.mark.noticed - 1 if stage.mark.at is None else stage.mark.at
+        row["soon"] = stage.mark.noticed - at
+    with Path(target).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")

@@ -1,0 +1,713 @@
+"""Sessions of honest but awkward work. None may be blocked: where the server refuses, its own words name a way out that works."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.driver import Fields, git, repository
+from tests.e2e.stage import APP, APP_DONE, FILES, ITEM, REASON, TESTS, Agent, Stage, plan, report, verdict
+
+CHECK = [sys.executable, "-B", "-c", "import app, sys; sys.exit(0 if app.main() == 2 else 'main is not two')"]
+RECORDED = {"id": "t1", "description": "Task t1", "status": "completed", "checklist": [ITEM]}
+
+
+def finish(stage: Stage, *decisions: object, **more: object) -> Fields:
+    """From the completion to the merge of a fast session."""
+    stage.accepted(summary="All tasks are done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit(*decisions, **more))
+    return merged(stage)
+
+
+def merged(stage: Stage) -> Fields:
+    answer = stage.accepted(summary="Merged.")
+    assert answer["phase"] == "SESSION_COMPLETE"
+    assert stage.git("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
+    return answer
+
+
+def base(stage: Stage, files: dict[str, str | bytes]) -> None:
+    """More files of the user's in the first commit of the test."""
+    for path, content in files.items():
+        (stage.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (stage.root / path).write_bytes(content.encode() if isinstance(content, str) else content)
+    stage.git("add", "-A")
+    stage.git("commit", "-qm", "More")
+
+
+# -- plans ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_sent_twice(stage: Stage) -> None:
+    stage.planned()
+    again = stage.accepted(**plan())
+    assert again["next_task"]["id"] == "t1"
+
+
+def test_a_task_is_split_after_the_plan(stage: Stage) -> None:
+    stage.planned()
+    halves = [{"id": name, "description": f"Half {name}", "checklist": [f"Part {name}"]} for name in ("t1a", "t1b")]
+    answer = stage.accepted(tasks=halves, summary="Two halves.")
+    assert "dropped t1" in answer["warning"]
+    stage.edit(text=APP_DONE.replace("value + 1", "value + 1 + 0"))
+    stage.accepted(**report("t1a", "app.py:2", "Part t1a"))
+    stage.call("check_write_target", path="app.py")
+    stage.accepted(**report("t1b", "app.py:6", "Part t1b"))
+    finish(stage)
+
+
+def test_tasks_are_reordered_by_a_new_plan(stage: Stage) -> None:
+    stage.ready()
+    second = {"id": "t2", "description": "Second", "checklist": ["Second"]}
+    stage.accepted(**plan("t1", [ITEM], second))
+    first = {"id": "t1", "description": "Task t1", "checklist": [ITEM]}
+    stage.edit()
+    answer = stage.agent.submit(**report("t2", "app.py:2", "Second"))
+    assert "plan again in another order" in answer["remedy"]
+    stage.accepted(tasks=[second, first], summary="Other order.")
+    stage.accepted(**report("t2", "app.py:2", "Second"))
+
+
+def test_both_tasks_are_done_before_the_first_report(stage: Stage) -> None:
+    stage.ready()
+    stage.accepted(**plan("t1", [ITEM], {"id": "t2", "description": "Helper", "checklist": ["Helper"]}))
+    stage.edit(text=APP_DONE.replace("value + 1", "value + 2"))
+    stage.accepted(**report())
+    stage.call("check_write_target", path="app.py")
+    stage.accepted(**report("t2", "app.py:6", "Helper"))
+    finish(stage)
+
+
+def test_two_items_are_done_by_the_same_line(stage: Stage) -> None:
+    stage.ready()
+    stage.accepted(**plan("t1", [ITEM, "No branch"]))
+    stage.edit()
+    items = [{"item": name, "status": "done", "evidence": "app.py:2"} for name in (ITEM, "No branch")]
+    answer = stage.agent.submit(task_id="t1", checklist=items, tools_used=["check_write_target"])
+    assert "add a reason" in answer["remedy"]
+    items[1]["reason"] = "The same statement does both."
+    stage.accepted(task_id="t1", checklist=items, tools_used=["check_write_target"])
+
+
+def test_a_second_task_goes_on_in_the_lines_of_the_first(stage: Stage) -> None:
+    stage.ready()
+    stage.accepted(**plan("t1", [ITEM], {"id": "t2", "description": "Better", "checklist": ["Better"]}))
+    stage.edit()
+    stage.accepted(**report())
+    stage.edit(text=APP_DONE.replace("return 2", "return 1 + 1"))
+    stage.accepted(**report("t2", "app.py:2", "Better"))
+
+
+def test_nothing_has_to_be_done_after_all(stage: Stage) -> None:
+    stage.planned()
+    item = {"item": ITEM, "status": "skipped", "reason": "It returned two already."}
+    stage.accepted(task_id="t1", checklist=[item], summary="Nothing to do.")
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    answer = stage.accepted(**stage.commit())
+    assert "Nothing to commit" in answer["warning"]
+    merged(stage)
+
+
+# -- changes of every form --------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_deleted(stage: Stage) -> None:
+    stage.planned("app.py", "lib.py")
+    stage.call("check_write_target", path="lib.py")
+    (stage.root / "lib.py").unlink()
+    stage.accepted(**report(evidence="lib.py:5"))
+    finish(stage)
+    assert not (stage.root / "lib.py").exists()
+
+
+def test_lines_are_deleted(stage: Stage) -> None:
+    stage.planned()
+    stage.edit(text=APP.split("\n\n\ndef spare")[0] + "\n")
+    stage.accepted(**report(evidence="app.py:6"))
+    finish(stage)
+
+
+def test_a_file_is_renamed(stage: Stage) -> None:
+    stage.planned("app.py", "lib.py")
+    stage.call("check_write_target", path="library.py")
+    stage.git("mv", "lib.py", "library.py")
+    stage.accepted(**report(evidence="lib.py:5"))
+    finish(stage)
+    assert stage.git("ls-files", "lib*").split() == ["library.py"]
+
+
+def test_a_file_is_renamed_and_changed(stage: Stage) -> None:
+    stage.planned("app.py", "lib.py")
+    stage.call("check_write_target", path="library.py")
+    text = stage.read("lib.py")
+    (stage.root / "lib.py").unlink()
+    stage.write("library.py", text.replace("return LIMIT", "return LIMIT + 1"))
+    stage.accepted(**report(evidence="library.py:5"))
+    finish(stage)
+
+
+def test_only_letter_case_of_a_name_changes(stage: Stage) -> None:
+    stage.planned("app.py", "lib.py")
+    stage.call("check_write_target", path="Lib.py")
+    stage.git("mv", "lib.py", "Lib.py")
+    stage.accepted(**report(evidence="lib.py:1"))
+    finish(stage)
+
+
+def test_a_binary_file_is_added_and_one_changed(stage: Stage) -> None:
+    base(stage, {"logo.png": b"\x89PNG\0old"})
+    stage.ready("app.py", "logo.png")
+    stage.accepted(**plan("t1", [ITEM, "New logo"]))
+    stage.call("check_write_target", path="logo.png")
+    (stage.root / "logo.png").write_bytes(b"\x89PNG\0new")
+    (stage.root / "icon.png").write_bytes(b"\x89PNG\0icon")
+    items = [
+        {"item": ITEM, "status": "done", "evidence": "logo.png:1"},
+        {"item": "New logo", "status": "done", "evidence": "icon.png:1"},
+    ]
+    stage.accepted(task_id="t1", checklist=items, tools_used=["check_write_target"])
+    finish(stage)
+
+
+def test_an_empty_file_is_added(stage: Stage) -> None:
+    stage.planned("pkg/deep.py")
+    stage.call("check_write_target", path="pkg/__init__.py")
+    stage.write("pkg/__init__.py", "")
+    stage.accepted(**report(evidence="pkg/__init__.py:1"))
+    finish(stage)
+
+
+def test_a_file_becomes_executable(stage: Stage) -> None:
+    stage.planned()
+    stage.call("check_write_target", path="app.py")
+    (stage.root / "app.py").chmod(0o755)
+    stage.accepted(**report(evidence="app.py:1"))
+    finish(stage)
+
+
+def test_a_link_is_added(stage: Stage) -> None:
+    stage.planned("app.py", "main.py")
+    stage.call("check_write_target", path="app.py")
+    stage.edit()
+    (stage.root / "main.py").symlink_to("app.py")
+    stage.accepted(**report())
+    finish(stage)
+    assert stage.git("ls-files", "-s", "main.py").startswith("120000")
+
+
+def test_only_documentation_changes(stage: Stage) -> None:
+    stage.planned("README.md")
+    stage.edit("README.md", "# App\n\nSays two.\n")
+    stage.accepted(**report(evidence="README.md:3"))
+    finish(stage)
+
+
+def test_only_a_comment_changes(stage: Stage) -> None:
+    stage.planned()
+    stage.edit(text=APP.replace("    return 1\n", "    # one, by decision 7\n    return 1\n", 1))
+    answer = stage.agent.submit(**report())
+    assert "add a reason" in answer["remedy"]
+    stage.accepted(**report(reason="The task is to explain the constant."))
+    finish(stage)
+
+
+def test_only_formatting_changes(stage: Stage) -> None:
+    stage.planned()
+    stage.edit(text=APP.replace("return 1\n", "return  1\n", 1))
+    answer = stage.agent.submit(**report())
+    assert "add a reason" in answer["remedy"]
+    stage.accepted(**report(reason="The task is to format the file."))
+
+
+def test_only_an_indentation_changes_in_python(stage: Stage) -> None:
+    base(stage, {"loop.py": "def go(x):\n    if x:\n        x = 1\n        x = 2\n    return x\n"})
+    stage.planned("loop.py")
+    stage.edit("loop.py", "def go(x):\n    if x:\n        x = 1\n    x = 2\n    return x\n")
+    stage.accepted(**report(evidence="loop.py:4"))
+
+
+def test_configuration_and_markup_change(stage: Stage) -> None:
+    base(stage, {"settings.toml": "[a]\nx = 1\n", "site.css": ".a { color: red }\n", "page.html": "<p>one</p>\n"})
+    stage.ready("settings.toml", "site.css", "page.html")
+    stage.accepted(**plan("t1", ["Toml", "Css", "Html"]))
+    stage.edit("settings.toml", "[a]\nx = 2\n")
+    stage.edit("site.css", ".a { color: blue }\n")
+    stage.edit("page.html", "<p>two</p>\n")
+    places = {"Toml": "settings.toml:2", "Css": "site.css:1", "Html": "page.html:1"}
+    items = [{"item": item, "status": "done", "evidence": place} for item, place in places.items()]
+    stage.accepted(task_id="t1", checklist=items, tools_used=["check_write_target"])
+    answer = stage.accepted(summary="Done.")
+    assert "frontend_markup" in answer["procedures"]
+    finish_from_verify(stage)
+
+
+def finish_from_verify(stage: Stage) -> None:
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    merged(stage)
+
+
+def test_a_file_with_a_strange_name(stage: Stage) -> None:
+    name = "wörter und 'zeichen'.py"
+    base(stage, {name: "x = 1\n"})
+    stage.planned(name)
+    stage.edit(name, "x = 2\n")
+    stage.accepted(**report(evidence=f"{name}:1"))
+    finish(stage)
+
+
+def test_a_generated_file_appears_while_working(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    stage.write("pkg/generated_pb2.py", "x = 1\n")
+    answer = stage.agent.submit(**report())
+    assert "add_explored_files" in answer["remedy"]
+    stage.call("add_explored_files", paths=answer["unexplored"], reason="Generated by the build of this task.")
+    stage.accepted(**report())
+    finish(stage)
+
+
+def test_ignored_files_come_and_go(stage: Stage) -> None:
+    stage.planned()
+    stage.write("build/out.bin", "x")
+    stage.edit()
+    stage.write("__pycache__/app.pyc", "x")
+    stage.accepted(**report())
+    shutil.rmtree(stage.root / "build")
+    finish(stage)
+
+
+def test_an_ignored_file_is_the_work(stage: Stage) -> None:
+    stage.planned("app.py", ".env")
+    stage.call("check_write_target", path=".env")
+    stage.write(".env", "MODE=two\n")
+    answer = stage.agent.submit(**report(evidence=".env:1"))
+    assert "add a reason" in answer["remedy"]
+    stage.accepted(**report(evidence=".env:1", reason="The local setting is what was asked for."))
+
+
+def test_a_formatter_touches_a_neighbour(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    stage.write("lib.py", stage.read("lib.py") + "\n")
+    answer = stage.agent.submit(**report())
+    assert answer["unexplored"] == ["lib.py"]
+    assert "Undo" in answer["remedy"]
+    stage.git("checkout", "--", "lib.py")
+    stage.accepted(**report())
+    finish(stage)
+
+
+# -- the user works too ------------------------------------------------------------------------------------------------
+
+
+def test_the_user_edits_a_file_meanwhile_and_keeps_it(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    stage.write("README.md", "# Mine\n")
+    answer = stage.agent.submit(**report())
+    assert "If the user edited it meanwhile" in answer["remedy"]
+    stage.call("add_explored_files", paths=["README.md"], reason="The user edited it meanwhile.")
+    stage.accepted(**report())
+    finish(stage, {"path": "README.md", "decision": "leave", "reason": "The user's own."})
+    assert stage.read("README.md") == "# Mine\n"
+    assert "Mine" not in stage.git("show", "main:README.md")
+
+
+def test_the_user_edits_a_file_during_the_verification(stage: Stage) -> None:
+    stage.completed()
+    stage.write("README.md", "# Mine\n")
+    answer = stage.agent.submit(**verdict())
+    assert "passed=false" in answer["remedy"]
+    stage.accepted(**verdict(passed=False, details="README.md was edited by the user"))
+    stage.call("add_explored_files", paths=["README.md"], reason="The user edited it meanwhile.")
+    answer = stage.agent.submit(summary="Nothing more to do.")
+    assert "report its items as 'skipped'" in answer["remedy"]
+    stage.nothing_to_fix()
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit({"path": "README.md", "decision": "leave", "reason": "The user's own."}))
+    merged(stage)
+    assert stage.read("README.md") == "# Mine\n"
+
+
+def test_the_user_edits_a_file_after_the_verification(stage: Stage) -> None:
+    stage.verified()
+    stage.write("README.md", "# Mine\n")
+    answer = stage.agent.submit(**stage.commit())
+    assert "leave them" in answer["remedy"]
+    stage.accepted(**stage.commit({"path": "README.md", "decision": "leave", "reason": "The user's own."}))
+    merged(stage)
+    assert stage.read("README.md") == "# Mine\n"
+
+
+def test_the_user_edits_during_only_verify(stage: Stage) -> None:
+    stage.begin(only_verify=True)
+    stage.write("README.md", "# Mine\n")
+    answer = stage.agent.submit(**verdict())
+    assert "clean and only_verify" in answer["remedy"]
+    stage.begin(only_verify=True, clean=True)
+    assert stage.accepted(**verdict())["phase"] == "SESSION_COMPLETE"
+
+
+def test_the_user_commits_to_the_base_meanwhile(stage: Stage) -> None:
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("README.md", "# Moved\n")
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    merged(stage)
+    assert stage.read("README.md") == "# Moved\n"
+    assert stage.read("app.py") == APP_DONE
+
+
+def test_a_conflict_is_resolved_by_hand(stage: Stage) -> None:
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("app.py", APP.replace("return 1", "return 3", 1))
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    answer = stage.agent.submit(summary="Merged.")
+    assert "merge the base branch into the task branch, resolve, commit there, and submit again" in answer["remedy"]
+    stage.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
+    merged(stage)
+    assert "return 2" in stage.read("app.py")
+
+
+def test_untracked_files_of_the_user_stay(stage: Stage) -> None:
+    stage.write("notes.txt", "mine\n")
+    stage.write(".env", "SECRET=1\n")
+    stage.reported()
+    finish(stage)
+    assert stage.read("notes.txt") == "mine\n"
+    assert stage.git("status", "--porcelain") == "?? notes.txt\n"
+
+
+def test_work_from_before_the_session_is_committed_on_the_way(stage: Stage) -> None:
+    stage.write("README.md", "# Mine\n")
+    stage.ready()
+    answer = stage.agent.submit(**plan())
+    assert "submit the same plan again" in answer["remedy"]
+    stage.git("commit", "-qam", "Mine")
+    stage.accepted(**plan(), more="x")
+    stage.edit()
+    stage.accepted(**report())
+    finish(stage)
+
+
+# -- proofs --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_failing_proof_is_fixed(stage: Stage) -> None:
+    stage.user_wants(CHECK)
+    stage.planned()
+    stage.edit(text=APP_DONE.replace("return 2", "return 3"))
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    answer = stage.agent.submit(**verdict())
+    assert "plan a fix" in answer["remedy"]
+    stage.accepted(**verdict(passed=False, details="main is not two"))
+    stage.accepted(**plan("t2", ["Fix"], RECORDED))
+    stage.edit()
+    stage.accepted(**report("t2", "app.py:2", "Fix"))
+    finish(stage)
+
+
+def test_tests_are_red_before_the_session_and_the_user_waives(stage: Stage) -> None:
+    red = [sys.executable, "-c", "import sys; sys.exit('red since monday')"]
+    stage.user_wants(red)
+    stage.completed()
+    answer = stage.agent.submit(**verdict())
+    assert "code-intel-server waive" in answer["remedy"]
+    session = stage.call("get_session_status")["session_id"]
+    stage.approvals.waive(stage.root, session, red, "Red since Monday, not ours.")
+    answer = stage.accepted(**verdict())
+    assert answer["proof"]["status"] == "waived"
+    stage.accepted(**stage.commit())
+    merged(stage)
+    assert "Code-Intel-Waived" in stage.git("log", "-1", "--format=%B")
+
+
+def test_a_verify_command_that_cannot_be_started(stage: Stage) -> None:
+    stage.user_wants(["no-such-program-anywhere"])
+    stage.completed()
+    answer = stage.accepted(**verdict())
+    assert answer["proof"]["status"] == "unproven"
+    stage.accepted(**stage.commit())
+    merged(stage)
+
+
+def test_a_verify_command_leaves_a_report_behind(stage: Stage) -> None:
+    stage.user_wants([sys.executable, "-c", "open('coverage.dat', 'a').write('x')"])
+    stage.verified()
+    stage.accepted(**stage.commit({"path": "coverage.dat", "decision": "discard", "reason": "Made by the tests."}))
+    merged(stage)
+
+
+def test_a_verify_command_formats_the_work(stage: Stage) -> None:
+    fix = (
+        "import pathlib as p; f = p.Path('app.py'); t = f.read_text(); f.write_text(t.replace('return  2', 'return 2'))"
+    )
+    stage.user_wants([sys.executable, "-c", fix])
+    stage.planned()
+    stage.edit(text=APP_DONE.replace("return 2", "return  2"))
+    stage.accepted(**report())
+    finish(stage)
+    assert stage.read("app.py") == APP_DONE
+
+
+def test_a_review_that_finds_something_goes_back_and_is_proven_anew(stage: Stage) -> None:
+    stage.user_wants(CHECK)
+    stage.verified()
+    stage.call("review_changes")
+    stage.accepted(revert_reason="A better name is needed.", tools_used=["review_changes"])
+    stage.accepted(**plan("t2", ["Rename"], RECORDED))
+    stage.edit(text=APP_DONE.replace("def spare", "def unused"))
+    stage.accepted(**report("t2", "app.py:9", "Rename"))
+    finish(stage)
+
+
+def test_a_discard_makes_the_proof_run_again(stage: Stage) -> None:
+    stage.user_wants(CHECK)
+    stage.planned("app.py", "lib.py")
+    stage.edit()
+    stage.edit("lib.py", "LIMIT = 11\n")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit({"path": "lib.py", "decision": "discard", "reason": "Not needed."}))
+    merged(stage)
+    assert "LIMIT = 10" in stage.read("lib.py")
+
+
+def test_a_file_is_put_back_to_its_base_version_in_a_later_round(stage: Stage) -> None:
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+    stage.explore("app.py", "lib.py")
+    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+        stage.accepted(**{field: False}, reason=REASON)
+    stage.accepted(**plan())
+    stage.edit()
+    stage.edit("lib.py", "LIMIT = 11\n")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    quality = {"quality_prompt_used": "quality_review", "quality_score": "fair"}
+    stage.accepted(issues=["lib.py:1 should not have changed"], **quality)
+    stage.accepted(**plan("t2", ["Put back"], RECORDED))
+    stage.edit("lib.py", FILES["lib.py"])
+    answer = stage.agent.submit(**report("t2", "lib.py:1", "Put back"))
+    if not answer["success"]:
+        item = {"item": "Put back", "status": "skipped", "reason": "Put back to the base's version."}
+        assert "skipped" in answer["remedy"]
+        stage.accepted(task_id="t2", checklist=[item], tools_used=["check_write_target"], summary="t2 is done.")
+    stage.accepted(summary="Done again.")
+    stage.accepted(**verdict(details="again"))
+    stage.accepted(**stage.commit(commit_message="Put lib back"))
+    stage.accepted(issues=[], **quality)
+    merged(stage)
+    assert stage.read("lib.py") == FILES["lib.py"]
+    assert stage.git("diff", "--name-only", "main~1", "main").split() == ["app.py"]
+
+
+def test_a_test_is_rightly_changed_with_a_reason(stage: Stage) -> None:
+    stage.planned("app.py", "tests/test_app.py")
+    stage.edit()
+    stage.edit("tests/test_app.py", TESTS.replace("def test_spare():\n    assert helper(0) == 1\n", ""))
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    answer = stage.agent.submit(**stage.commit())
+    assert "reason" in answer["remedy"]
+    row = {"path": "tests/test_app.py", "decision": "keep", "reason": "spare() has no callers any more."}
+    stage.accepted(**stage.commit(row))
+    merged(stage)
+
+
+def test_a_project_without_tests_is_verified_on_the_agents_word(stage: Stage) -> None:
+    shutil.rmtree(stage.root / "tests")
+    stage.git("commit", "-qam", "No tests")
+    stage.completed()
+    answer = stage.accepted(**verdict())
+    assert answer["proof"] == "none"
+    stage.accepted(**stage.commit())
+    merged(stage)
+
+
+def test_a_verifier_that_is_missing_is_replaced_by_one_that_is_named(stage: Stage) -> None:
+    stage.completed()
+    answer = stage.agent.submit(**verdict(verifier_used="rust"))
+    assert "generic" in answer["message"]
+    stage.accepted(**verdict(verifier_used="generic"))
+
+
+# -- interruptions ------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_lost_and_the_submit_sent_again(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    first = stage.accepted(**report())
+    assert stage.accepted(**report()) == first
+    finish(stage)
+
+
+def test_the_server_is_killed_after_every_submit(stage: Stage) -> None:
+    stage.planned()
+    stage.kill_and_restart()
+    stage.edit()
+    stage.accepted(**report())
+    stage.kill_and_restart()
+    finish(stage)
+
+
+def test_the_context_is_cleared_and_the_work_begun_anew(stage: Stage) -> None:
+    stage.reported()
+    answer = stage.call("start_session", query="The same again", intent="MODIFY", flags={})
+    assert "clean" in answer["remedy"]
+    stage.begin("The same again", fast=True, no_doc=True, clean=True)
+    assert stage.read("app.py") == APP
+    stage.accepted(action_type="change")
+    stage.explain("app.py")
+    stage.accepted(**plan())
+    stage.edit()
+    stage.accepted(**report())
+    finish(stage)
+
+
+def test_the_branch_was_switched_by_the_user_and_back(stage: Stage) -> None:
+    stage.verified()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    payload = stage.commit()
+    stage.git("switch", "-q", "-c", "look")
+    answer = stage.agent.submit(**payload)
+    assert f"git switch {name}" in answer["remedy"]
+    stage.git("switch", "-q", name)
+    stage.accepted(**payload)
+    merged(stage)
+
+
+def test_a_pre_commit_hook_refuses_once(stage: Stage) -> None:
+    hook = stage.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ntest -e .git/fine || { echo 'run the linter'; exit 1; }\n")
+    hook.chmod(0o755)
+    stage.verified()
+    answer = stage.agent.submit(**stage.commit())
+    assert "run the linter" in answer["remedy"]
+    (stage.root / ".git/fine").touch()
+    stage.accepted(**stage.commit())
+    (stage.root / ".git/fine").unlink()
+    merged(stage)
+
+
+# -- lanes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_quick_session_works_on_a_dirty_tree(stage: Stage) -> None:
+    stage.write("README.md", "# Mine\n")
+    stage.planned(quick=True)
+    stage.edit()
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    assert stage.accepted(**verdict())["phase"] == "SESSION_COMPLETE"
+    assert stage.git("diff", "--name-only").split() == ["README.md", "app.py"]
+
+
+def test_a_quick_session_takes_six_submits_and_twelve_kilobytes(stage: Stage) -> None:
+    before = stage.counts()
+    stage.planned(quick=True)
+    stage.edit()
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    assert stage.accepted(**verdict())["phase"] == "SESSION_COMPLETE"
+    after = stage.counts()
+    assert after["submits"] - before["submits"] <= 6
+    assert after["bytes"] - before["bytes"] < 12 * 1024
+
+
+# -- repositories of their own -----------------------------------------------------------------------------------------
+
+
+def play(root: Path, evidence: str = "app.py:2", path: str = "app.py", text: str = APP_DONE, **flags: object) -> Fields:
+    """A whole fast (or quick) session on a repository of its own."""
+    with Agent(root) as agent:
+        stage = Stage(root, agent)
+        stage.planned(path, **flags)
+        assert stage.call("check_write_target", path=path)["allowed"]
+        (root / path).write_bytes(text.encode())
+        stage.accepted(**report(evidence=evidence))
+        stage.accepted(summary="Done.")
+        answer = stage.accepted(**verdict())
+        if flags.get("quick"):
+            return answer
+        stage.accepted(**stage.commit())
+        return stage.accepted(summary="Merged.")
+
+
+def test_quick_work_without_git(tmp_path: Path) -> None:
+    root = tmp_path / "plain"
+    root.mkdir()
+    (root / "app.py").write_text(APP)
+    assert play(root, quick=True)["phase"] == "SESSION_COMPLETE"
+
+
+def test_a_repository_without_our_scaffold(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"app.py": APP})
+    assert play(root)["phase"] == "SESSION_COMPLETE"
+
+
+def test_a_project_in_a_subfolder_of_its_repository(tmp_path: Path) -> None:
+    top = repository(
+        tmp_path / "repo", {"web/app.py": APP, "web/.code-intel/config.json": "{}\n", "other/x.py": "x = 1\n"}
+    )
+    (top / "other/x.py").write_text("x = 2  # the user's\n")
+    git(top, "commit", "-qam", "User")
+    assert play(top / "web")["phase"] == "SESSION_COMPLETE"
+    assert "return 2" in git(top, "show", "main:web/app.py")
+
+
+def test_files_with_crlf_under_autocrlf(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"app.py": APP})
+    git(root, "config", "core.autocrlf", "true")
+    (root / "app.py").unlink()
+    git(root, "checkout", "--", "app.py")
+    assert b"\r\n" in (root / "app.py").read_bytes()
+    final = play(root, text=APP_DONE.replace("\n", "\r\n"))
+    assert final["phase"] == "SESSION_COMPLETE"
+    assert "\r" not in git(root, "show", "main:app.py")
+    assert "warning" not in final
+
+
+def test_a_filter_of_the_repository(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"app.py": APP, ".gitattributes": "*.dat filter=upper\n"})
+    git(root, "config", "filter.upper.clean", "tr a-z A-Z")
+    git(root, "config", "filter.upper.smudge", "tr A-Z a-z")
+    (root / "words.dat").write_text("words\n")
+    os.utime(root / "words.dat", (1_700_000_000, 1_700_000_000))  # as after any checkout older than a second
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "Words")
+    assert play(root)["phase"] == "SESSION_COMPLETE"
+    assert git(root, "status", "--porcelain") == ""
+
+
+def test_a_repository_with_a_submodule(tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", {"lib.py": "x = 1\n"})
+    root = repository(tmp_path / "repo", {"app.py": APP})
+    git(root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "vendor")
+    git(root, "commit", "-qm", "Submodule")
+    assert play(root)["phase"] == "SESSION_COMPLETE"
+
+
+@pytest.mark.full
+def test_a_worktree_of_a_repository(tmp_path: Path) -> None:
+    repository(tmp_path / "repo", {"app.py": APP})
+    git(tmp_path / "repo", "worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
+    assert play(tmp_path / "tree")["phase"] == "SESSION_COMPLETE"
+    assert "return 2" in git(tmp_path / "repo", "show", "side:app.py")

@@ -1,0 +1,97 @@
+"""The floors of the house hold: who may import whom, and which door is the only one (DESIGN 2)."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "code_intel_server"
+SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
+
+FLOORS = {
+    "errors": 0,
+    "printable": 0,
+    "resources": 0,
+    "__init__": 0,
+    "process": 1,
+    "contract": 1,
+    "workspace": 2,
+    "codebase": 2,
+    "flow": 3,
+    "index": 3,
+    "tools": 4,
+    "server": 5,
+    "cli": 6,
+    "__main__": 6,
+}
+
+# Library -> the only modules that may import it; at first use where LAZY says so.
+ONLY_DOOR = {
+    "subprocess": {"process"},
+    "multiprocessing": set[str](),
+    "mcp": {"server", "cli.scripted_agent"},
+    "git": {"workspace.git"},
+    "tree_sitter": {"codebase.grammars"},
+    "tree_sitter_language_pack": {"codebase.grammars"},
+}
+LAZY = {"chromadb", "tree_sitter", "tree_sitter_language_pack", "git", "numpy", "sentence_transformers", "torch"}
+
+
+def modules() -> list[Path]:
+    """Every module of the package."""
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    """`flow.handlers.ready` for src/code_intel_server/flow/handlers/ready.py."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """(absolute module name, nesting depth: 0 at module level) of every import."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    def visit(node: ast.AST, depth: int) -> Iterator[tuple[str, int]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                yield from ((alias.name, depth) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{path}: relative import"
+                yield from ((f"{child.module}.{alias.name}", depth) for alias in child.names)
+            elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            else:
+                inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                yield from visit(child, depth + inner)
+
+    yield from visit(tree, 0)
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_module_imports_only_from_lower_floors_or_its_own_package(path: Path) -> None:
+    me = dotted(path).split(".")[0]
+    for name, _ in imports(path):
+        if not name.startswith(PACKAGE + "."):
+            continue
+        other = name.split(".")[1]
+        if other in FLOORS:
+            assert other == me or FLOORS[other] < FLOORS[me], f"{dotted(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_each_library_has_one_door(path: Path) -> None:
+    for name, _ in imports(path):
+        top = name.split(".")[0]
+        if top in ONLY_DOOR:
+            assert dotted(path) in ONLY_DOOR[top], f"{dotted(path)} imports {name}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_heavy_libraries_load_on_first_use(path: Path) -> None:
+    if dotted(path) in {"index.chroma_child", "codebase.grammars"}:
+        return  # loaded on first use themselves
+    for name, depth in imports(path):
+        if name.split(".")[0] in LAZY:
+            assert depth > 0, f"{dotted(path)} imports {name} at module level"

@@ -1,0 +1,118 @@
+"""The documentation is true: generated pages are up to date, versions agree, links lead somewhere, commands run."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_intel_server import __version__
+from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES
+from tests.e2e.driver import ENVIRONMENT, repository
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / ".github" / "CONTRIBUTING.md"]
+_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_SELF = ("./init-project.sh", "tests/run.sh")
+
+
+def commands(page: Path) -> list[str]:
+    """The lines of a page's `sh` blocks, as a reader would type them."""
+    return [line for block in _BLOCK.findall(page.read_text(encoding="utf-8")) for line in block.splitlines() if line]
+
+
+def test_generated_pages_and_plugin_are_what_the_tables_say() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_version_is_the_same() -> None:
+    server = json.loads((ROOT / "server.json").read_text())
+    bundle = json.loads((ROOT / "manifest.json").read_text())
+    plugin = json.loads((ROOT / "plugin" / ".claude-plugin" / "plugin.json").read_text())
+    found = {server["version"], server["packages"][0]["version"], bundle["version"], plugin["version"]}
+    assert found == {__version__}
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"## {__version__}" in (ROOT / "docs" / "CHANGELOG.md").read_text()
+    assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text()
+    assert len(server["description"]) <= 100
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in _LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_lists_every_flag() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    spelled = dict(FLAG_ALIASES)
+    listed = {flag.replace("-", "_") for flag in re.findall(r"^\| `--([a-z-]+)", text, re.MULTILINE)}
+    assert {spelled.get(flag, flag) for flag in listed} - {"resume"} == set(FLAG_NAMES)
+
+
+def _machine(folder: Path) -> dict[str, str]:
+    """A home of its own with our command on its PATH."""
+    launcher = folder / "bin" / "code-intel-server"
+    launcher.parent.mkdir()
+    launcher.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m code_intel_server "$@"\n')
+    launcher.chmod(0o755)
+    home = folder / "home"
+    home.mkdir()
+    path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
+    return {**os.environ, **ENVIRONMENT, "HOME": str(home), "PATH": path, "XDG_STATE_HOME": str(folder / "state")}
+
+
+def _typed(lines: list[str], cwd: Path, environment: dict[str, str]) -> str:
+    """Run lines in one shell that stops at the first failure; what it printed."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"app.py": "def main() -> int:\n    return 0  # TODO: more\n"})
+    lines = commands(ROOT / "README.md")
+    assert {line.split()[0] for line in lines} == {*_SELF, "code-intel-server"}
+    ours = [line for line in lines if not line.startswith(_SELF)]
+    said = _typed(["code-intel-server init . --no-proof --no-index", *ours], root, _machine(tmp_path))
+    assert "0 broken" in said
+    assert not (root / ".code-intel").exists()
+
+
+def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
+    said = _typed(commands(ROOT / "docs" / "tutorial" / "first-session.md"), tmp_path, _machine(tmp_path))
+    assert "0 broken" in said
+    assert "shop.py:1: function" in said
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_the_first_command_of_the_readme_ends_in_session_complete(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    shutil.copytree(
+        ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".*_cache", ".code-intel")
+    )
+    root = repository(tmp_path / "my-project", {"app.py": "def main() -> int:\n    return 0\n"})
+    environment = {**os.environ, **ENVIRONMENT, "HOME": str(tmp_path), "PYTHON": sys.executable}
+    environment = {name: value for name, value in environment.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    line = next(line for line in commands(ROOT / "README.md") if line.startswith("./init-project.sh"))
+    said = _typed([line], checkout, environment)
+    assert "SESSION_COMPLETE after" in said
+    assert (tmp_path / ".local" / "bin" / "code-intel-server").exists()
+    assert (root / ".mcp.json").is_file()

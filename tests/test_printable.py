@@ -1,0 +1,26 @@
+"""Text of unknown origin can neither steer a terminal nor hide from a reader."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_intel_server.printable import printable
+
+
+def test_what_steers_or_hides_is_written_as_an_escape() -> None:
+    assert printable("a\x1b[31mb") == "a\\x1b[31mb"
+    assert printable("x\u202ey\u200bz\ufeff") == "x\\u202ey\\u200bz\\ufeff"
+    assert printable("\x9b\x7f\r\0") == "\\x9b\\x7f\\x0d\\x00"
+    assert printable("\ud800 \U000e0041") == "\\ud800 \\U000e0041"
+
+
+def test_what_people_write_stays_as_it_is() -> None:
+    text = "def größe():\n\treturn '日本 ✓ 🎉'\n"
+    assert printable(text) == text
+
+
+@given(st.text(st.characters()))
+def test_nothing_invisible_is_left_and_saying_it_twice_changes_nothing(text: str) -> None:
+    shown = printable(text)
+    assert all(char in "\n\t" or ord(char) >= 32 for char in shown)
+    assert printable(shown) == shown
+    shown.encode("utf-8")
