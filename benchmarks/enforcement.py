@@ -1,0 +1,259 @@
+"""Plays both matrices against the real server and writes benchmarks/enforcement.md.
+
+python benchmarks/enforcement.py            (needs the test extra; two minutes on two cores)
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tests.e2e.driver import foreign_repository  # noqa: E402
+from tests.e2e.scenario import Scenario  # noqa: E402
+from tests.e2e.stage import APP_DONE, FILES, REASON, Agent, Stage, plan, report, verdict  # noqa: E402
+
+Row = dict[str, object]
+
+OUT_OF_REACH = (
+    (
+        "Forging everything: reading `.git/code-intel/key`, re-signing a checkpoint or ledger, or approvals in the user's state folder",
+        "A process of the same user can read what the server can read. Signatures make tampering evident, they do not prevent it.",
+    ),
+    (
+        "Putting an own older checkpoint back and killing the server",
+        "It is genuine. The session repeats the later phases; the gap stands in `decisions.jsonl`.",
+    ),
+    (
+        "Not starting a session, or `git commit` and `git merge` by hand after it",
+        "Nobody has to use the server. Commits without `Code-Intel-Session` were not led by it; the hooks warn early.",
+    ),
+    (
+        "Choosing `quick`, `fast` or `no_verify` although the user did not ask for it",
+        "Flags are the user's right and come through the agent. What they skip stands in `Code-Intel-Skipped` and in the report.",
+    ),
+    (
+        "Answering `user_decision`, or the choice about stale branches, without asking",
+        "The answer comes through the agent. Every choice is recoverable, and stands in the decision log.",
+    ),
+    (
+        "Calling lookups without reading what they return",
+        "The ledger proves the call, not the thought; `unseen_files` and `confidence` show what was claimed and never seen.",
+    ),
+    (
+        "A new file beside an explored one that bends the test runner (`conftest.py`)",
+        "It is an allowed new file. It stands in `review_changes` with its diff and in the commit.",
+    ),
+    (
+        "Code that does nothing useful but is no stub",
+        "What an implementation is worth is judged by the verify commands and by the reviews.",
+    ),
+    (
+        "Work of an earlier task cut out and pasted elsewhere as evidence of a later one",
+        "For git these are new lines. `review_changes` shows both places.",
+    ),
+    (
+        "Renaming tests so that the runner no longer finds them inside the test folder",
+        "The file is still a test file by its folder; which names a runner collects is its own configuration.",
+    ),
+    (
+        "An edit that is undone again between two submits, or lies outside the project or in an ignored file",
+        "Neither is in the tree that is judged or committed.",
+    ),
+    (
+        "Committing to the base by hand during the session",
+        "The base is the user's; the merge is computed anew. That commit has no trailers of ours.",
+    ),
+)
+
+
+def main() -> None:
+    """Run, measure, write."""
+    attacks = _played("tests/cheats")
+    honest = _played("tests/honest")
+    lanes = [_lane("full", _full), _lane("auto", _auto), _lane("fast", _fast), _lane("quick", _quick)]
+    (ROOT / "benchmarks/enforcement.md").write_text(_page(attacks, honest, lanes), encoding="utf-8")
+
+
+def _played(folder: str) -> list[Row]:
+    """One row a test: its name, its docstring, what was counted, whether it passed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        record = Path(scratch, "record.jsonl")
+        report_file = Path(scratch, "report.xml")
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                folder,
+                "-q",
+                "-n",
+                "2",
+                f"--junitxml={report_file}",
+                f"--basetemp={scratch}/t",
+            ],
+            cwd=ROOT,
+            env={**os.environ, "ENFORCEMENT_RECORD": str(record), "PYTHONPATH": str(ROOT / "src")},
+            check=False,
+        )
+        rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+        failed = re.findall(r'<testcase [^>]*name="([^"]+)"[^>]*><(?:failure|error)', report_file.read_text())
+    assert done.returncode == 0 or failed
+    return sorted(
+        ({**row, "passed": row["test"].rsplit("::", 1)[-1] not in failed} for row in rows),
+        key=lambda row: str(row["test"]),
+    )
+
+
+# -- lanes --------------------------------------------------------------------------------------------------------------
+
+
+def _lane(name: str, play: object) -> tuple[str, dict[str, int]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        return name, play(Path(scratch) / "repo")  # type: ignore[operator]
+
+
+def _full(root: Path) -> dict[str, int]:
+    """All 19 steps with four rounds of verification, on the sources of a real package."""
+    scenario = Scenario(foreign_repository(root))
+    scenario.prepare()
+    with Agent(root) as agent:
+        stage = Stage(root, agent)
+        scenario.start(agent)
+        for _, move in scenario.moves():
+            move(agent)
+        return stage.counts()
+
+
+def _auto(root: Path) -> dict[str, int]:
+    with Agent(_small(root)) as agent:
+        stage = Stage(root, agent)
+        stage.begin()
+        stage.accepted(documents_reviewed=["README.md"])
+        stage.accepted(action_type="change", target_symbols=["main"])
+        stage.explore()
+        for name in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+            stage.accepted(**{name: False}, reason=REASON)
+        stage.accepted(**plan())
+        _work(stage)
+        stage.accepted(issues=[], quality_prompt_used="quality_review", quality_score="good")
+        stage.accepted(summary="Merged.")
+        return stage.counts()
+
+
+def _fast(root: Path) -> dict[str, int]:
+    with Agent(_small(root)) as agent:
+        stage = Stage(root, agent)
+        stage.planned()
+        _work(stage)
+        stage.accepted(summary="Merged.")
+        return stage.counts()
+
+
+def _quick(root: Path) -> dict[str, int]:
+    with Agent(_small(root)) as agent:
+        stage = Stage(root, agent)
+        stage.planned(quick=True)
+        stage.edit()
+        stage.accepted(**report())
+        stage.accepted(summary="Done.")
+        stage.accepted(**verdict())
+        return stage.counts()
+
+
+def _small(root: Path) -> Path:
+    from tests.e2e.driver import repository
+
+    return repository(root, FILES)
+
+
+def _work(stage: Stage) -> None:
+    stage.edit(text=APP_DONE)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+
+
+# -- the page -----------------------------------------------------------------------------------------------------------
+
+
+def _page(attacks: list[Row], honest: list[Row], lanes: Iterable[tuple[str, dict[str, int]]]) -> str:
+    stopped = sum(bool(row["passed"]) for row in attacks)
+    free = sum(bool(row["passed"]) for row in honest)
+    lines = [
+        "# Enforcement, measured",
+        "",
+        "Generated by `benchmarks/enforcement.py` from `tests/cheats` and `tests/honest`: every row is a session against the",
+        "real server process over stdio. We claim tamper evidence, not security: see the last table.",
+        "",
+        f"**{stopped} of {len(attacks)} attacks stopped or shown; {len(honest) - free} of {len(honest)} honest sessions falsely blocked.**",
+        "",
+        "## What a session costs",
+        "",
+        "Structured content, in bytes, of all answers; one small task, except `full`: all 19 steps with six tasks, three failed",
+        "verifications, an intervention and a quality revert.",
+        "",
+        "| lane | calls | submits | bytes of the session tools | bytes in all |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {name} | {found['calls']} | {found['submits']} | {found['flow_bytes']:,} | {found['bytes']:,} |"
+            for name, found in lanes
+        ),
+        "",
+        "## Attacks",
+        "",
+        "*Noticed*: how many submits after the attack (1: the very next one; 0: at once, by the tool itself).",
+        "",
+    ]
+    family = ""
+    for row in attacks:
+        if _family(row) != family:
+            family = _family(row)
+            lines += [f"### {family}", "", "| attack | stopped by | noticed |", "|---|---|---|"]
+            rows = [other for other in attacks if _family(other) == family]
+            lines += [f"| {_title(one)} | {_stopper(one)} | {one.get('soon', 0)} |" for one in rows]
+            lines.append("")
+    lines += [
+        "## Honest sessions",
+        "",
+        "| session | calls | submits | refusals that named the way out | falsely blocked |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {_title(row)} | {row['calls']} | {row['submits']} | {row['refusals']} | {'no' if row['passed'] else 'YES'} |"
+        for row in honest
+    ]
+    lines += [
+        "",
+        "Sessions on repositories of their own (no git, subfolder, CRLF, filters, submodule, worktree) are played as well and not counted here.",
+    ]
+    lines += ["", "## Out of reach", "", "| attack that succeeds | why |", "|---|---|"]
+    lines += [f"| {attack} | {why} |" for attack, why in OUT_OF_REACH]
+    return "\n".join(lines) + "\n"
+
+
+def _family(row: Row) -> str:
+    name = re.sub(r".*/test_(\w+)\.py.*", r"\1", str(row["test"]))
+    return name.replace("_", " ").capitalize()
+
+
+def _title(row: Row) -> str:
+    name = str(row["test"]).split("::", 1)[1]
+    title, _, case = name.removeprefix("test_").partition("[")
+    case = case.rstrip("]").replace("|", "\\|")
+    return title.replace("_", " ") + (f" (`{case}`)" if case else "")
+
+
+def _stopper(row: Row) -> str:
+    return " ".join(str(row["doc"]).removeprefix("Stopped by: ").split())
+
+
+if __name__ == "__main__":
+    main()

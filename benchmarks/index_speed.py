@@ -1,0 +1,156 @@
+"""Measures the index: building against ChromaDB's own raw rate, syncing nothing and one file, searching, memory.
+
+    index_speed.py --source DIR [DIR ...] [--chunks 10000] [--json FILE]
+
+Copies Python files from the sources into a throw-away project until about that many chunks are indexed, then runs the
+index as the server does: SQLite, bundled model, ChromaDB in its child. Prints a Markdown table.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.embedding import load_encoder
+from code_intel_server.index.rows import unpack
+from code_intel_server.index.values import IndexSettings
+
+QUESTIONS = (
+    "how are requests retried after a timeout", "parse a date from a string", "HTTPConnection", "where is the cache invalidated",
+    "convert an array to another type", "logging configuration from a dictionary", "open_connection", "validate a certificate",
+    "tokenize source code", "compress a file", "resolve an import", "thread pool executor", "serialize an object to json",
+    "read a line from a socket", "split a path", "raise an error for an unknown option", "BaseHandler", "compile a regular expression",
+    "walk a syntax tree", "format a table",
+)  # fmt: skip
+RAW_ADD = """
+import sys, time, numpy as np, chromadb
+from chromadb.config import Settings
+vectors = np.load(sys.argv[1])
+client = chromadb.PersistentClient(sys.argv[2], settings=Settings(anonymized_telemetry=False))
+made = client.create_collection("raw", embedding_function=None)
+started = time.perf_counter()
+for at in range(0, len(vectors), 512):
+    part = vectors[at : at + 512]
+    made.add(ids=[str(at + i) for i in range(len(part))], embeddings=part)
+print(len(vectors) / (time.perf_counter() - started))
+"""
+
+
+def fill(project: Path, sources: list[Path], lines: int) -> int:
+    """Copy Python files until they have that many lines; answers the number of files."""
+    count = 0
+    for source in sources:
+        for path in sorted(source.rglob("*.py")):
+            if lines <= 0:
+                return count
+            target = project / source.name / path.relative_to(source)
+            if 0 < path.stat().st_size < 1_000_000:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+                lines -= target.read_bytes().count(b"\n")
+                count += 1
+    return count
+
+
+def listed(project: Path) -> list[str]:
+    """Every file of the project."""
+    found = []
+    for folder, folders, names in os.walk(project):
+        folders[:] = sorted(name for name in folders if name != ".code-intel")
+        found += [str(Path(folder, name).relative_to(project)) for name in sorted(names)]
+    return found
+
+
+def resident(pid: int) -> float:
+    """Megabytes of private and shared memory a process has in RAM."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def timed(index: CodeIndex) -> tuple[float, float, str]:
+    """Median and 95th percentile in ms over the questions, asked five times, and the engine."""
+    times = []
+    for _ in range(5):
+        for question in QUESTIONS:
+            started = time.perf_counter()
+            engine = index.search(question).engine
+            times.append((time.perf_counter() - started) * 1e3)
+    times = sorted(times[len(QUESTIONS) :])
+    return statistics.median(times), times[int(len(times) * 0.95)], engine
+
+
+def measure(sources: list[Path], chunks: int) -> dict[str, object]:
+    """Everything for one size."""
+    project = Path(tempfile.mkdtemp(prefix="index-speed-"))
+    fill(project, sources, chunks * 22)
+    index = CodeIndex(project, IndexSettings(), encoder=load_encoder, lister=lambda: listed(project))
+    started = time.perf_counter()
+    report = index.sync()
+    stored = time.perf_counter() - started
+    chroma = index._open().chroma
+    assert chroma is not None
+    assert chroma.await_ready(3600)
+    built = time.perf_counter() - started
+    result: dict[str, object] = {
+        "files": report.files,
+        "chunks": report.chunks,
+        "searchable s": stored,
+        "with ChromaDB s": built,
+    }
+    result["chunks/s"] = report.chunks / built
+    for name, change in (("no change s", None), ("one file s", report)):
+        if change is not None:
+            victim = project / listed(project)[len(listed(project)) // 2]
+            victim.write_text(victim.read_text(errors="replace") + "\n\ndef added_by_the_benchmark():\n    return 1\n")
+        started = time.perf_counter()
+        index.sync()
+        result[name] = time.perf_counter() - started
+    assert chroma.await_ready(600)
+    result["search p50 ms"], result["search p95 ms"], result["engine"] = timed(index)
+    result["MB server"], result["MB child"] = resident(os.getpid()), resident(chroma.child_pid or 0)
+    chroma.state = type(chroma.state).OFF
+    index.search(QUESTIONS[0])
+    result["p50 ms without ChromaDB"], _, _ = timed(index)
+    store = index._open().store
+    assert store is not None
+    blobs = [blob for _, blob in store.sample_ids(10**9)]
+    result["MB SQLite"] = store.path.stat().st_size / 1e6
+    result["MB ChromaDB"] = (
+        sum(p.stat().st_size for p in (project / ".code-intel/chroma").rglob("*") if p.is_file()) / 1e6
+    )
+    import numpy as np
+
+    np.save(project / "vectors.npy", unpack(blobs, len(blobs[0]) // 2))
+    index.close()
+    argv = [sys.executable, "-c", RAW_ADD, str(project / "vectors.npy"), str(project / "raw")]
+    result["raw ChromaDB add/s"] = float(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+    result["share of raw"] = result["chunks/s"] / result["raw ChromaDB add/s"]  # type: ignore[operator]
+    shutil.rmtree(project)
+    return result
+
+
+def main() -> None:
+    """Measure one size and print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", type=Path, nargs="+", required=True)
+    parser.add_argument("--chunks", type=int, default=10_000)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    result = measure(arguments.source, arguments.chunks)
+    for name, value in result.items():
+        print(f"| {name} | {value:.3g} |" if isinstance(value, float) else f"| {name} | {value} |")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
