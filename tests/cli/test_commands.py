@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __main__
-from code_intel_server.cli import abandon, doctor, find, init, resume, status, sync, trash, trust, waive
+from code_intel_server.cli import abandon, checkup_clients, doctor, find, init, resume, status, sync, trash, trust, waive
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from tests.cli.helpers import own_state, parsed, project, session, state
 from tests.e2e.driver import git
@@ -216,6 +216,7 @@ def test_doctor_finds_a_healthy_project_healthy(
     root: Path, capsys: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _launcher(tmp_path, monkeypatch)
+    monkeypatch.setattr(checkup_clients, "_SLOW_HOOK_MS", 60_000)  # a loaded machine is no finding about the project
     capsys.readouterr()
     assert doctor.main(["--json"]) == 0
     graded = {one["name"]: one["grade"] for one in parsed(capsys.readouterr().out)["findings"]}
