@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from code_intel_server.cli import init
 from code_intel_server.cli.proof import SampleWork, prove
 from code_intel_server.cli.script import Call, Edit, Fields, Script, Stuck
 from code_intel_server.cli.scripted_agent import handshake, run_session
 from tests.cli.helpers import own_state, project
+from tests.e2e.driver import Server
 
 
 @pytest.fixture
@@ -141,3 +143,47 @@ def test_a_project_of_documents_only_is_proven_too(tmp_path: Path, monkeypatch: 
     proof = prove(root, told.append)
     assert proof.phase == "SESSION_COMPLETE"
     assert "code_intel_sample.py" in told[0]
+
+
+def test_rules_without_a_summary_are_summarised_before_the_first_step(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    start = answer("ANYTHING", {"summary": "str"}, project_rules={"source": "CLAUDE.md", "summary": ""})
+    (read,) = actions.send([start | {"context_update_required": True}])
+    assert isinstance(read, Call)
+    assert (read.tool, read.arguments["path"]) == ("search_text", "CLAUDE.md")
+    (update,) = actions.send([{"results": [{"path": "CLAUDE.md", "text": "# Rules"}, {"text": "- Keep it small."}]}])
+    assert isinstance(update, Call)
+    assert update == Call("update_context", {"summary": "Rules of CLAUDE.md:\n- Keep it small."})
+    (submit,) = actions.send([{"success": True}])
+    assert isinstance(submit, Call)
+    assert submit.tool == "submit_phase"
+
+
+def test_a_summary_that_is_refused_stops_it(work: SampleWork) -> None:
+    actions = Script(work).run()
+    next(actions)
+    start = answer("ANYTHING", {"summary": "str"}, project_rules={"source": "AGENTS.md", "summary": ""})
+    actions.send([start | {"context_update_required": True}])
+    actions.send([{"results": []}])
+    with pytest.raises(Stuck, match="update_context: line 3"):
+        actions.send([{"success": False, "message": "line 3"}])
+
+
+def test_a_project_with_rules_of_its_own_is_led_through_and_keeps_their_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.e2e.driver import git
+
+    own_state(monkeypatch, tmp_path)
+    root = project(tmp_path / "repo", **{"CLAUDE.md": "# Rules\n\n- Keep it small.\n"})
+    assert init.main([str(root), "--no-proof", "--no-index", "--yes"]) == 0
+    script = run_session(SampleWork(root, "app.py"), root)
+    assert script.responses[0]["context_update_required"] is True
+    assert script.responses[-1]["phase"] == "SESSION_COMPLETE"
+    assert "- Keep it small." in (root / ".code-intel/context.yml").read_text()
+    assert git(root, "diff", "--name-only", "HEAD").split() == [".code-intel/context.yml"], "the user's to commit"
+    with Server(root) as server:
+        again = server.call("start_session", query="Add one more.", intent="IMPLEMENT", flags={})
+    assert "context_update_required" not in again
+    assert "Keep it small." in again["project_rules"]["summary"]

@@ -311,6 +311,25 @@ def test_changes_that_were_explained_come_along(repo: Repo) -> None:
     assert repo.git("status", "--porcelain") == " M a.py"
 
 
+def test_what_the_server_writes_itself_is_no_unfinished_work_of_the_users(repo: Repo) -> None:
+    for path in (".code-intel/context.yml", ".code-intel/agreements/one.md", ".code-intel/config.json"):
+        repo.write(path, "before\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "Set up")
+    repo.write(".code-intel/context.yml", "summary\n")
+    repo.write(".code-intel/agreements/one.md", "more\n")
+    assert manager(repo).survey().dirty == ()
+    assert start(repo).name == NAME
+    assert repo.git("status", "--porcelain").split() == [
+        "M",
+        ".code-intel/agreements/one.md",
+        "M",
+        ".code-intel/context.yml",
+    ]
+    repo.write(".code-intel/config.json", "mine\n")
+    assert manager(repo).survey().dirty == (".code-intel/config.json",)
+
+
 @pytest.mark.parametrize("choice", ["delete", "merge"])
 def test_stale_branches_are_not_touched_on_a_dirty_tree(repo: Repo, choice: str) -> None:
     start(repo)

@@ -27,6 +27,7 @@ _OURS = (
 )
 _ENDS = ("SESSION_COMPLETE", "SESSION_ABANDONED")
 _PATIENCE = 3
+_RULE_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,8 @@ class Script:
     def go_on(self, response: Fields) -> Actions:
         """From any response to the end."""
         self.responses.append(response)
+        if response.get("context_update_required"):
+            yield from self._summarise_rules(str(response["project_rules"]["source"]))
         while response.get("phase") not in _ENDS:
             self._check(response)
             yield from self._look_things_up(response)
@@ -146,6 +149,16 @@ class Script:
             if self._notes.refusals >= _PATIENCE:
                 said = [str(response.get(name, "")) for name in ("message", "remedy")]
                 raise Stuck(" ".join([f"{response['phase']}:", *filter(None, said), *self._notes.refused[-3:]]))
+
+    def _summarise_rules(self, source: str) -> Generator[tuple[Action, ...], Answers, None]:
+        """Read the project's rules and hand in what they say: their list items, or every line where there is no list."""
+        (read,) = yield (Call("search_text", {"patterns": [r"\S"], "path": source, "limit": _RULE_LINES}),)
+        lines = [str(row["text"]).strip() for row in read.get("results", [])]
+        items = [line for line in lines if line.startswith(("-", "*"))]
+        summary = "\n".join([f"Rules of {source}:", *(items or lines)])
+        (answer,) = yield (Call("update_context", {"summary": summary}),)
+        if not answer.get("success"):
+            raise Stuck(f"update_context: {answer.get('message')}")
 
     # -- lookups -----------------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class BranchManager:
             head=head,
             stale=tuple(sorted(stale_branches(git))),
             current_base=base.base if base else "",
-            dirty=tuple(sorted(status.dirty(git))) if head else (),
+            dirty=tuple(sorted(status.unfinished(git))) if head else (),
             untracked=self._tree.untracked(),
             identity_missing=identity_missing(git),
             warnings=_warnings(git),
@@ -299,7 +299,7 @@ class BranchManager:
         if blocker:
             raise refuse("blocked", blocker)
         git.await_index()
-        changed = sorted(set(status.dirty(git)) - {git.at.prefix + path for path in explained})
+        changed = sorted(set(status.unfinished(git)) - {git.at.prefix + path for path in explained})
         if changed:
             output = f"tracked files have changes that are not committed: {', '.join(changed[:20])}"
             raise refuse("dirty", output, files=changed)
@@ -318,7 +318,7 @@ class BranchManager:
             base = read_base(git, name) if name in stale_branches(git) else None
             if base is None:
                 raise refuse("base_unknown", f"it is not recorded which branch {name or 'HEAD'} came from")
-            changed = sorted(status.dirty(git))
+            changed = sorted(status.unfinished(git))
             if changed:
                 raise refuse(
                     "dirty",
@@ -349,7 +349,7 @@ def _leave(git: Git, name: str) -> None:
     base = read_base(git, name)
     if base is None or not git.oid(HEADS + base.base):
         raise refuse("base_unknown", f"HEAD is on {name}, and it is not known which branch to return to")
-    changed = sorted(status.dirty(git))
+    changed = sorted(status.unfinished(git))
     if changed:
         raise refuse(
             "dirty", f"tracked files have changes that are not committed: {', '.join(changed[:20])}", files=changed

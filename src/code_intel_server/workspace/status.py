@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from code_intel_server.workspace.git import Git, open_repository, portions, split_z
+from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
 
 GITLINK = "160000"
@@ -44,6 +45,15 @@ def dirty(git: Git, nesting: int = 0) -> set[str]:
         if nesting < _NESTING and _submodule_dirty(git.at.top / path, nesting):
             found.add(path)
     return found
+
+
+def unfinished(git: Git) -> set[str]:
+    """Tracked paths with changes of the user's or the agent's (from the top): what the server writes itself is none.
+
+    A project's first session writes `context.yml` (update_context) before its branch is made, and nothing commits it.
+    """
+    ours = [f"{git.at.prefix}{FOLDER}/{name}" for name in SERVER_WRITES]
+    return {path for path in dirty(git) if not any(path == one or path.startswith(f"{one}/") for one in ours)}
 
 
 def gitlinks(git: Git) -> set[str]:
