@@ -60,12 +60,21 @@ def phases() -> str:
     return (
         f"{_NOTE}\n# Phases\n\nWhich step runs under which flag: ● runs, – is left out, otherwise the condition under which it runs.\n\n"
         + table(["step", "phase", *[f"`{name}`" if "," not in name else name for name in COLUMNS]], rows)
+        + f"\n## Flags\n\nWhat people write before a request, and the name under which `start_session` takes it.\n\n{flags()}"
         + f"\nFlags that contradict each other and are refused:\n\n{conflicts}\n\n## Transitions\n\n"
         + f"```mermaid\n{diagram()}```\n\n"
         + table(
             ["at", "event", "leads to"], [[_name(at), str(event), _target(to)] for (at, event), to in TABLE.items()]
         )
     )
+
+
+def flags() -> str:
+    """The flag table of the skill `code`, which every client gets."""
+    from code_intel_server.contract.skills import Skill, prompt
+
+    section = prompt(Skill.CODE, "").partition("## 3. Flags")[2].partition("\n## ")[0]
+    return "".join(line + "\n" for line in section.splitlines() if line.startswith("|"))
 
 
 def _cell(place: Place, intent: Intent, flags: Flags) -> str:

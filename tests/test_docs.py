@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __version__
+from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES
 from tests.e2e.driver import ENVIRONMENT, repository
 
@@ -51,11 +52,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-def test_the_readme_lists_every_flag() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    spelled = dict(FLAG_ALIASES)
-    listed = {flag.replace("-", "_") for flag in re.findall(r"^\| `--([a-z-]+)", text, re.MULTILINE)}
-    assert {spelled.get(flag, flag) for flag in listed} - {"resume"} == set(FLAG_NAMES)
+def _spellings(text: str) -> dict[str, str]:
+    """Long → short spelling of each flag in a table, without values."""
+    rows = re.findall(r"^\| `(--[a-z-]+)[^|]*\| *`?(-[a-z]+)?[^|]*\|", text, re.MULTILINE)
+    return dict(rows)
+
+
+def test_the_readme_and_the_reference_list_every_flag_in_both_spellings() -> None:
+    table = _spellings(prompt(Skill.CODE, ""))
+    assert table["--no-intervention"] == "-ni"
+    assert {long for long, short in table.items() if not short} == {
+        *("--no-verify", "--no-quality", "--no-doc-research", "--rebuild")
+    }
+    aliases = dict(FLAG_ALIASES)
+    passed = {aliases.get(name, name) for name in (long[2:].replace("-", "_") for long in table)}
+    assert passed - {"resume"} == set(FLAG_NAMES)
+    for page in (ROOT / "README.md", ROOT / "docs" / "reference" / "phases.md"):
+        assert _spellings(page.read_text(encoding="utf-8")) == table, page
 
 
 def _machine(folder: Path) -> dict[str, str]:

@@ -103,6 +103,7 @@ def progress(title: str) -> Iterator[Report]:
         task = bar.add_task(title, total=None, what="")
 
         def report(done: float, total: float, what: str) -> None:
+            """Move the bar."""
             bar.update(task, completed=done, total=total or None, what=what[:50])
 
         yield report
@@ -112,6 +113,7 @@ def _plain(title: str) -> Report:
     last = time.monotonic()
 
     def report(done: float, total: float, what: str) -> None:
+        """Print where the work stands, at most every two seconds."""
         nonlocal last
         if time.monotonic() - last >= _LINE_SECONDS:
             last = time.monotonic()

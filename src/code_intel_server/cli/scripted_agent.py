@@ -66,6 +66,7 @@ def handshake(project: Path, command: tuple[str, ...] = (), environment: Mapping
     parameters = _parameters(project, command, environment)
 
     async def ask(log: TextIO) -> None:
+        """Fill `names`; the server ends with the block."""
         with anyio.fail_after(HANDSHAKE_SECONDS):
             async with Client(stdio_client(parameters, errlog=log)) as client:
                 names.extend(tool.name for tool in (await client.list_tools()).tools)

@@ -74,12 +74,14 @@ def _claude(*, hooks: bool) -> list[Wanted]:
     groups = _template("claude/settings.json")["hooks"] if hooks else {}
 
     def settings(text: str) -> str:
+        """The settings with our permission and our hooks in them."""
         if hooks and not text.strip():
             return _text("claude/settings.json")
         text = merging.with_item(text, _ALLOW, _TOOLS)
         return _with_hooks(text, groups)
 
     def without(text: str) -> str:
+        """The settings without anything of ours."""
         return _without_hooks(merging.without_item(text, _ALLOW, _TOOLS), _template("claude/settings.json")["hooks"])
 
     return [

@@ -106,11 +106,16 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(m
     assert [path for path in agreements if path.name != ".gitkeep"], "a success fills the Map"
 
 
-def test_the_server_is_connected_before_any_session(machine: Machine) -> None:
-    with anthropic(lambda _body: []) as service:
-        done = machine.run([installed.claude(), "mcp", "list"], **environment(machine, service))
-    assert "code-intel" in done.stdout, done
-    assert "Connected" in done.stdout or "Pending approval" in done.stdout, done.stdout
+def test_claude_mcp_list_says_connected_once_the_user_has_approved_the_server(machine: Machine) -> None:
+    def listed() -> str:
+        with anthropic(lambda _body: []) as service:
+            done = machine.run([installed.claude(), "mcp", "list"], **environment(machine, service))
+        return next(line for line in done.stdout.splitlines() if line.startswith("code-intel:"))
+
+    assert "Pending approval" in listed()
+    settings = machine.home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"enabledMcpjsonServers": ["code-intel"]}))  # what the user's yes is kept as
+    assert listed() == "code-intel: code-intel-server serve - ✔ Connected"
 
 
 def test_a_session_whose_client_was_killed_goes_on_with_resume(machine: Machine) -> None:
