@@ -94,7 +94,7 @@ say "pytest"
 rm -f .coverage .coverage.*
 python -m pytest -n "$workers" --dist loadfile -q "${selection[@]}" "${coverage[@]}" --durations=10 2>&1 | tee "$log" || status=1
 
-# -- thresholds (branch coverage). Overall the aim is 92 %; 80 is what is held until a whole run has been measured ------
+# -- thresholds (branch coverage): the heart whole, overall as measured with a margin (96 %) -----------------------------
 
 threshold() { # NAME PERCENT [coverage report options]
     local name=$1 percent=$2
@@ -114,7 +114,7 @@ if [ $fast = 0 ]; then
     coverage combine -q 2>/dev/null || true
     threshold flow 100 --include='*/code_intel_server/flow/*'
     threshold contract 100 --include='*/code_intel_server/contract/*'
-    threshold overall 80
+    threshold overall 92
 fi
 
 say "done, status $status"

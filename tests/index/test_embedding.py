@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -265,8 +266,7 @@ def test_the_model_is_a_few_megabytes_and_names_its_source_and_licence() -> None
 
 
 def test_the_wheel_carries_the_model_and_its_licence() -> None:
-    wheel = pytest.importorskip("hatchling.builders.wheel")
-    builder = wheel.WheelBuilder(str(Path(__file__).parents[2]))
+    builder = WheelBuilder(str(Path(__file__).parents[2]))
     carried = {
         Path(file.distribution_path).name
         for file in builder.recurse_included_files()

@@ -18,7 +18,8 @@ from code_intel_server.workspace.key import private_folder
 from code_intel_server.workspace.lock import Owner, ProjectLock
 
 HOLDER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a run under nohup hands an ignored one down
 from pathlib import Path
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.workspace.lock import ProjectLock
