@@ -129,10 +129,10 @@ def _id(place: Place | None) -> str:
 def tools() -> str:
     """Every tool with its arguments, as the server lists them."""
     from code_intel_server.server import build
-    from code_intel_server.tools.workbench import Workbench
+    from code_intel_server.tools.late import Late
 
     with tempfile.TemporaryDirectory() as folder:
-        listed = asyncio.run(build(Workbench(Path(folder))).list_tools())
+        listed = asyncio.run(build(Late(Path(folder))).list_tools())
     parts = [
         f"{_NOTE}\n# Tools\n\nEvery answer is JSON, as text and as structure. A refusal is a normal answer with `success: false`.\n"
     ]

@@ -2,8 +2,12 @@
 
 Every tool is a thin function: it names its arguments for the client and hands the work to `Guard`, which knows phases, the
 ledger and refusals. Tools run on worker threads; the session's own mutex orders what must be ordered.
+
+A client waits for the handshake before it does anything, so nothing here imports what only a call needs: the workbench and
+the rooms behind `tools` are loaded by `Late`, at the first call or in the background, whichever comes first.
 """
 
+import gc
 import logging
 import os
 import select
@@ -13,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio
 from mcp.server import MCPServer
@@ -21,12 +25,13 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from code_intel_server import __version__, process
-from code_intel_server.tools import exploration, learning, maintenance, writing
-from code_intel_server.tools.desk import Progress, now
-from code_intel_server.tools.guard import Guard, Reply
-from code_intel_server.tools.shaping import Fields
-from code_intel_server.tools.workbench import Workbench
+from code_intel_server import __version__, process, tools
+from code_intel_server.tools.late import Late
+
+if TYPE_CHECKING:
+    from code_intel_server.tools.desk import Progress
+    from code_intel_server.tools.guard import Reply
+    from code_intel_server.tools.shaping import Fields
 
 INSTRUCTIONS = (
     "code-intel leads coding work through verified phases. Call start_session with the user's request, then follow the "
@@ -67,30 +72,29 @@ Limit = Annotated[int, Field(description="Rows at most")]
 Offset = Annotated[int, Field(description="next_offset of the last answer")]
 
 
-def build(bench: Workbench) -> MCPServer:
+def build(late: Late) -> MCPServer:
     """The server of one workbench, with every tool and prompt registered."""
     mcp = MCPServer(
         "code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
-    guard = Guard(bench)
 
-    def call(tool: str, work: Callable[[], Fields]) -> CallToolResult:
-        return result_of(guard.call(tool, work))
+    def call(tool: str, work: "Callable[[], Fields]") -> CallToolResult:
+        return result_of(late.guard.call(tool, work))
 
-    _session_tools(mcp, bench, call)
-    _lookup_tools(mcp, bench, call)
-    _index_tools(mcp, bench, call)
-    _control_tools(mcp, bench, call)
+    _session_tools(mcp, late, call)
+    _lookup_tools(mcp, late, call)
+    _index_tools(mcp, late, call)
+    _control_tools(mcp, late, call)
     _prompts(mcp)
     return mcp
 
 
-Call = Callable[[str, Callable[[], Fields]], CallToolResult]
+Call = Callable[[str, "Callable[[], Fields]"], CallToolResult]
 Reported = Annotated[CallToolResult, Answer]
 Listed = Annotated[CallToolResult, Listing]
 
 
-def result_of(reply: Reply) -> CallToolResult:
+def result_of(reply: "Reply") -> CallToolResult:
     """A reply as structure and the same as text, because clients show a model only one of them."""
     import json
 
@@ -100,7 +104,7 @@ def result_of(reply: Reply) -> CallToolResult:
     )
 
 
-def reporting(ctx: Context) -> Progress:
+def reporting(ctx: Context) -> "Progress":
     """Progress notifications from a worker thread; also where a cancelled call ends."""
 
     def report(done: float, total: float, message: str) -> None:
@@ -110,7 +114,7 @@ def reporting(ctx: Context) -> Progress:
     return report
 
 
-def _session_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
     def start_session(
         ctx: Context,
@@ -130,9 +134,9 @@ def _session_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
     ) -> Reported:
         """Begin a task: returns the first phase with its instruction. Only where no session is active, or with clean."""
 
-        def work() -> Fields:
-            bench.take_up(repo_path)
-            return bench.sessions.start(query, intent, flags, reporting(ctx))
+        def work() -> "Fields":
+            late.bench.take_up(repo_path)
+            return late.bench.sessions.start(query, intent, flags, reporting(ctx))
 
         return call("start_session", work)
 
@@ -142,7 +146,7 @@ def _session_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         data: Annotated[dict[str, Any] | str, Field(description="The current phase's expected_payload, as an object")],
     ) -> Reported:
         """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
-        return call("submit_phase", lambda: bench.sessions.submit(data, reporting(ctx)))
+        return call("submit_phase", lambda: late.bench.sessions.submit(data, reporting(ctx)))
 
     @mcp.tool(title="Session status", annotations=WRITE, meta=ALWAYS)
     def get_session_status(
@@ -152,14 +156,14 @@ def _session_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
     ) -> Reported:
         """Where am I, what next, all summaries. Restores an interrupted session where none is active."""
 
-        def work() -> Fields:
-            bench.take_up(repo_path)
-            return bench.sessions.status(discard_active=discard_active, session_id=session_id)
+        def work() -> "Fields":
+            late.bench.take_up(repo_path)
+            return late.bench.sessions.status(discard_active=discard_active, session_id=session_id)
 
         return call("get_session_status", work)
 
 
-def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+def _lookup_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Search text", annotations=READ)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
@@ -175,8 +179,8 @@ def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         """Find text with ripgrep: matches by file, definitions first, with a count for each pattern."""
         return call(
             "search_text",
-            lambda: exploration.search_text(
-                bench,
+            lambda: tools.exploration.search_text(
+                late.bench,
                 patterns,
                 path,
                 regex=regex,
@@ -197,7 +201,7 @@ def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Find files by name."""
-        return call("search_files", lambda: exploration.search_files(bench, pattern, path, limit, offset))
+        return call("search_files", lambda: tools.exploration.search_files(late.bench, pattern, path, limit, offset))
 
     @mcp.tool(title="Find definitions", annotations=READ)
     def find_definitions(
@@ -211,7 +215,7 @@ def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         """Where a symbol is defined, with signature and scope."""
         return call(
             "find_definitions",
-            lambda: exploration.find_definitions(bench, symbol, kind, path, match, limit, offset),
+            lambda: tools.exploration.find_definitions(late.bench, symbol, kind, path, match, limit, offset),
         )
 
     @mcp.tool(title="Find references", annotations=READ)
@@ -228,35 +232,35 @@ def _lookup_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         """Where a symbol is used: each place with its kind and the function around it."""
         return call(
             "find_references",
-            lambda: exploration.find_references(
-                bench, symbol, path, kinds, include_comments=include_comments, limit=limit, offset=offset
+            lambda: tools.exploration.find_references(
+                late.bench, symbol, path, kinds, include_comments=include_comments, limit=limit, offset=offset
             ),
         )
 
     @mcp.tool(title="Outline", annotations=READ)
     def get_symbols(path: Path_) -> Listed:
         """The symbols of one file."""
-        return call("get_symbols", lambda: exploration.get_symbols(bench, path))
+        return call("get_symbols", lambda: tools.exploration.get_symbols(late.bench, path))
 
     @mcp.tool(title="Function at line", annotations=READ)
     def get_function_at_line(path: Path_, line: Annotated[int, Field(description="1-based")]) -> Listed:
         """The innermost function or class around a line, with its source."""
-        return call("get_function_at_line", lambda: exploration.get_function_at_line(bench, path, line))
+        return call("get_function_at_line", lambda: tools.exploration.get_function_at_line(late.bench, path, line))
 
     @mcp.tool(title="Analyze structure", annotations=READ)
     def analyze_structure(path: Path_) -> Listed:
         """Classes, functions, imports and calls of a file or folder."""
-        return call("analyze_structure", lambda: exploration.analyze_structure(bench, path))
+        return call("analyze_structure", lambda: tools.exploration.analyze_structure(late.bench, path))
 
     @mcp.tool(title="Query", annotations=READ)
     def query(
         question: Annotated[str, Field(description="What you want to know, in words")], limit: Limit = 20
     ) -> Listed:
         """One question, routed to the fitting lookup; says which and why."""
-        return call("query", lambda: exploration.query(bench, question, limit))
+        return call("query", lambda: tools.exploration.query(late.bench, question, limit))
 
 
-def _index_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Semantic search", annotations=READ)
     def semantic_search(
         query: str,
@@ -270,13 +274,15 @@ def _index_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         """Find code by meaning. In a session: phase SEMANTIC only."""
         return call(
             "semantic_search",
-            lambda: exploration.semantic_search(bench, query, limit, path, language, collection),
+            lambda: tools.exploration.semantic_search(late.bench, query, limit, path, language, collection),
         )
 
     @mcp.tool(title="Chunk detail", annotations=READ)
     def fetch_chunk_detail(chunk_id: str, neighbours: int = 1) -> Listed:
         """One chunk of a semantic search whole, with its neighbours."""
-        return call("fetch_chunk_detail", lambda: exploration.fetch_chunk_detail(bench, chunk_id, neighbours))
+        return call(
+            "fetch_chunk_detail", lambda: tools.exploration.fetch_chunk_detail(late.bench, chunk_id, neighbours)
+        )
 
     @mcp.tool(title="Analyze impact", annotations=READ)
     def analyze_impact(
@@ -285,33 +291,35 @@ def _index_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         limit: Limit = 100,
     ) -> Listed:
         """What a change touches: code, tests, configuration, documentation, markup; must_verify and should_verify."""
-        return call("analyze_impact", lambda: exploration.analyze_impact(bench, targets, depth, limit))
+        return call("analyze_impact", lambda: tools.exploration.analyze_impact(late.bench, targets, depth, limit))
 
     @mcp.tool(title="Sync index", annotations=WRITE)
     def sync_index(ctx: Context, rebuild: Annotated[bool, Field(description="From nothing")] = False) -> Reported:
         """Bring the semantic index up to date."""
-        return call("sync_index", lambda: maintenance.sync_index(bench, rebuild=rebuild, progress=reporting(ctx)))
+        return call(
+            "sync_index", lambda: tools.maintenance.sync_index(late.bench, rebuild=rebuild, progress=reporting(ctx))
+        )
 
     @mcp.tool(title="Update context", annotations=WRITE)
     def update_context(
         summary: Annotated[str, Field(description="The project's rules as a short DO/DON'T list")],
     ) -> Reported:
         """Store a new summary of the project rules."""
-        return call("update_context", lambda: maintenance.update_context(bench, summary))
+        return call("update_context", lambda: tools.maintenance.update_context(late.bench, summary))
 
 
-def _control_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
+def _control_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Check write target", annotations=READ)
     def check_write_target(path: Path_) -> Reported:
         """May this file be written? Call before every edit."""
-        return call("check_write_target", lambda: writing.check_write_target(bench, path))
+        return call("check_write_target", lambda: tools.writing.check_write_target(late.bench, path))
 
     @mcp.tool(title="Add explored files", annotations=WRITE)
     def add_explored_files(
         paths: list[str], reason: Annotated[str, Field(description="Why they belong to the task")]
     ) -> Reported:
         """Make more files writable, with a reason that is logged."""
-        return call("add_explored_files", lambda: writing.add_explored_files(bench, paths, reason))
+        return call("add_explored_files", lambda: tools.writing.add_explored_files(late.bench, paths, reason))
 
     @mcp.tool(title="Review changes", annotations=READ)
     def review_changes(
@@ -320,12 +328,14 @@ def _control_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Every change of this session with its diff."""
-        return call("review_changes", lambda: writing.review_changes(bench, path, limit, offset))
+        return call("review_changes", lambda: tools.writing.review_changes(late.bench, path, limit, offset))
 
     @mcp.tool(title="Clean up task branches", annotations=WRITE)
     def cleanup_stale_branches(dry_run: bool = False) -> Reported:
         """Remove left-over llm_task_* branches (recoverably) and their checkpoints."""
-        return call("cleanup_stale_branches", lambda: maintenance.cleanup_stale_branches(bench, dry_run=dry_run))
+        return call(
+            "cleanup_stale_branches", lambda: tools.maintenance.cleanup_stale_branches(late.bench, dry_run=dry_run)
+        )
 
     @mcp.tool(title="Record outcome", annotations=APPEND)
     def record_outcome(
@@ -336,33 +346,39 @@ def _control_tools(mcp: MCPServer, bench: Workbench, call: Call) -> None:
         """What the user thought of a finished session."""
         return call(
             "record_outcome",
-            lambda: learning.record_outcome(bench.desk, outcome, notes, session_id, now()),
+            lambda: tools.learning.record_outcome(late.bench.desk, outcome, notes, session_id, tools.desk.now()),
         )
 
 
 def _prompts(mcp: MCPServer) -> None:
-    from code_intel_server.contract.skills import Skill, prompt
-
     @mcp.prompt(title="Code")
     def code(request: Annotated[str, Field(description="What is to be done, with flags if any")]) -> str:
         """Work on a request through code-intel's verified phases."""
+        from code_intel_server.contract.skills import Skill, prompt
+
         return prompt(Skill.CODE, request)
 
     @mcp.prompt(title="Outcome")
     def outcome(verdict: Annotated[str, Field(description="success, partial or failure, and why")]) -> str:
         """Record how the last session turned out."""
+        from code_intel_server.contract.skills import Skill, prompt
+
         return prompt(Skill.OUTCOME, verdict)
 
 
 def serve(start: Path, override: Path | None = None) -> None:
     """Serve over stdin and stdout until the client is gone (SPEC 7: EOF, signals, lost parent)."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    bench = Workbench(start, override)
+    late = Late(start, override)
     _end_with_the_client(os.dup(0))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end_now)
-    build(bench).run("stdio")
-    bench.desk.close()
+    mcp = build(late)
+    late.load_soon()
+    gc.freeze()  # what is imported by now lives as long as we do: no collection needs to look at it
+    gc.enable()
+    mcp.run("stdio")
+    late.close()
     _end_now()
 
 

@@ -1,0 +1,58 @@
+"""What stands behind the tools, made when it is first needed: a client waits for the handshake, so that must not wait.
+
+Loading the rooms takes a third of what the protocol library takes. It happens at the first call or a moment after the start,
+in the background, whichever comes first.
+"""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from code_intel_server import tools
+
+if TYPE_CHECKING:
+    from code_intel_server.tools.guard import Guard
+    from code_intel_server.tools.workbench import Workbench
+
+_LOAD_AFTER_SECONDS = 0.5
+
+
+class Late:
+    """The workbench of a working directory (or of the project `override`) and the guard around it."""
+
+    def __init__(self, start: Path, override: Path | None = None) -> None:
+        self._where = (start, override)
+        self._making = threading.Lock()
+        self._made: tuple[Workbench, Guard] | None = None
+
+    @property
+    def bench(self) -> "Workbench":
+        """Where all tools work."""
+        return self._both()[0]
+
+    @property
+    def guard(self) -> "Guard":
+        """The one way by which a tool runs."""
+        return self._both()[1]
+
+    def load_soon(self) -> None:
+        """Load in the background what the first call will need, once the client has had its handshake."""
+        timer = threading.Timer(_LOAD_AFTER_SECONDS, self._load)
+        timer.daemon = True
+        timer.start()
+
+    def close(self) -> None:
+        """Let go of what calls have opened."""
+        if self._made is not None:
+            self._made[0].desk.close()
+
+    def _load(self) -> None:
+        self._both()
+        tools.load()
+
+    def _both(self) -> "tuple[Workbench, Guard]":
+        with self._making:
+            if self._made is None:
+                bench = tools.workbench.Workbench(*self._where)
+                self._made = (bench, tools.guard.Guard(bench))
+            return self._made
