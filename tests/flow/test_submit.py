@@ -7,7 +7,7 @@ import pytest
 from code_intel_server.contract.loader import Contract
 from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
 from code_intel_server.workspace.values import GitIntent, GitOperation, ProofStatus
-from tests.flow.world import Session, World
+from tests.flow.world import Session, World, WorldTree
 
 REASON = "Everything was found."
 
@@ -909,6 +909,37 @@ class TestInterruptedCommit:
         assert session.state.tip == "c" * 40
         assert session.state.place.step == 12
         assert session.state.pending is None
+
+    def test_what_lay_untracked_before_the_session_is_in_no_later_commit(self) -> None:
+        """The adopted commit does not hold it either; found by the kill run (a user's notes were committed)."""
+        session = self.at("c" * 40)
+        session.world.heads |= {"c" * 40: dict(session.world.files), session.state.tip: dict(session.world.files)}
+        session.world.files["notes.txt"] = "mine\n"
+        session.state.trees.base = session.state.trees.start = WorldTree(session.world).snapshot()
+        session.edit(text="def main():\n    return 3\n")
+        session.commit("app.py")
+        assert [request.keep for request in session.world.commits] == [("app.py",)]
+
+    def test_a_left_file_that_is_as_it_was_again_stays_out_of_the_next_commit(self) -> None:
+        world = World()
+        world.files["notes.txt"] = "mine\n"
+        world.heads[world.head()] = {path: text for path, text in world.files.items() if path != "notes.txt"}
+        session = Session(Flags(no_doc=True), world=world).to_ready("app.py", "notes.txt")
+        session.plan("t1")
+        session.edit().report("t1")
+        session.edit("notes.txt", "mine, edited\n")
+        session.send(summary="Done.")
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.commit("app.py", {"path": "notes.txt", "decision": "leave", "reason": "the user writes it"})
+        world.heads[session.state.tip] = {"app.py": world.files["app.py"], "README.md": "# App\n"}
+        session.send(issues=["is not nice"], quality_prompt_used="quality_review")
+        session.plan("fix1")
+        session.edit(text="def main():\n    return 4\n").report("fix1")
+        world.files["notes.txt"] = "mine\n"
+        session.send(summary="Nicer.")
+        session.send(passed=True, verifier_used="tests", details="green")
+        session.commit("app.py", mood="second")
+        assert [request.keep for request in world.commits] == [("app.py",), ("app.py",)]
 
     def test_an_intent_that_never_happened_is_dropped(self) -> None:
         session = self.at("")

@@ -205,20 +205,30 @@ def _request(turn: Turn[CommitPayload], review: Review) -> CommitRequest:
         keep=(*review.keep, *_taken_back(turn, review.keep, review.discard, review.leave)),
         discard=tuple(review.discard),
         leave=tuple(review.leave),
-        start=state.task_branch.base_oid if state.task_branch else state.head_at_start,
+        start=_start(state),
         base_snapshot=state.trees.start,
     )
 
 
 def _taken_back(turn: Turn[CommitPayload], *decided: Sequence[str]) -> list[str]:
-    """Paths that an earlier commit of this session changed and that are now as in the base again."""
+    """Paths that an earlier commit of this session changed and that are now as in the base again.
+
+    A path that neither the tip nor the start holds was in no commit: it lay untracked there before the session.
+    """
     state, tree = turn.state, turn.ports.tree
     if not state.trees.committed:
         return []
     since = tree.changes(state.trees.committed, tree.snapshot())
     named_already = {path for paths in decided for path in paths}
-    paths = {path for change in since for path in (change.path, change.old_path) if path}
-    return sorted(paths - named_already)
+    paths = {path for change in since for path in (change.path, change.old_path) if path} - named_already
+    if not paths:
+        return []
+    commits = (tree.head_snapshot(state.tip), tree.head_snapshot(_start(state)))
+    return sorted(path for path in paths if any(tree.exists(commit, path) for commit in commits))
+
+
+def _start(state: SessionState) -> str:
+    return state.task_branch.base_oid if state.task_branch else state.head_at_start
 
 
 def _commit(
