@@ -1,7 +1,6 @@
 """`code-intel-server <command>`: imports only the command asked for, so that `hook` and `status` start in under 100 ms."""
 
 import sys
-from importlib import import_module
 
 COMMANDS = {
     "init": "set a project up: scaffold, clients, index, proof",
@@ -36,7 +35,9 @@ def main() -> int:
         print(f"code-intel-server: no command '{arguments[0]}'", file=sys.stderr)  # noqa: T201
         _usage()
         return 2
-    status: int = import_module(f"code_intel_server.cli.{arguments[0]}").main(arguments[1:])
+    # `__import__`: importlib and what it loads cost half a millisecond of the hook's time.
+    command = __import__(f"code_intel_server.cli.{arguments[0]}", fromlist=["main"])
+    status: int = command.main(arguments[1:])
     return status
 
 

@@ -95,8 +95,10 @@ def test_a_cancelled_sync_keeps_what_it_did_and_the_next_goes_on(tmp_path: Path)
     assert cancelled.cancelled
     assert 0 < done < 400
     assert bench.sync.pending == 400 - done
+    assert bench.store.meta("pending") == str(400 - done)  # for `status`, which looks from outside
     resumed = bench.sync.run()
     assert (resumed.added, resumed.unchanged, bench.sync.pending) == (400 - done, done, 0)
+    assert bench.store.meta("pending") == "0"
     bench.store.close()
 
 

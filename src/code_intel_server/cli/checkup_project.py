@@ -6,6 +6,7 @@ from pathlib import Path
 
 from code_intel_server import __version__
 from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.index_view import look_at_index
 from code_intel_server.cli.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.view import look
 from code_intel_server.printable import printable
@@ -115,13 +116,13 @@ def trust(root: Path) -> Iterator[Finding]:
 
 def index(root: Path) -> Iterator[Finding]:
     """How the index stands, as far as its files tell; nothing is opened for writing."""
-    folder = Project(root).cache
-    stores = [*folder.glob("*.sqlite*"), *folder.glob("*.db")] if folder.is_dir() else []
-    if not stores:
+    seen = look_at_index(root)
+    if seen is not None:
+        yield good("index", seen.described().removeprefix("index "))
+    elif any(Project(root).cache.glob("index.sqlite3*")):
+        yield warning("index", "cannot be read", "the next session sets it aside and builds it anew")
+    else:
         yield warning("index", "not built yet", "the first session builds it, or: code-intel-server sync")
-        return
-    size = sum(file.stat().st_size for file in stores)
-    yield good("index", f"{size / 1_000_000:.1f} MB in {FOLDER}/cache")
 
 
 def sessions(root: Path) -> Iterator[Finding]:

@@ -13,13 +13,12 @@ import json
 import os
 import re
 import sys
-from contextlib import suppress
 
 from code_intel_server.flow.writable import Why, why_writable
 
 _READ_LIMIT = 1_000_000
 _WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
-_PATCH_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
+_PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$"
 _REFUSE = 2
 
 Fields = dict[str, object]
@@ -96,13 +95,20 @@ def live_session(root: str) -> str:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        with suppress(ValueError, AttributeError):
-            return str(json.loads(os.pread(descriptor, 4096, 0)).get("session_id") or "")
+        return _holder(os.pread(descriptor, 4096, 0))
     except OSError:
-        pass
+        return ""
     finally:
         os.close(descriptor)
     return ""
+
+
+def _holder(lock: bytes) -> str:
+    """The session that a lock file names; '' where it names none."""
+    try:
+        return str(json.loads(lock).get("session_id") or "")
+    except (ValueError, AttributeError):
+        return ""
 
 
 def lock_folder(root: str) -> str:
@@ -134,13 +140,13 @@ def targets(event: Fields) -> list[str]:
     values = given if isinstance(given, dict) else {"input": given} if isinstance(given, str) else {}
     if event.get("tool_name") == "Bash":  # Codex models without the tool call apply_patch in a shell
         command = str(values.get("command") or values.get("cmd") or "")
-        return _PATCH_FILE.findall(command) if "apply_patch" in command else []
+        return re.findall(_PATCH_FILE, command) if "apply_patch" in command else []
     if event.get("tool_name") not in _WRITERS:
         return []
     if event.get("tool_name") == "apply_patch" or "command" in values or "input" in values:
         text = values.get("command") or values.get("input") or values.get("patch") or ""
         words = text if isinstance(text, list) else [text]
-        return _PATCH_FILE.findall("\n".join(str(word) for word in words))
+        return re.findall(_PATCH_FILE, "\n".join(str(word) for word in words))
     named = values.get("file_path") or values.get("notebook_path") or values.get("path")
     if not isinstance(named, str):
         raise ValueError(f"{event.get('tool_name')} names no path")  # noqa: TRY004 - one kind: it cannot be judged
@@ -172,6 +178,8 @@ def refusal(session: _Session, path: str) -> str:
             f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files are written in step 13 only. "
             "Go on with submit_phase; get_session_status tells the instruction."
         )
+    if why_writable(path, session.explored, session.added, exists=True) is not Why.UNEXPLORED:
+        return ""
     existed = _existed(os.path.join(session.root, path), session.started_at)
     if why_writable(path, session.explored, session.added, exists=existed) is Why.UNEXPLORED:
         return (

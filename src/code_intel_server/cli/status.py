@@ -1,4 +1,4 @@
-"""`status`: the 19 steps and where the session stands; tasks, counters, branch, lock (SPEC 12)."""
+"""`status`: the 19 steps and where the session stands; tasks, counters, branch, index, lock (SPEC 12)."""
 
 import argparse
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
-from code_intel_server.cli.view import ProjectView, SessionView, look
+from code_intel_server.cli.view import ProjectView, SessionView, StepView, look
 from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MARKS = {"done": "[green]✓[/]", "now": "[bold yellow]▶[/]", "skipped": "[dim]–[/]", "ahead": "[dim]·[/]"}
 _REFRESH_SECONDS = 0.5
+_TALL = 45
+"""Lines of a terminal from which the 19 steps stand one below the other."""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,6 +56,7 @@ def as_json(seen: ProjectView, session: SessionView | None) -> dict[str, Any]:
         "session": session.as_json() if session else None,
         "others": [one.session_id for one in seen.sessions if one is not session],
         "unusable_checkpoints": [*seen.unusable],
+        "index": seen.index.as_json() if seen.index else None,
         "lock": {"pid": owner.pid, "since": owner.since, "session_id": owner.session_id} if owner else None,
     }
 
@@ -67,35 +70,48 @@ def _watch(root: Path, session_id: str | None) -> int:
     if not console.is_terminal:
         return _follow(root, session_id)
     seen = look(root)
-    with Live(drawn(seen, seen.session(session_id)), console=console, auto_refresh=False) as live:
+    with Live(drawn(seen, seen.session(session_id), console.height), console=console, auto_refresh=False) as live:
         while True:
             time.sleep(_REFRESH_SECONDS)
             seen = look(root)
-            live.update(drawn(seen, seen.session(session_id)), refresh=True)
+            live.update(drawn(seen, seen.session(session_id), console.height), refresh=True)
 
 
 def _follow(root: Path, session_id: str | None) -> int:
     last = None
     while True:
         seen = look(root)
-        session = seen.session(session_id)
-        now = json.dumps(as_json(seen, session), sort_keys=True, default=str)
-        if now != last:
-            last = now
-            said = f"{session.session_id} step {session.step} {session.phase}" if session else "no session is running"
+        said = _said(seen, seen.session(session_id))
+        if said != last:
+            last = said
             print(said, flush=True)
         time.sleep(_REFRESH_SECONDS)
 
 
-def drawn(seen: ProjectView, session: SessionView | None) -> "RenderableType":
-    """The project's state for a terminal. All text that comes from files is escaped."""
+def _said(seen: ProjectView, session: SessionView | None) -> str:
+    """Where things stand, in one line."""
+    pending = f" · index: {seen.index.pending} files pending" if seen.index and seen.index.pending else ""
+    if session is None:
+        return f"no session is running{pending}"
+    tasks = session.state["tasks"]
+    done = sum(task["status"] == "completed" for task in tasks)
+    counted = f" · tasks {done}/{len(tasks)}" if tasks else ""
+    running = "" if session.live else " · interrupted"
+    return f"{session.session_id} step {session.step} {session.phase}{counted} · submits {session.state['submits']}{running}{pending}"
+
+
+def drawn(seen: ProjectView, session: SessionView | None, height: int | None = None) -> "RenderableType":
+    """The project's state for a terminal, in `height` lines if that can be. All text that comes from files is escaped."""
     from rich.console import Group
     from rich.text import Text
 
+    surroundings = _surroundings(seen)
     if session is None:
         said = "no session is running" + (", none is kept" if not seen.unusable else "") + f" in {seen.root}"
-        return Group(Text(said), *[Text(f"not obeyed: {printable(line)}", "yellow") for line in seen.unusable])
-    return Group(_heading(seen, session), _steps(session), *_tasks(session), _footer(seen, session))
+        unusable = [Text(f"not obeyed: {printable(line)}", "yellow") for line in seen.unusable]
+        return Group(Text(said), *unusable, surroundings)
+    steps = _steps(session, columns=1 if height is None or height >= _TALL else 2)
+    return Group(_heading(seen, session), steps, _counters(session), surroundings, *_tasks(session), _told(session))
 
 
 def _heading(seen: ProjectView, session: SessionView) -> "RenderableType":
@@ -113,17 +129,26 @@ def _heading(seen: ProjectView, session: SessionView) -> "RenderableType":
     return head
 
 
-def _steps(session: SessionView) -> "RenderableType":
+def _steps(session: SessionView, columns: int) -> "RenderableType":
     from rich.table import Table
 
+    rows = [
+        _cells(row)[: 4 if columns == 1 else 3] for row in session.steps()
+    ]  # narrow: the mark alone tells the state
+    length = -(-len(rows) // columns)
     table = Table(box=None, padding=(0, 1), show_header=False)
-    for row in session.steps():
-        style = "bold" if row.state == "now" else "dim" if row.state not in {"done", "now"} else ""
-        mark = _MARKS.get(row.state, _MARKS["ahead"])
-        table.add_row(
-            mark, f"{row.number:>2}", row.name, row.state if row.state not in {"done", "ahead"} else "", style=style
-        )
+    for number in range(length):
+        table.add_row(*[cell for row in rows[number::length] for cell in row])
     return table
+
+
+def _cells(row: StepView) -> "list[RenderableType]":
+    from rich.text import Text
+
+    style = "bold" if row.state == "now" else "dim" if row.state != "done" else ""
+    said = row.state if row.state not in {"done", "ahead"} else ""
+    mark = Text.from_markup(_MARKS.get(row.state, _MARKS["ahead"]))
+    return [mark, Text(f"{row.number:>2}", style), Text(row.name, style), Text(said, style)]
 
 
 def _tasks(session: SessionView) -> list["RenderableType"]:
@@ -148,7 +173,7 @@ def _tasks(session: SessionView) -> list["RenderableType"]:
     return lines
 
 
-def _footer(seen: ProjectView, session: SessionView) -> "RenderableType":
+def _counters(session: SessionView) -> "RenderableType":
     from rich.text import Text
 
     state, counters = session.state, session.state["counters"]
@@ -163,9 +188,21 @@ def _footer(seen: ProjectView, session: SessionView) -> "RenderableType":
         parts.append(
             f"branch {printable(str(state['task_branch']['name']))} from {printable(str(state['task_branch']['base']))}"
         )
-    if seen.owner:
-        parts.append(f"held by process {seen.owner.pid} since {seen.owner.since}")
-    text = Text(" · ".join(parts), "dim")
-    if session.instruction:
-        text.append(f"\n{printable(session.instruction)[:600]}", "not dim")
-    return text
+    return Text(" · ".join(parts), "dim")
+
+
+def _told(session: SessionView) -> "RenderableType":
+    """What the agent was told last: at the end, because it may be cut where the terminal ends."""
+    from rich.text import Text
+
+    return Text(f"told: {printable(session.instruction)[:600]}" if session.instruction else "")
+
+
+def _surroundings(seen: ProjectView) -> "RenderableType":
+    """Index and lock: what there is besides the session."""
+    from rich.text import Text
+
+    index = seen.index.described() if seen.index else "index not built yet: the first session builds it"
+    owner = seen.owner
+    lock = f"lock held by {owner.described()} since {owner.since}" if owner else "lock free"
+    return Text(f"{printable(index)}\n{printable(lock)}", "dim")

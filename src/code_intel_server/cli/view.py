@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from code_intel_server.cli.index_view import IndexView, look_at_index
 from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
@@ -94,13 +95,14 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class ProjectView:
-    """A project's sessions, the newest first, and who holds its lock."""
+    """A project's sessions, the newest first, who holds its lock, and its index (None where none was built)."""
 
     root: Path
     sessions: tuple[SessionView, ...]
     owner: Owner | None
     unusable: tuple[str, ...]
     """Checkpoints that are not obeyed, each with its reason."""
+    index: IndexView | None = None
 
     def session(self, session_id: str | None = None) -> SessionView | None:
         """The one asked for, or the live one, or the newest."""
@@ -116,11 +118,11 @@ def look(root: Path) -> ProjectView:
     owner = ProjectLock(private_folder(git.at.git_dir if git else None, root)).owner()
     project = Project(root)
     if not project.sessions.is_dir():
-        return ProjectView(root, (), owner, ())
+        return ProjectView(root, (), owner, (), look_at_index(root))
     store = CheckpointStore(project.sessions, load_key(private_folder(git.at.common_dir if git else None, root)))
     views = tuple(_view(loaded, owner) for loaded in store.usable())
     broken = tuple(f"{one.file.name}: {one.error or one.problem.value}" for one in store.unusable())
-    return ProjectView(root, views, owner, broken)
+    return ProjectView(root, views, owner, broken, look_at_index(root))
 
 
 def _view(loaded: Loaded, owner: Owner | None) -> SessionView:

@@ -185,7 +185,8 @@ class Synchroniser:
         scan = self.scan()
         tally = _Tally(skipped=scan.skipped)
         todo = sorted(scan.todo, key=first, reverse=True) if first else scan.todo
-        self.pending = len(todo)
+        if todo:
+            self._tell_pending(len(todo))
         self._store.touch(scan.touched)
         known = self._store.files()
         cancelled = not self._index(todo, known, tally, progress, should_stop)
@@ -194,7 +195,7 @@ class Synchroniser:
             self._store.remove(scan.gone)
             cancelled = not self._embed_missing(progress, should_stop)
         if not cancelled:
-            self._store.set_meta(synced_at=str(time.time()))
+            self._store.set_meta(synced_at=str(time.time()), pending="0")
         counts = tally.counts
         return SyncReport(
             files=self._store.count("files"),
@@ -250,11 +251,16 @@ class Synchroniser:
                 return False
             self._write(batch, known, tally)
             done += len(batch)
-            self.pending = len(todo) - done
+            self._tell_pending(len(todo) - done)
             self.on_batch()
             progress(done, len(todo), batch[-1].state.path)
         self.pending = 0
         return not should_stop()
+
+    def _tell_pending(self, count: int) -> None:
+        """Keep it for this process, and in the store for those who look from outside (`status`)."""
+        self.pending = count
+        self._store.set_meta(pending=str(count))
 
     def _batches(self, todo: Sequence[str], tally: _Tally) -> Iterator[list[_Loaded]]:
         """Files read and cut; the first batch is small, so that a question asked meanwhile finds something soon."""

@@ -1,0 +1,170 @@
+"""How long a client waits for the hook, against a bare interpreter, and which modules it loads; writes benchmarks/hook_latency.md.
+
+python benchmarks/hook_latency.py [--python ENVIRONMENT/bin/python] [--runs 200]
+
+Name the interpreter of an environment into which the wheel was installed: then its console script is measured, as the clients
+start it. Every round runs each case once, so that what else the machine does meets all of them alike.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS = 200
+BIG = 240_000
+FACTOR, LIMIT = 4, 100
+
+# The project and its live session, by this process: what the tests of the hook use, from this checkout.
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+from tests.cli.helpers import project, session, state  # noqa: E402
+
+from code_intel_server.flow.session import SessionState  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command with its standard input, and the exit status it must have."""
+
+    name: str
+    command: tuple[str, ...]
+    given: bytes
+    status: int = 0
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    given = argparse.ArgumentParser()
+    given.add_argument("--python", type=Path, default=Path(sys.executable))
+    given.add_argument("--runs", type=int, default=RUNS)
+    options = given.parse_args()
+    python, runs = options.python, options.runs
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = f"{folder}/state"
+        with _cases(python, Path(folder)) as cases:
+            took = _measured(cases, runs)
+            modules = _modules(python, cases[3])
+    text = _page(took, modules, runs, (before, os.getloadavg()[0]))
+    (ROOT / "benchmarks/hook_latency.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+@contextmanager
+def _cases(python: Path, folder: Path) -> Iterator[list[Case]]:
+    """Nothing, and the hook in every situation it meets."""
+    idle, busy, full = (project(folder / name) for name in ("idle", "busy", "full"))
+    for root in (idle, busy, full):
+        (root / ".code-intel").mkdir(exist_ok=True)
+    padded: SessionState = state("20260201_123457", summaries={"step_05_EXPLORATION": "seen " * (BIG // 5)})
+    with session(busy, state()), session(full, padded):
+        hook = _hook(python)
+        yield [
+            Case("`python -c pass`", (str(python), "-c", "pass"), b""),
+            Case("outside every project", hook, _write(folder, "app.py")),
+            Case("a project without a session", hook, _write(idle, "app.py")),
+            Case("a session: write allowed", hook, _write(busy, "app.py")),
+            Case("a session: write refused", hook, _write(busy, "secrets/vault.py"), 2),
+            Case("the same, checkpoint of 240 KB", hook, _write(full, "secrets/vault.py"), 2),
+        ]
+
+
+def _hook(python: Path) -> tuple[str, ...]:
+    script = python.with_name("code-intel-server")
+    return (str(script), "hook") if script.exists() else (str(python), "-m", "code_intel_server", "hook")
+
+
+def _write(root: Path, path: str) -> bytes:
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": str(root)}
+    return json.dumps({**event, "tool_input": {"file_path": path, "content": "x = 1\n" * 400}}).encode()
+
+
+@dataclass
+class Spent:
+    """Milliseconds of every run of a case: by the clock, and of processor time (which other work on the machine changes little)."""
+
+    clock: list[float]
+    processor: list[float]
+
+
+def _measured(cases: list[Case], runs: int) -> dict[str, Spent]:
+    """Every case in every round; the first round is not counted."""
+    took = {case.name: Spent([], []) for case in cases}
+    for number in range(runs + 1):
+        for case in cases:
+            clock, processor = _run(case)
+            if number:
+                took[case.name].clock.append(clock)
+                took[case.name].processor.append(processor)
+    return took
+
+
+def _run(case: Case) -> tuple[float, float]:
+    with tempfile.TemporaryFile() as given:
+        given.write(case.given)
+        given.seek(0)
+        began = time.perf_counter()
+        child = subprocess.Popen(case.command, stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        clock = (time.perf_counter() - began) * 1000
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == case.status, (case, child.returncode)
+    return clock, (usage.ru_utime + usage.ru_stime) * 1000
+
+
+def _modules(python: Path, case: Case) -> list[tuple[str, int]]:
+    """Modules that the hook loads and an empty program does not, with the microseconds of each."""
+    timed = (str(python), "-X", "importtime")
+    usual = {name for name, _ in _imports((*timed, "-c", "pass"), b"")}
+    words = case.command[1:] if case.command[0] == str(python) else case.command
+    return [row for row in _imports((*timed, *words), case.given) if row[0] not in usual]
+
+
+def _imports(command: tuple[str, ...], given: bytes) -> list[tuple[str, int]]:
+    done = subprocess.run(command, input=given, capture_output=True, text=False, check=False)
+    rows = [line.removeprefix("import time:").split("|") for line in done.stderr.decode().splitlines() if "|" in line]
+    return [(name.strip(), int(own)) for own, _, name in rows if own.strip().isdigit()]
+
+
+def _page(took: dict[str, Spent], modules: list[tuple[str, int]], runs: int, load: tuple[float, float]) -> str:
+    median = statistics.median
+    bare = next(iter(took.values()))
+    lines = [
+        "# What a hook costs",
+        "",
+        f"Generated by `benchmarks/hook_latency.py`: milliseconds from start to exit, {runs} runs of each case, interleaved. Python",
+        f"{sys.version.split()[0]}, two shared cores, load {load[0]:.1f} at the beginning and {load[1]:.1f} at the end. The aims: p95 under {LIMIT} ms, p50 at most",
+        f"{FACTOR} × an interpreter that does nothing.",
+        "",
+        "| case | p50 | p95 | worst | p50 ÷ bare | processor, p50 | processor ÷ bare |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, spent in took.items():
+        p95 = statistics.quantiles(spent.clock, n=20)[-1]
+        p50, used = median(spent.clock), median(spent.processor)
+        times = f"{p50:.0f} | {p95:.0f} | {max(spent.clock):.0f} | {p50 / median(bare.clock):.2f}"
+        lines.append(f"| {name} | {times} | {used:.1f} | {used / median(bare.processor):.2f} |")
+    lines += [
+        "",
+        f"Modules that the hook loads and `python -c pass` does not: {len(modules)}, none of them from outside the standard library but its",
+        "own. Microseconds each took by itself, in one run:",
+        "",
+        "| module | µs |",
+        "|---|---|",
+        *[f"| {name} | {own} |" for name, own in modules],
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
