@@ -1,14 +1,22 @@
 """find_references: every use by name, what it is, and what it stands in."""
 
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import references
+from code_intel_server.codebase import references, structure
 from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.languages import language_of
+from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.structure import Parsed
 from code_intel_server.errors import Rejected
+
+SAMPLES = Path(__file__).parent / "samples"
 
 FILES = {
     "shop.py": "class Basket:\n    def total(self):\n        return 0\n",
@@ -133,3 +141,55 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
         row for start in range(0, len(whole), 5) for row in found.find_references("Basket", page=Page(5, start)).results
     ]
     assert tuple(pieces) == whole
+
+
+def whole(parsed: Parsed, name: str) -> list[tuple[int, str, str]]:
+    return list(_told(parsed, parsed, name))
+
+
+def _told(asked: Parsed, parsed: Parsed, name: str) -> Iterator[tuple[int, str, str]]:
+    uses, outline = structure.Uses(asked), structure.outline_of(asked)
+    for byte in places(parsed, name):
+        line = bisect_right(parsed.line_starts, byte)
+        around = structure.symbol_at(outline, byte)
+        yield byte, uses.at(line, byte - parsed.line_starts[line - 1]).value, around.qualified if around else ""
+
+
+def places(parsed: Parsed, name: str) -> list[int]:
+    return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)".encode(), parsed.text)]
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir() if path.name != "outlines.txt"))
+def test_asking_near_the_places_tells_what_asking_the_whole_file_tells(sample: str) -> None:
+    data = (SAMPLES / sample).read_bytes()
+    language = language_of(sample, data)
+    parsed = structure.parse(data, language) if language else None
+    assert parsed is not None
+    for name in sorted(set(re.findall(r"[A-Za-z_]\w+", parsed.text.decode()))):
+        near = parsed.near(places(parsed, name))
+        assert list(_told(near, parsed, name)) == whole(parsed, name), name
+
+
+def test_a_second_page_parses_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path, {f"f{number}.py": "import shop\nshop.sell()\n" for number in range(5)})
+    first = found.find_references("sell", page=Page(3))
+    monkeypatch.setattr(structure, "parse", lambda *_: pytest.fail("parsed again"))
+    second = found.find_references("sell", page=Page(3, 3))
+    assert [row.path for row in (*first.results, *second.results)] == [f"f{number}.py" for number in range(5)]
+
+
+def test_what_was_remembered_of_a_file_goes_with_its_next_edit(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def sell(): pass\n"})
+    assert [row.kind.value for row in found.find_references("sell").results] == ["definition"]
+    write(tmp_path, {"a.py": "# one more line\nsell()\n"})
+    assert [(row.start_line, row.kind.value) for row in found.find_references("sell").results] == [(2, "call")]
+
+
+def test_the_memory_of_files_forgets_the_longest_unused_first() -> None:
+    memory = FileMemory[int](most=6)
+    for key in "ab":
+        memory.get(key, lambda: (1, 2))
+    memory.get("a", lambda: pytest.fail("forgotten"))
+    memory.get("c", lambda: (3,))
+    assert memory.get("a", lambda: (0,)) == (1, 2)
+    assert memory.get("b", lambda: (9, 9)) == (9, 9)

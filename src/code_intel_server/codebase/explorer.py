@@ -12,6 +12,7 @@ from code_intel_server.codebase.files import FileRow
 from code_intel_server.codebase.ignore import SkipCounter
 from code_intel_server.codebase.impact_analyzer import History
 from code_intel_server.codebase.impact_values import Impact
+from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.references import ReferenceRow
 from code_intel_server.codebase.search import TextRow
@@ -25,6 +26,7 @@ class Explorer:
         self.project = Project.at(root, tuple(exclude_patterns))
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
+        self._classified = FileMemory[ReferenceRow]()
 
     def refresh_all(
         self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -106,6 +108,7 @@ class Explorer:
             include_comments=include_comments,
             page=page,
             skipped=self.skips.latest,
+            memory=self._classified,
         )
 
     def get_symbols(self, path: str) -> Answer[SymbolRow]:

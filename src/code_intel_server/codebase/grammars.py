@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import accumulate, repeat
+from operator import add
 
 import tree_sitter
 import tree_sitter_language_pack
@@ -34,28 +36,55 @@ _READ_BYTES = 64 * 1024
 _QUICK_BYTES = 128 * 1024
 _MOST_AT_THE_TOP = 30_000
 _MOST_LOOSE_MARKS = 4000
+_MOST_RANGES = 48
+_NEAR_BYTES = 512
 _USES = ";;; uses"
+_WIDE = frozenset({"clause", "flat"})
+"""Captures whose meaning depends on the definitions before and behind."""
 
 _local = threading.local()
 
 Captures = Mapping[str, Sequence[tree_sitter.Node]]
+Ranges = Sequence[tuple[int, int]]
+"""Byte ranges, the end exclusive."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Queries:
     """The compiled halves of a query file."""
 
     definitions: tree_sitter.Query
     uses: tree_sitter.Query | None
 
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether a definition can be told without looking at the ones beside it, or into parts in other languages."""
+        names = [self.definitions.capture_name(number) for number in range(self.definitions.capture_count)]
+        return not any(name in _WIDE or name.startswith("inject.") for name in names)
+
 
 class Parsed:
-    """One parsed file. `text` is what the grammar saw; see `readable` for how it differs from the file's bytes."""
+    """One parsed file. `text` is what the grammar saw; see `readable` for how it differs from the file's bytes.
 
-    def __init__(self, text: bytes, language: Language, tree: tree_sitter.Tree) -> None:
+    With `ranges` the queries tell only what touches or encloses one of them.
+    """
+
+    def __init__(self, text: bytes, language: Language, tree: tree_sitter.Tree, ranges: Ranges = ()) -> None:
         self.text = text
         self.language = language
         self.tree = tree
+        self._ranges = ranges
+
+    def near(self, bytes_: Sequence[int]) -> "Parsed":
+        """This file as far as it concerns these bytes: they and all around them get the same answers, many times sooner.
+
+        The whole file where its language does not allow that, or they are all over it.
+        """
+        queries = queries_of(self.language)
+        ranges = _merged(bytes_)
+        if queries is None or not queries.is_local or not 0 < len(ranges) <= _MOST_RANGES:
+            return self
+        return Parsed(self.text, self.language, self.tree, ranges)
 
     @property
     def root(self) -> tree_sitter.Node:
@@ -75,19 +104,26 @@ class Parsed:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """The byte at which each line begins."""
-        return (0, *(found.end() for found in re.finditer(rb"\n", self.text)))
+        lengths = map(
+            add, map(len, self.text.split(b"\n")), repeat(1)
+        )  # of thousands of files: nothing here runs Python
+        return tuple(accumulate(lengths, initial=0))[:-1]
+
+    def line_end(self, line: int) -> int:
+        """The byte behind a 1-based line, its line feed included."""
+        return self.line_starts[line] if line < len(self.line_starts) else len(self.text)
 
     @cached_property
     def definition_matches(self) -> tuple[tuple[int, Captures], ...]:
         """(pattern number, captures) of each match of the query file's first half."""
         queries = queries_of(self.language)
-        return _run(queries.definitions, self.root) if queries and not self.is_rubble else ()
+        return _run(queries.definitions, self.root, self._ranges) if queries and not self.is_rubble else ()
 
     @cached_property
     def use_matches(self) -> tuple[tuple[int, Captures], ...]:
         """(pattern number, captures) of each match of the query file's second half."""
         queries = queries_of(self.language)
-        return _run(queries.uses, self.root) if queries and queries.uses and not self.is_rubble else ()
+        return _run(queries.uses, self.root, self._ranges) if queries and queries.uses and not self.is_rubble else ()
 
     @cached_property
     def injected(self) -> tuple["Parsed", ...]:
@@ -171,8 +207,32 @@ def _joined(base: str, own: str) -> str:
     return f"{own_definitions}\n{definitions}\n{_USES}\n{own_uses}\n{uses}"
 
 
-def _run(query: tree_sitter.Query, root: tree_sitter.Node) -> tuple[tuple[int, Captures], ...]:
-    return tuple(tree_sitter.QueryCursor(query).matches(root))
+def _run(query: tree_sitter.Query, root: tree_sitter.Node, ranges: Ranges) -> tuple[tuple[int, Captures], ...]:
+    """The matches; what touches several of the ranges may come several times."""
+    cursor = tree_sitter.QueryCursor(query)
+    if not ranges:
+        return tuple(cursor.matches(root))
+    found: list[tuple[int, Captures]] = []
+    for start, end in ranges:
+        cursor.set_byte_range(start, end)
+        # A pattern that spells out a parent matches below every parent around the range, wherever the match lies.
+        found += [match for match in cursor.matches(root) if _touches(match[1], start, end)]
+    return tuple(found)
+
+
+def _touches(captures: Captures, start: int, end: int) -> bool:
+    return any(node.start_byte < end and node.end_byte > start for nodes in captures.values() for node in nodes)
+
+
+def _merged(bytes_: Sequence[int]) -> list[tuple[int, int]]:
+    """Ranges of one byte each, those that lie near each other as one."""
+    ranges: list[tuple[int, int]] = []
+    for byte in sorted(bytes_):
+        if ranges and byte - ranges[-1][1] <= _NEAR_BYTES:
+            ranges[-1] = (ranges[-1][0], byte + 1)
+        else:
+            ranges.append((byte, byte + 1))
+    return ranges
 
 
 def _is_rubble(root: tree_sitter.Node) -> bool:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Outline, Symbol, Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
 from code_intel_server.codebase.text import decode, read_bytes
@@ -74,6 +76,7 @@ def find_references(
     include_comments: bool = False,
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
+    memory: FileMemory[ReferenceRow] | None = None,
 ) -> Answer[ReferenceRow]:
     """Where `symbol` is used; of `Class.method` the last part counts. Comments, strings and prose only with `include_comments`.
 
@@ -83,7 +86,11 @@ def find_references(
     name = last_name(symbol)
     wanted = _uses(kinds)
     found = collect(
-        project, (name,), path=inside(project.root, path), include_comments=include_comments or bool(wanted & _PROSE)
+        project,
+        (name,),
+        path=inside(project.root, path),
+        include_comments=include_comments or bool(wanted & _PROSE),
+        memory=memory,
     )
     rows = [row for row in found.rows if not wanted or row.kind in wanted]
     return answer(
@@ -113,6 +120,7 @@ def collect(
     *,
     path: str = ".",
     include_comments: bool = False,
+    memory: FileMemory[ReferenceRow] | None = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> References:
@@ -123,13 +131,14 @@ def collect(
     word = all(_WORD.fullmatch(name) for name in names)
     found = ripgrep.search(project, Query(tuple(names), regex=False, word=word), path=path)
     asked = Asked(occurrences(names), include_comments)
+    remembered = FileMemory[ReferenceRow]() if memory is None else memory
     deadline = clock() + seconds
-    rows: list[list[ReferenceRow]] = []
+    rows: list[Sequence[ReferenceRow]] = []
     unclassified = 0
     for file in sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path)):
         late = clock() > deadline
         unclassified += late
-        rows.append(list(_plain(file, asked, Use.OTHER) if late else classify(project, file, asked)))
+        rows.append(list(_plain(file, asked, Use.OTHER)) if late else _remembered(remembered, project, file, asked))
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
@@ -137,6 +146,14 @@ def collect(
     ]
     flat = [row for group in rows for row in group]
     return References(tuple(flat[: 2 * EXACT_TOTAL_LIMIT]), tuple(problems), found.overflowed)
+
+
+def _remembered(
+    memory: FileMemory[ReferenceRow], project: Project, file: FileMatches, asked: Asked
+) -> Sequence[ReferenceRow]:
+    """`classify`, unless that was done for these lines of this file as it still looks."""
+    key = (file.path, stamp_of(project, file.path), hash(file.printed), asked)
+    return memory.get(key, lambda: tuple(classify(project, file, asked)))
 
 
 def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
@@ -196,31 +213,38 @@ def _parsed(data: bytes, language: Language) -> "Parsed | None":
 def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
     from code_intel_server.codebase import structure
 
-    uses, outline = structure.Uses(parsed), structure.outline_of(parsed)
-    starts = (*parsed.line_starts, len(parsed.text))
+    found = list(_occurrences(parsed, file, asked))
+    near = parsed.near([byte for _, byte, _ in found])
+    uses, outline = structure.Uses(near), structure.outline_of(near)
+    seen: set[tuple[int, bytes, Use]] = set()
+    for number, byte, name in found:
+        begin, end = parsed.line_starts[number - 1], parsed.line_end(number)
+        use = uses.at(number, byte - begin)
+        if (number, name, use) in seen or (use in _PROSE and not asked.include_comments):
+            continue
+        seen.add((number, name, use))
+        around = _around(outline, byte)
+        yield ReferenceRow(
+            path=shown(file.path),
+            start_line=number,
+            end_line=number,
+            text=_clipped(decode(parsed.text[begin:end])),
+            symbol=decode(name),
+            kind=use,
+            enclosing=around.qualified if around else "",
+            enclosing_kind=around.kind.value if around else "",
+            enclosing_line=around.start_line if around else 0,
+        )
+
+
+def _occurrences(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[tuple[int, int, bytes]]:
+    """(line, byte, name) of every occurrence on the lines that ripgrep found."""
     for number in (match.line for match in file.lines()):
-        if number >= len(starts):
+        if number > len(parsed.line_starts):
             continue  # the file has changed since the search
-        begin = starts[number - 1]
-        line = parsed.text[begin : starts[number]]
-        seen: set[tuple[bytes, Use]] = set()
-        for found in asked.names.finditer(line):
-            use = uses.at(number, found.start())
-            if (found[0], use) in seen or (use in _PROSE and not asked.include_comments):
-                continue
-            seen.add((found[0], use))
-            around = _around(outline, begin + found.start())
-            yield ReferenceRow(
-                path=shown(file.path),
-                start_line=number,
-                end_line=number,
-                text=_clipped(decode(line)),
-                symbol=decode(found[0]),
-                kind=use,
-                enclosing=around.qualified if around else "",
-                enclosing_kind=around.kind.value if around else "",
-                enclosing_line=around.start_line if around else 0,
-            )
+        begin = parsed.line_starts[number - 1]
+        line = parsed.text[begin : parsed.line_end(number)]
+        yield from ((number, begin + found.start(), found[0]) for found in asked.names.finditer(line))
 
 
 def _around(outline: Outline, byte: int) -> Symbol | None:
