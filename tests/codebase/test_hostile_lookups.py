@@ -295,7 +295,7 @@ def test_without_ripgrep_on_path_the_one_in_the_wheel_is_used(tmp_path: Path, mo
 
 
 def test_a_ripgrep_that_hangs_is_ended_and_the_answer_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program(tmp_path / "bin", "rg", "printf './a.py\\0001:1:needle\\n'; sleep 600")
+    program(tmp_path / "bin", "rg", "printf './a.py\\0001:needle\\n'; sleep 600")
     only_on_path(monkeypatch, tmp_path / "bin")
     root = write(tmp_path / "project", {"a.py": "needle\n"})
     started = time.monotonic()
@@ -308,7 +308,7 @@ def test_a_ripgrep_that_hangs_is_ended_and_the_answer_marked(tmp_path: Path, mon
 def test_a_ripgrep_that_prints_without_end_is_ended_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(tmp_path / "bin", "rg", "printf './a.py\\000'; yes '1:1:needle'")
+    program(tmp_path / "bin", "rg", "printf './a.py\\000'; yes '1:needle'")
     only_on_path(monkeypatch, tmp_path / "bin")
     root = write(tmp_path / "project", {"a.py": "needle\n"})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

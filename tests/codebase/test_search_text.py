@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase import ripgrep, search_order
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.search import search_text
 from code_intel_server.errors import Rejected
@@ -35,6 +35,21 @@ def test_rows_come_grouped_by_file_definitions_first_then_code_tests_docs_vendor
         ("docs/guide.md", 1),
     ]
     assert [row.defines for row in rows][:3] == [True, False, True]
+
+
+@pytest.mark.parametrize("pattern", ["Basket", "Bask.t", "sell", r"sel\w"])
+def test_the_order_does_not_hang_on_how_many_files_are_looked_through_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    more = {
+        f"src/m{number}.py": f"x = Basket\n{'def sell(): pass' if number % 3 else 'sell'}\n" for number in range(12)
+    }
+    found = explorer(tmp_path, PROJECT | more)
+    whole = found.search_text(pattern).results
+    monkeypatch.setattr(search_order, "_CHUNKS", (1, 2))
+    assert found.search_text(pattern).results == whole
+    assert found.search_text(pattern, page=Page(5, 3)).results == whole[3:8]
+    assert [row.defines for row in whole].index(False) > 0
 
 
 def test_a_line_is_found_where_it_is_with_the_lines_around_it(tmp_path: Path) -> None:
@@ -207,7 +222,7 @@ def test_any_literal_finds_the_line_that_holds_it_and_is_never_an_option(tmp_pat
 )
 def test_what_ripgrep_prints_is_read_back_whatever_the_files_are_called(files: list[tuple[str, list[str]]]) -> None:
     printed = b"\n".join(
-        f"./{name}\0".encode() + b"".join(f"{number}:1:{text}\n".encode() for number, text in enumerate(lines, 1))
+        f"./{name}\0".encode() + b"".join(f"{number}:{text}\n".encode() for number, text in enumerate(lines, 1))
         for name, lines in files
     )
     read, _ = ripgrep.parse_matches(printed)

@@ -25,8 +25,9 @@ SEARCH_SECONDS = 15.0
 MAX_OUTPUT = 16 * process.MEBIBYTE
 
 # Possessive: nothing to go back to, and a repeat that could would keep half a kilobyte a line.
-_FILE = re.compile(rb"([^\0]++)\0((?:\d++:\d++:[^\n]*+\n)++)\n?")
-_LINE = re.compile(rb"^(\d+):(\d+):(.*)$", re.MULTILINE)
+_FILE = re.compile(rb"([^\0]++)\0((?:\d++:[^\n]*+\n)++)\n?")
+_LINE = re.compile(rb"^(\d+):(.*)$", re.MULTILINE)
+_PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 _BINARY_NOTE = re.compile(
     rb"^(.*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
@@ -35,14 +36,13 @@ _BINARY_NOTE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A matching line. `path` as the file system spells it (surrogateescape), `column` 1-based in bytes.
+    """A matching line. `path` as the file system spells it (surrogateescape).
 
     `text` is the raw line; `cut` where it is longer than MAX_COLUMNS bytes.
     """
 
     path: str
     line: int
-    column: int
     text: bytes
     cut: bool
 
@@ -59,11 +59,9 @@ class FileMatches:
         """The matches in line order."""
         return (self._match(*found.groups()) for found in _LINE.finditer(self.printed))
 
-    def _match(self, line: bytes, column: bytes, text: bytes) -> Match:
+    def _match(self, line: bytes, text: bytes) -> Match:
         cut = _CUT.search(text) if len(text) > MAX_COLUMNS else None
-        return Match(
-            self.path, int(line), int(column), text[: cut.start()] if cut else text.removesuffix(b"\r"), cut is not None
-        )
+        return Match(self.path, int(line), text[: cut.start()] if cut else text.removesuffix(b"\r"), cut is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,12 @@ class Query:
     regex: bool = True
     word: bool = False
     ignore_case: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the patterns match as the bytes they are written in, no more and no less."""
+        literal = not self.regex or all(_PLAIN.fullmatch(pattern) for pattern in self.patterns)
+        return literal and not (self.word or self.ignore_case)
 
     def arguments(self) -> list[str]:
         """These patterns as ripgrep options."""
@@ -145,7 +149,7 @@ def search(
     argv = [
         executable(),
         *walk_arguments(project),
-        *("--null", "--line-number", "--column", "--heading", "--with-filename", "--color=never"),
+        *("--null", "--line-number", "--heading", "--with-filename", "--color=never"),
         *(f"--max-columns={MAX_COLUMNS}", "--max-columns-preview"),
         *extra,
         *query.arguments(),
@@ -187,16 +191,20 @@ def list_files(
     return tuple(_names(done.stdout)), tuple(_problems(done, seconds))
 
 
-def lines_matching(query: Query, lines: Sequence[bytes], cwd: Path) -> set[int]:
-    """Indices of those `lines` (without line feeds) in which the query matches, judged by ripgrep itself."""
+def first_columns(query: Query, lines: Sequence[bytes], cwd: Path) -> dict[int, int]:
+    """The numbers of those `lines` (without line feeds) in which the query matches, judged by ripgrep itself.
+
+    With each the 1-based byte column at which its first match begins.
+    """
     if not lines:
-        return set()
+        return {}
     argv = [
         *(
             executable(),
             "--no-config",
             "--no-filename",
             "--line-number",
+            "--column",
             "--only-matching",
             "--replace",
             "",
@@ -216,7 +224,8 @@ def lines_matching(query: Query, lines: Sequence[bytes], cwd: Path) -> set[int]:
         stdin=b"\n".join(lines) + b"\n",
         max_output=MAX_OUTPUT,
     )
-    return {int(number) - 1 for number in re.findall(rb"^(\d+):", done.stdout, re.MULTILINE)}
+    places = re.findall(rb"^(\d+):(\d+):", done.stdout, re.MULTILINE)
+    return {int(number) - 1: int(column) for number, column in reversed(places)}
 
 
 def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:

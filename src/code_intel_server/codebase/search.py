@@ -4,18 +4,16 @@ All patterns run in one pass over the tree. Which of them a line matches is then
 matching lines only: the answer is exact for every regex it accepts, and a few milliseconds a pattern.
 """
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 
 from code_intel_server.codebase import globs as globbing
-from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase import ripgrep, search_order
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
-from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.text import decode, is_binary, read_bytes, read_text, split_lines
 from code_intel_server.errors import Rejected
 
@@ -23,15 +21,6 @@ MAX_PATTERNS = 50
 MAX_CONTEXT = 20
 SHOWN_COLUMNS = 240
 """Characters of a line that a row shows, around the match."""
-
-_KEYWORDS = (
-    rb"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)\n]*\))?|unsafe|extern|inline"
-    rb"|virtual|override|data|sealed|open|suspend|declare|local|partial|readonly)[ \t]+)*"
-    rb"(?:def|class|function\*?|func|fn|fun|struct|enum|union|interface|trait|type|module|namespace|record|object|protocol|sub|macro_rules!"
-    rb"|macro|#[ \t]*define|typedef|package|extension|mod|let|var|val|const|defmodule|defp?|defmacro)[ \t]+(?:\([^)\n]*\)[ \t]*)?"
-)
-_DEFINES = re.compile(_KEYWORDS)
-_DEFINING_LINE = re.compile(rb"^\d+:(?P<column>\d+):(?P<text>" + _KEYWORDS + rb")", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +63,11 @@ def search_text(
         counts = tuple((pattern, 0) for pattern in query.patterns)
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
     found = _search_all(project, query, where, globs, seconds)
-    files = sorted((file for file in found.files if _wanted(file.path, globs)), key=_rank)
+    files = [file for file in found.files if _wanted(file.path, globs)]
     total = sum(file.count for file in files)
-    owners = _owners(project, query, files) if len(query.patterns) > 1 else {query.patterns[0]: range(total)}
-    context = min(max(context_lines, 0), MAX_CONTEXT)
-    rows = [_row(project, _names(owners, number), match, context) for number, match in _on_page(files, page)]
+    owners = _owners(project, query, files)
+    on_page = list(_on_page(search_order.in_order(project.root, query, files), page))
+    rows = _rows(project, query, owners, on_page, min(max(context_lines, 0), MAX_CONTEXT))
     return answer(
         rows,
         page,
@@ -86,7 +75,7 @@ def search_text(
         engine=ripgrep.ENGINE,
         incomplete_because=found.problems,
         skipped=skipped,
-        counts=tuple((pattern, len(numbers)) for pattern, numbers in owners.items()),
+        counts=owners.counts if owners else ((query.patterns[0], total),),
         more=found.overflowed,
     )
 
@@ -147,53 +136,48 @@ def _wanted(path: str, globs: Sequence[str]) -> bool:
     return not including or any(globbing.matches(path, glob) for glob in including)
 
 
-def _rank(file: FileMatches) -> tuple[bool, int, str]:
-    """Files by their best match (one where its line defines a name first), the part they play, then path."""
-    return not _holds_definition(file), RELEVANCE[role(file.path)], file.path
-
-
-def _holds_definition(file: FileMatches) -> bool:
-    return any(
-        int(line["column"]) <= line.end("text") - line.start("text") + 1
-        for line in _DEFINING_LINE.finditer(file.printed)
-    )
-
-
-def _on_page(files: Sequence[FileMatches], page: Page) -> Iterator[tuple[int, Match]]:
-    """The matches of the page, each with its number among all, reading only the files that are on it."""
+def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[tuple[int, Match]]:
+    """The matches of the page, each with its number in its file, taking only so many files as that needs."""
     wanted = page.range
     first = 0
     for file in files:
+        if first + file.count > wanted.start:
+            numbered = islice(enumerate(file.lines()), wanted.stop - first)
+            yield from ((number, match) for number, match in numbered if first + number >= wanted.start)
+        first += file.count
         if first >= wanted.stop:
             return
-        if first + file.count > wanted.start:
-            numbered = islice(enumerate(file.lines(), first), wanted.stop - first)
-            yield from ((number, match) for number, match in numbered if number >= wanted.start)
-        first += file.count
 
 
-Owners = Mapping[str, Collection[int]]
-"""By pattern, the numbers of the lines that it matches."""
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """Which of several patterns a line matches: all lines are numbered, a file's from `starts` on."""
 
+    starts: Mapping[str, int]
+    numbers: Mapping[str, Collection[int]]
 
-def _owners(project: Project, query: Query, files: Sequence[FileMatches]) -> Owners:
-    lines = [_whole_line(project.root, match) for file in files for match in file.lines()]
-    return {
-        pattern: ripgrep.lines_matching(
-            Query((pattern,), query.regex, query.word, query.ignore_case), lines, project.root
+    @property
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        return tuple((pattern, len(numbers)) for pattern, numbers in self.numbers.items())
+
+    def of(self, path: str, number: int) -> tuple[str, ...]:
+        """The patterns of a line by its number in its file."""
+        whole = self.starts[path] + number
+        return (
+            tuple(pattern for pattern, numbers in self.numbers.items() if whole in numbers) or tuple(self.numbers)[:1]
         )
-        for pattern in query.patterns
-    }
 
 
-def _names(owners: Owners, number: int) -> tuple[str, ...]:
-    return tuple(pattern for pattern, numbers in owners.items() if number in numbers) or tuple(owners)[:1]
-
-
-def defines(match: Match) -> bool:
-    """Whether the match stands where its line defines a name (judged by the line alone)."""
-    keyword = _DEFINES.match(match.text)
-    return keyword is not None and match.column <= keyword.end() + 1
+def _owners(project: Project, query: Query, files: Sequence[FileMatches]) -> _Owners | None:
+    """None where there is one pattern, which then owns every line."""
+    if len(query.patterns) == 1:
+        return None
+    starts = dict(
+        zip((file.path for file in files), accumulate((file.count for file in files), initial=0), strict=False)
+    )
+    lines = [_whole_line(project.root, match) for file in files for match in file.lines()]
+    alone = (Query((pattern,), query.regex, query.word, query.ignore_case) for pattern in query.patterns)
+    return _Owners(starts, {one.patterns[0]: ripgrep.first_columns(one, lines, project.root).keys() for one in alone})
 
 
 def _whole_line(root: Path, match: Match) -> bytes:
@@ -203,19 +187,33 @@ def _whole_line(root: Path, match: Match) -> bytes:
     return lines[match.line - 1] if match.line <= len(lines) else match.text
 
 
-def _row(project: Project, names: tuple[str, ...], match: Match, context: int) -> TextRow:
-    before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
-    return TextRow(
-        path=shown(match.path),
-        start_line=match.line,
-        end_line=match.line,
-        text=_excerpt(_whole_line(project.root, match), match.column),
-        pattern=names[0],
-        also=names[1:],
-        before=before,
-        after=after,
-        defines=defines(match),
-    )
+def _rows(
+    project: Project, query: Query, owners: _Owners | None, on_page: Sequence[tuple[int, Match]], context: int
+) -> list[TextRow]:
+    matches = [match for _, match in on_page]
+    defined = search_order.defining(project.root, query, matches)
+    lines = [_whole_line(project.root, match) for match in matches]
+    long = [number for number, line in enumerate(lines) if len(line) > SHOWN_COLUMNS]
+    columns = search_order.first_columns(project.root, query, [lines[number] for number in long])
+    starts = {long[index]: column for index, column in columns.items()}
+    rows = []
+    for number, (in_file, match) in enumerate(on_page):
+        names = owners.of(match.path, in_file) if owners else query.patterns
+        before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
+        rows.append(
+            TextRow(
+                path=shown(match.path),
+                start_line=match.line,
+                end_line=match.line,
+                text=_excerpt(lines[number], starts.get(number, 1)),
+                pattern=names[0],
+                also=names[1:],
+                before=before,
+                after=after,
+                defines=number in defined,
+            )
+        )
+    return rows
 
 
 def _excerpt(line: bytes, column: int) -> str:
