@@ -14,7 +14,7 @@ from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
-from code_intel_server.codebase.text import read_text, split_lines
+from code_intel_server.codebase.text import is_binary, line_at, read_bytes
 from code_intel_server.errors import Rejected
 
 _SEPARATOR = re.compile(r"::|->|[.#]")
@@ -95,7 +95,9 @@ def find_definitions(
         cache.verify(force=True)
         problems = bring_up_to_date(project, cache, wanted.name, match)
         found = _ranked(_matching(cache, wanted), wanted)
-    rows = [_row(project, entry) for entry in page.cut(found)]
+    shown_here = page.cut(found)
+    contents = {entry.path: _content(project, entry.path) for entry in shown_here}
+    rows = [_row(entry, contents[entry.path]) for entry in shown_here]
     return answer(
         rows,
         page,
@@ -191,10 +193,14 @@ def _distance(name: str, wanted: _Wanted) -> tuple[int, int]:
     return (3, len(name)) if asked in lowered else (4, len(name))
 
 
-def _row(project: Project, symbol: StoredSymbol) -> DefinitionRow:
+def _content(project: Project, path: str) -> bytes:
+    data = read_bytes(project.root / path)
+    return b"" if data is None or is_binary(data) else data
+
+
+def _row(symbol: StoredSymbol, content: bytes) -> DefinitionRow:
     tag = symbol.tag
-    lines = split_lines(read_text(project.root / symbol.path) or "")
-    text = lines[tag.start_line - 1].strip()[:_TEXT_COLUMNS] if tag.start_line <= len(lines) else ""
+    text = line_at(content, tag.start_line).strip()[:_TEXT_COLUMNS]
     signature = f"{tag.name}{tag.signature}" if tag.signature.startswith("(") else tag.signature or text
     return DefinitionRow(
         path=shown(symbol.path),

@@ -57,3 +57,12 @@ def split_lines(text: str) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def line_at(data: bytes, number: int) -> str:
+    """A 1-based line of a file's content, '' beyond its end; only that line is decoded."""
+    if data.startswith(_UTF16_MARKS):
+        lines = split_lines(decode(data))
+        return lines[number - 1] if number <= len(lines) else ""
+    pieces = data.split(b"\n", number)
+    return decode(pieces[number - 1]).removesuffix("\r") if number <= len(pieces) else ""
