@@ -92,7 +92,7 @@ def find_definitions(
     if cache.recheck([found[number] for number in page.range if number < len(found)]):
         found = _ranked(_matching(cache, wanted), wanted)
     if not found:
-        cache.verify(force=True)
+        cache.verify(fresh=True)
         problems = bring_up_to_date(project, cache, wanted.name, match)
         found = _ranked(_matching(cache, wanted), wanted)
     shown_here = page.cut(found)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase, digits
-from typing import Any
+from typing import Any, NamedTuple
 
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
@@ -54,8 +54,7 @@ _FIELDS = "path, engine, mtime_ns, size, name, kind, scope, signature, start_lin
 _SELECT = f"SELECT {_FIELDS} FROM symbols JOIN files ON files.id = symbols.file_id WHERE "  # noqa: S608 - constants
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(NamedTuple):
     """How a file looked when it was tagged."""
 
     mtime_ns: int
@@ -113,6 +112,11 @@ class SymbolStore:
         """Every file in the store, by path."""
         rows = self._read("SELECT path, mtime_ns, size, digest FROM files")
         return {os.fsdecode(path): Known(Stamp(mtime_ns, size), digest) for path, mtime_ns, size, digest in rows}
+
+    def stamps(self) -> dict[str, tuple[int, int]]:
+        """How every file in the store looked, by path."""
+        rows = self._read("SELECT path, mtime_ns, size FROM files")
+        return {os.fsdecode(path): (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def known_of(self, paths: Iterable[str]) -> dict[str, Known]:
         """The given files as far as they are in the store."""

@@ -15,7 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
-from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.ignore import Listing
+from code_intel_server.codebase.listing import Lister
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project
 from code_intel_server.codebase.symbol_store import Entry, Known, Stamp, StoredSymbol, SymbolStore
 from code_intel_server.codebase.tagging import Tagging, tag_files, taggable
@@ -65,6 +66,8 @@ class SymbolCache:
         self.store = SymbolStore(project)
         self._clock = clock
         self._lock = Lock()
+        self._lister = Lister(project)
+        self._taggable: tuple[Listing, Sequence[str]] = (Listing(()), ())
         self._difference: Difference | None = None
         self._verified_until = float("-inf")
 
@@ -73,13 +76,16 @@ class SymbolCache:
         """How many files the last comparison found untagged or changed; 0 before the first."""
         return len(self._difference.pending) if self._difference else 0
 
-    def verify(self, *, force: bool = False) -> Difference:
-        """Compare project and cache, unless that was done recently enough; forgets files that are gone."""
+    def verify(self, *, force: bool = False, fresh: bool = False) -> Difference:
+        """Compare project and cache, unless that was done recently enough; forgets files that are gone.
+
+        With `force` in any case; with `fresh` the tree is walked too, whatever is remembered of it.
+        """
         with self._lock:
-            if self._difference is not None and not force and self._clock() < self._verified_until:
+            if self._difference is not None and not (force or fresh) and self._clock() < self._verified_until:
                 return self._difference
             started = self._clock()
-            self._difference = self._compare()
+            self._difference = self._compare(fresh=fresh)
             cost = self._clock() - started
             self._verified_until = started + cost + _VERIFY_SHARE * cost
             if self._difference.gone:
@@ -165,11 +171,13 @@ class SymbolCache:
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
 
-    def _compare(self) -> Difference:
-        listing = project_files(self.project)
-        known = self.store.known()
-        present = {path: stamp for path in listing.paths if taggable(path) and (stamp := stamp_of(self.project, path))}
-        pending = {path: stamp for path, stamp in present.items() if path not in known or known[path].stamp != stamp}
+    def _compare(self, *, fresh: bool) -> Difference:
+        listing = self._lister.files(fresh=fresh)
+        if self._taggable[0] is not listing:
+            self._taggable = (listing, [path for path in listing.paths if taggable(path)])
+        known = self.store.stamps()
+        present = {path: stamp for path in self._taggable[1] if (stamp := stamp_of(self.project, path))}
+        pending = {path: stamp for path, stamp in present.items() if known.get(path) != stamp}
         gone = tuple(path for path in known if path not in present) if not listing.problems else ()
         return Difference(pending, gone, listing.problems)
 
