@@ -1,0 +1,62 @@
+"""What the steps of one impact analysis share: what was asked, what was found, and which names say anything (SPEC 8)."""
+
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from code_intel_server.codebase.impact_values import Evidence, Target
+from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.symbols import SymbolCache
+
+IMPORTING = re.compile(rb"\b(?:import|from|require|include|use|using|load|source|extends|render\w*|href|src)\b")
+"""Words of lines that name another file."""
+
+_COMMON_STEMS = frozenset(
+    {"__init__", "index", "mod", "main", "lib", "utils", "util", "types", "base", "core", "common", "helpers", "setup"}
+)
+
+
+@dataclass(slots=True)
+class Analysis:
+    """One run: what it asks about, what it found so far."""
+
+    project: Project
+    cache: SymbolCache
+    deadline: float
+    evidence: Evidence = field(default_factory=Evidence)
+    targets: list[Target] = field(default_factory=list)
+    unresolved: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name whose uses are looked for. `weight` fades with every step; `homes` are files and scopes that tell its own from others of that name."""
+
+    name: str
+    weight: float
+    homes: frozenset[str]
+    own: frozenset[tuple[str, int]] = frozenset()
+
+
+def module_word(path: str) -> str:
+    pure = PurePosixPath(path)
+    word = pure.parent.name if pure.stem in _COMMON_STEMS else pure.name.split(".")[0]
+    return word if tells(word) else ""
+
+
+def tells(name: str) -> bool:
+    """Whether a name is worth following: not so short or so special that it is everywhere."""
+    return len(name) >= 3 and not (name.startswith("__") and name.endswith("__"))
+
+
+def by_hand(path: str) -> float:
+    """What is vendored, built or translated follows the change by itself."""
+    return 0.2 if role(path) is Role.VENDORED else 1.0

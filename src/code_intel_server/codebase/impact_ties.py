@@ -1,0 +1,116 @@
+"""The softer ties of an impact analysis: file names, test names, CSS names, and what history saw change together (SPEC 8)."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from code_intel_server.codebase import markup, ripgrep
+from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.impact_run import IMPORTING, Analysis, by_hand, module_word
+from code_intel_server.codebase.impact_values import Place, Tie
+from code_intel_server.codebase.references import occurrences
+from code_intel_server.codebase.ripgrep import Query
+from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.text import decode, read_text
+
+_BROAD_COMMIT = 30
+
+
+def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
+    """Files that name a target's file (imports, includes, templates, links), and tests that by their name belong to it."""
+    words = {PurePosixPath(home).name: home for home in homes} | {
+        word: home for home in homes if (word := module_word(home))
+    }
+    if not words:
+        return
+    found = ripgrep.search(run.project, Query(tuple(words), regex=False, word=True))
+    run.problems += found.problems
+    pattern = occurrences(tuple(words))
+    for file in found.files:
+        weight = 0.4 * by_hand(file.path) / (1 + len(found.files) / 100)
+        for match in file.lines():
+            name = pattern.search(match.text)
+            if name is None or words.get(decode(name[0])) in {None, file.path}:
+                continue
+            whole = b"." in name[0]
+            if whole or IMPORTING.search(match.text):
+                run.evidence.add(
+                    file.path,
+                    Place(match.line, Tie.NAMES_FILE, words[decode(name[0])], weight=weight if whole else 0.8 * weight),
+                )
+    _tie_by_test_name(run, homes)
+
+
+def _tie_by_test_name(run: Analysis, homes: Sequence[str]) -> None:
+    """`tests/test_ext_autodoc_config.py` tests `ext/autodoc/`: the words of its name begin with, or hold, those of the path's end."""
+    wanted = {home: _name_words(module_word(home)) for home in homes if module_word(home)}
+    for path in project_files(run.project).paths if wanted else ():
+        if role(path) is not Role.TESTS:
+            continue
+        words = [
+            word
+            for word in _name_words(PurePosixPath(path).name.split(".")[0])
+            if word not in {"test", "tests", "spec"}
+        ]
+        for home, module in wanted.items():
+            if words in (module, _plural(module)):
+                run.evidence.add(path, Place(1, Tie.TEST_NAME, home, weight=0.5))
+            elif any(words[start : start + len(module)] == module for start in range(len(words))):
+                run.evidence.add(path, Place(1, Tie.TEST_NAME, home, weight=0.25))
+
+
+def _name_words(stem: str) -> list[str]:
+    """`ResponseWriter_test` → ['response', 'writer', 'test']."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", stem)]
+
+
+def _plural(words: Sequence[str]) -> list[str]:
+    return [*words[:-1], words[-1].removesuffix("s") if words[-1].endswith("s") else f"{words[-1]}s"] if words else []
+
+
+def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> None:
+    """Classes and ids that the targets declare or bear, wherever else styles, pages and scripts speak of them."""
+    names = {name for name in asked if re.fullmatch(r"[.#]-?[A-Za-z_][\w-]*", name)}
+    for home in homes:
+        names |= {mention.name for mention in markup.mentions(home, read_text(run.project.root / home) or "")}
+    if not names:
+        return
+    globs = [part for glob in markup.GLOBS for part in ("--type-add", f"page:{glob}")]
+    query = Query(tuple(sorted({name[1:] for name in names}))[:200], regex=False)
+    files, problems = ripgrep.matching_files(run.project, query, extra=(*globs, "--type", "page"))
+    run.problems += problems
+    for path in files:
+        if run.late:
+            run.problems.append("the time limit ended the search for CSS names")
+            return
+        for mention in markup.mentions(path, read_text(run.project.root / path) or ""):
+            if mention.name in names and path not in homes:
+                run.evidence.add(path, Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, weight=0.5))
+    if (
+        asked
+        and not homes
+        and not any(place.tie is Tie.MARKUP for lines in run.evidence.places.values() for place in lines.values())
+    ):
+        run.unresolved += list(asked)
+
+
+def tie_by_history(run: Analysis, homes: Sequence[str], commits: Iterable[tuple[str, ...]]) -> None:
+    """Files that changed together with a target's file: the oftener and the narrower the commits, the stronger."""
+    wanted = set(homes)
+    together: dict[tuple[str, str], float] = {}
+    alone: Counter[str] = Counter()
+    for paths in commits:
+        touched = wanted.intersection(paths)
+        if not touched or len(paths) > _BROAD_COMMIT:
+            continue
+        for home in touched:
+            alone[home] += 1
+            for path in paths:
+                if path != home:
+                    together[home, path] = together.get((home, path), 0.0) + 1 / math.sqrt(len(paths) - 1)
+    for (home, path), strength in together.items():
+        share = strength / (alone[home] + 2)
+        if share >= 0.01 and (run.project.root / path).is_file():
+            run.evidence.add(path, Place(1, Tie.TOGETHER, home, weight=min(0.8 * math.sqrt(share), 0.6)))
