@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __version__
+from code_intel_server.__main__ import COMMANDS
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES
 from tests.e2e.driver import ENVIRONMENT, repository
@@ -44,6 +45,22 @@ def test_every_version_is_the_same() -> None:
     assert f"## {__version__}" in (ROOT / "docs" / "CHANGELOG.md").read_text()
     assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text()
     assert len(server["description"]) <= 100
+
+
+def test_server_json_is_what_the_registry_takes() -> None:
+    """What its schema of 2025-12-11 demands of a stdio server on PyPI; a version must be one version."""
+    server = json.loads((ROOT / "server.json").read_text())
+    assert server["$schema"].endswith("/2025-12-11/server.schema.json")
+    assert set(server) <= {"$schema", "name", "title", "description", "version", "repository", "packages", "websiteUrl"}
+    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
+    assert 1 <= len(server["title"]) <= 100
+    assert {"url", "source"} <= set(server["repository"])
+    (package,) = server["packages"]
+    assert (package["registryType"], package["identifier"]) == ("pypi", "code-intel-server")
+    assert package["transport"] == {"type": "stdio"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", package["version"])
+    assert all(one["type"] == "positional" and one["value"] for one in package["packageArguments"])
+    assert package["packageArguments"][0]["value"] in COMMANDS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import init, proposals
+from code_intel_server.cli.command import lasting_command
 from code_intel_server.cli.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.trust import Approvals
@@ -282,3 +283,44 @@ def test_check_commands_are_proposed_from_the_projects_own_files(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert proposals.verify_commands(tmp_path) == expected
+
+
+def test_the_command_of_an_environment_made_for_one_call_is_no_command_for_clients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    passing = _installed(tmp_path / "cache" / "archive-v0" / "abc" / "bin")
+    monkeypatch.setattr("sys.prefix", str(passing.parent))
+    monkeypatch.setenv("PATH", f"{passing}:/usr/bin:/bin")
+    assert init.main([str(root), *QUICK]) == 0
+    assert "uv tool install code-intel-server" in capsys.readouterr().out
+    lasting = _installed(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{passing}:{lasting}:/usr/bin:/bin")
+    assert lasting_command() == str(lasting / "code-intel-server")
+    assert init.main([str(root), *QUICK]) == 0
+    assert "not on your PATH" not in capsys.readouterr().out
+
+
+def _installed(folder: Path) -> Path:
+    """A folder with the command in it."""
+    folder.mkdir(parents=True)
+    (folder / "code-intel-server").write_text("#!/bin/sh\n")
+    (folder / "code-intel-server").chmod(0o755)
+    return folder
+
+
+def test_a_git_that_does_not_know_its_user_is_said_at_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK]) == 0
+    assert "git does not know who you are" not in capsys.readouterr().out
+    git(root, "config", "--remove-section", "user")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
+    for name in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL", "CONFIG_GLOBAL"):
+        monkeypatch.delenv(f"GIT_{name}", raising=False)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert init.main([str(root), *QUICK]) == 0
+    assert "git config --global user.name NAME" in capsys.readouterr().out

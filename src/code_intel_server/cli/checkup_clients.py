@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import time
 import tomllib
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from typing import Any
 
 from code_intel_server import __version__, process
 from code_intel_server.cli import merging
+from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
 
-COMMAND = "code-intel-server"
 _HOOK = f"{COMMAND} hook"
 _SLOW_HOOK_MS = 100
 _TOOLS_AT_LEAST = 20
@@ -21,13 +20,9 @@ _TOOLS_AT_LEAST = 20
 
 def launcher(root: Path) -> Iterator[Finding]:
     """The command that the clients start."""
-    found = shutil.which(COMMAND)
+    found = lasting_command()
     if found is None:
-        yield bad(
-            "command",
-            f"{COMMAND} is not on PATH: clients cannot start it",
-            "add its folder to PATH (init-project.sh says which)",
-        )
+        yield bad("command", f"{COMMAND} is not on PATH: clients cannot start it", how_to_install())
         return
     done = process.run([found, "--version"], cwd=root, timeout=30)
     version = done.stdout.decode().strip()
@@ -88,7 +83,7 @@ def codex(root: Path) -> Iterator[Finding]:
 def hook(root: Path) -> Iterator[Finding]:
     """The hook answers, and fast enough not to be noticed."""
     event = {"hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": os.devnull, "tool_input": {"file_path": "x"}}
-    program = shutil.which(COMMAND)
+    program = lasting_command()
     if program is None:
         return
     took = []

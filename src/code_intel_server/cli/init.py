@@ -8,8 +8,6 @@ was written, first index, proof, offer to commit, next steps. Nothing of the use
 import argparse
 import os
 import shlex
-import shutil
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 from code_intel_server import __version__
 from code_intel_server.cli import proposals
+from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import Failed, ask, guarded, progress
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
@@ -179,6 +178,7 @@ def _show(done: Sequence[Done], *, dry_run: bool) -> None:
 
 def _exclude_from_git(root: Path) -> None:
     """What the server writes while it runs is never the user's to commit (SPEC 6.8)."""
+    from code_intel_server.workspace.commits import identity_missing
     from code_intel_server.workspace.git import open_repository
     from code_intel_server.workspace.paths import Project, exclude_from_git
 
@@ -187,8 +187,11 @@ def _exclude_from_git(root: Path) -> None:
         print(
             f"  no git repository ({git}): sessions can investigate and do quick work; git init makes the rest possible"
         )
-    else:
-        exclude_from_git(Project(root), git.at.common_dir, git.at.top)
+        return
+    exclude_from_git(Project(root), git.at.common_dir, git.at.top)
+    if identity_missing(git):
+        print("  git does not know who you are, so commits will fail. To tell it:")
+        print("    git config --global user.name NAME; git config --global user.email ADDRESS")
 
 
 def _trust(root: Path, done: Sequence[Done]) -> None:
@@ -283,10 +286,8 @@ def _next_steps(client: Clients) -> None:
         print("  Claude Code   /code <what to do>      (approve the server `code-intel` once when asked)")
     if client in {Clients.CODEX, Clients.ALL}:
         print("  Codex         $code <what to do>      (trust the project and its hooks once when asked)")
-    if shutil.which("code-intel-server") is None:
-        print(
-            f"\nThe clients start `code-intel-server`, which is not on your PATH. Its folder: {Path(sys.executable).parent}"
-        )
+    if lasting_command() is None:
+        print(f"\nThe clients start `{COMMAND}`, which is not on your PATH: {how_to_install()}")
     print("\nLook: code-intel-server status, doctor.  Remove: code-intel-server init --uninstall")
 
 

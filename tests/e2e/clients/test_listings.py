@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,22 @@ def test_claude_code_accepts_plugin_and_marketplace(tmp_path: Path) -> None:
         done = machine.run([installed.claude(), "plugin", "validate", folder])
         assert done.returncode == 0, done.stdout
         assert "Validation passed" in done.stdout
+
+
+def test_the_bundle_is_valid_and_holds_what_is_needed_to_run_it(tmp_path: Path) -> None:
+    machine, packer = Machine.make(tmp_path), installed.mcpb()
+    for name in ("manifest.json", "pyproject.toml", "README.md", "LICENSE", ".mcpbignore"):
+        (machine.project / name).write_bytes((ROOT / name).read_bytes())
+    for path in ("src/code_intel_server/__main__.py", "templates/claude/mcp.json", "tests/x.py", "docs/x.md"):
+        (machine.project / path).parent.mkdir(parents=True, exist_ok=True)
+        (machine.project / path).write_text("")
+    done = machine.run([packer, "validate", "manifest.json"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = machine.run([packer, "pack", ".", tmp_path / "out.mcpb"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    held = set(zipfile.ZipFile(tmp_path / "out.mcpb").namelist())
+    assert held >= {"manifest.json", "pyproject.toml", "src/code_intel_server/__main__.py", "templates/claude/mcp.json"}
+    assert not {path.split("/")[0] for path in held} & {"tests", "docs", "benchmarks", "plugin"}
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
