@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import insights
+from code_intel_server.cli.page import key
+from tests.cli.helpers import fingerprint, own_state
 from tests.cli.test_report import ANSI, HOSTILE, assert_harmless
+from tests.e2e.driver import Server, repository
 
 AT = "2026-01-01T10:00:{:02}+00:00"
 
@@ -115,3 +118,30 @@ def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: pytest.Ca
     content = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
     assert_harmless(content)
     assert "&lt;script&gt;" in content
+
+
+def test_a_session_that_another_process_leads_is_counted_and_said_and_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_state(monkeypatch, tmp_path)
+    root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
+    with Server(root) as server:
+        session_id = server.call("start_session", query="Return two", intent="MODIFY", flags={"no_doc": True})[
+            "session_id"
+        ]
+        server.accepted(action_type="change")
+        before = fingerprint(root / ".code-intel/sessions")
+        counted = as_json(root, capsys)
+        assert counted["sessions"] == 1
+        assert f"Session {session_id} is going on in process {server.pid}, at step 5" in str(counted["notes"])
+        assert insights.main(["--project", str(root)]) == 0
+        assert "is going on in process" in capsys.readouterr().out
+        assert insights.main(["--html", "--out", "-", "--project", str(root)]) == 0
+        assert_harmless(capsys.readouterr().out)
+        assert fingerprint(root / ".code-intel/sessions") == before
+        server.kill()
+    assert f"Interrupted and not over: {session_id}" in str(as_json(root, capsys)["notes"])
+
+
+def test_a_long_key_is_broken_at_its_joints_only() -> None:
+    assert key("failures.READY.<a>_b") == "<code>failures.<wbr>READY.<wbr>&lt;a&gt;_<wbr>b</code>"

@@ -22,7 +22,7 @@ PATH = "src/<img src=x onerror=alert(1)>.py"
 class Seen(HTMLParser):
     """The elements and attributes of a page, and its text by element."""
 
-    VOID = frozenset({"meta", "br"})
+    VOID = frozenset({"meta", "br", "wbr"})
 
     def __init__(self, content: str) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.driver import Fields, Server, repository
+from tests.e2e.driver import Fields, Server, git, repository
 from tests.tools.past_sessions import ALIKE, PAST, UNLIKE
 
 from code_intel_server.flow.phases import Flags, Intent, Phase
@@ -175,3 +175,30 @@ def test_a_checkpoint_left_behind_is_not_called_abandoned_until_it_is_cleaned(tm
         assert not log.exists()
         server.call("start_session", flags={"clean": True})
     assert "abandoned" in log.read_text()
+
+
+def test_a_session_whose_branch_is_retired_is_recorded_as_abandoned_and_its_failure_is_a_lesson(tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
+    server = Server(root)
+    server.call("start_session", query="Make main return two", intent="MODIFY", flags={"fast": True, "no_doc": True})
+    server.accepted(action_type="change", target_symbols=["main"])
+    server.call("add_explored_files", paths=["app.py"], reason="Holds main")
+    planned = server.accepted(
+        tasks=[{"id": "t1", "description": "Return two", "status": "pending", "checklist": ["two"]}]
+    )
+    retired = planned["session_id"]
+    server.kill()
+    with Server(root) as server:
+        answer = server.call("start_session", query="Something else", intent="MODIFY", flags={"no_doc": True})
+        assert answer["phase"] == "BRANCH_INTERVENTION"
+        server.accepted(choice="delete")
+    assert not [*(root / ".code-intel/sessions").glob(f"{retired}*")]
+    rows = [json.loads(line) for line in (root / ".code-intel/logs/outcomes.jsonl").read_text().splitlines()]
+    (row,) = [row for row in rows if row["session_id"] == retired]
+    assert (row["outcome"], row["notes"], row["query"]) == (
+        "abandoned",
+        "its branch was retired",
+        "Make main return two",
+    )
+    assert f"llm_task_{retired}" not in git(root, "branch", "--list")
+    assert retired in git(root, "for-each-ref", "--format=%(refname)", "refs/code-intel/archive")

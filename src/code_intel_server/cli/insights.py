@@ -11,6 +11,7 @@ from code_intel_server.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from code_intel_server.cli.tally import Tally
 
@@ -33,6 +34,7 @@ def _run(options: argparse.Namespace) -> int:
 
     desk = Desk(scaffolded_root(options.project))
     counted = tally(desk)
+    counted.notes += _going_on(desk.root)
     if options.html or options.out:
         from code_intel_server.cli.insights_page import insights_page
         from code_intel_server.cli.report import write_page
@@ -44,6 +46,22 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(printable(line) for line in lines(counted)))
     return 0
+
+
+def _going_on(root: "Path") -> list[str]:
+    """What is counted although it is not over."""
+    from code_intel_server.cli.view import look
+
+    seen = look(root)
+    notes = [
+        f"Session {one.session_id} is going on in process {seen.owner.pid}, at step {one.step}: what it did so far is counted."
+        for one in seen.sessions
+        if one.live and seen.owner is not None
+    ]
+    waiting = [one.session_id for one in seen.sessions if not one.live]
+    if waiting:
+        notes.append(f"Interrupted and not over: {', '.join(waiting[:5])}. What they did so far is counted.")
+    return notes
 
 
 def lines(counted: "Tally") -> "Iterator[str]":

@@ -3,7 +3,7 @@
 from collections import Counter
 from statistics import median
 
-from code_intel_server.cli.page import bar, esc, mark, page, scrolling, table, tiles
+from code_intel_server.cli.page import bar, esc, key, mark, page, scrolling, table, tiles
 from code_intel_server.cli.record import LOOP_EVENTS, STEP_NAMES, duration
 from code_intel_server.cli.tally import Tally, kind_of
 
@@ -88,7 +88,7 @@ def _phases(counted: Tally) -> str:
                 str(phase.accepted),
                 str(phase.refusals.total()),
                 str(phase.loops.total()),
-                f"<code>{esc(phase.worst)}</code>" if phase.worst else "",
+                key(phase.worst) if phase.worst else "",
                 bar(sum(phase.seconds) / longest, duration(sum(phase.seconds))),
                 duration(median(phase.seconds) if phase.seconds else None),
             )
@@ -97,12 +97,12 @@ def _phases(counted: Tally) -> str:
     )
 
 
-def _ranked(caption: str, name: str, counts: Counter[str]) -> str:
+def _ranked(caption: str, head: str, counts: Counter[str]) -> str:
     most = max(counts.values(), default=1)
     return table(
         caption,
-        (name, "How often"),
-        ((f"<code>{esc(key)}</code>", bar(count / most, str(count))) for key, count in counts.most_common(20)),
+        (head, "How often"),
+        ((key(name), bar(count / most, str(count))) for name, count in counts.most_common(20)),
     )
 
 

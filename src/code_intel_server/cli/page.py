@@ -86,6 +86,12 @@ def bar(share: float, label: str) -> str:
     return f'<span class="barred">{drawn}<span>{esc(label)}</span></span>'
 
 
+def key(name: str) -> str:
+    """A dotted name as code, to be broken at its joints only."""
+    joints = str.maketrans({".": ".<wbr>", "_": "_<wbr>"})
+    return f"<code>{esc(name).translate(joints)}</code>"
+
+
 def folded(summary: str, inner: str, *, opened: bool = False) -> str:
     """Something to unfold; `summary` and `inner` are HTML."""
     return f"<details{' open' if opened else ''}><summary>{summary}</summary>\n{inner}\n</details>"

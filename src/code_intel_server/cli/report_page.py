@@ -56,7 +56,10 @@ def _header(told: Told) -> str:
     told_facts = facts(
         [
             ("Intent", esc(text(state, "intent"))),
-            ("Flags", esc(", ".join(name for name, value in flags.items() if value not in {False, "auto"}))),
+            (
+                "Flags",
+                esc(", ".join(_flag(name, value) for name, value in flags.items() if value not in {False, "auto"})),
+            ),
             ("Started", esc(text(state, "started_at"))),
             ("Ended" if told.end else "Read", esc(f"{told.ended_at} ({duration(spent)})")),
             ("Branch", esc(f"{text(branch, 'name')} from {text(branch, 'base')}") if branch else ""),
@@ -67,6 +70,10 @@ def _header(told: Told) -> str:
     notes = "".join(f"<p>{mark('note', 'warn')} {esc(note)}</p>" for note in told.notes)
     query = f'<p class="lead">{esc(text(state, "query"))}</p>'
     return f"<h1>Session {esc(told.session_id)} {marks}</h1>\n{query}\n{told_facts}{notes}"
+
+
+def _flag(name: str, value: object) -> str:
+    return name if value is True else f"{name}={value}"
 
 
 def _loops(loops: Sequence[Visit]) -> str:
