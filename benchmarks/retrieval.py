@@ -64,6 +64,7 @@ class Ours:
         from code_intel_server.index import ranking, search
         from code_intel_server.index.dense import BruteForce
         from code_intel_server.index.embedding import load_encoder
+        from code_intel_server.index.questions import understand
 
         opened = self.index._open()
         self.brute = getattr(self, "brute", None) or BruteForce(opened.store)
@@ -86,7 +87,7 @@ class Ours:
         weights = ranking.WEIGHTS
         if self.part in {"dense", "fused", "unranked-lexical"}:
             weights = ranking.Weights(**off, repeat=1.0, dense=1.0 if self.part == "dense" else 0.5)
-        found = search.find(opened.store, ranking.understand(question), dense, limit=10, weights=weights)
+        found = search.find(opened.store, understand(question), dense, limit=10, weights=weights)
         return [(one.row.chunk.path, one.row.chunk.start_line, one.row.chunk.end_line) for one in found]
 
 

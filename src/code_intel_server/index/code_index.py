@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.index import ranking
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.lexical import expand, query_terms
 from code_intel_server.index.map import SHORT_CUT, Map
 from code_intel_server.index.opened import Opened, Project, open_index
 from code_intel_server.index.ownership import OwnerLock
-from code_intel_server.index.ranking import Candidate, Question
+from code_intel_server.index.placement import aside
+from code_intel_server.index.questions import Question, understand
+from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
 from code_intel_server.index.search import Scope, agreed, describe, find
 from code_intel_server.index.values import (
@@ -102,7 +103,7 @@ class CodeIndex:
         if not query.strip():
             raise Rejected("tool_errors.semantic_search.empty_query")
         opened = self._open()
-        question = ranking.understand(query)
+        question = understand(query)
         self._prepare(opened, question, wait)
         try:
             answer = self._answer(opened, question, limit, Scope(path.strip("/"), language), collection)
@@ -125,7 +126,7 @@ class CodeIndex:
         rows = store.neighbours(chunk_id, max(0, min(neighbours, 10))) if store is not None else []
         if not rows:
             raise Rejected("tool_errors.fetch_chunk_detail.unknown_chunk", chunk_id=chunk_id)
-        fresh = opened.synchroniser is not None and opened.synchroniser.is_fresh(rows[0].chunk.path)
+        fresh = opened.synchroniser is not None and not opened.stale([rows[0].chunk.path])
         return tuple(_hit(row, 1.0 if row.chunk.id == chunk_id else 0.0, "", fresh=fresh) for row in rows)
 
     def sync(
@@ -265,7 +266,7 @@ class CodeIndex:
         collection: Collection,
         meaning: bool,
     ) -> Answer:
-        stale = {path for path in {hit.path for hit in hits} if not opened.is_fresh(path)}
+        stale = opened.stale({hit.path for hit in hits})
         gaps = [*opened.gaps(), *(self._encoder_notes() if opened.dense_allowed else ())]
         if stale:
             gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
@@ -341,7 +342,7 @@ def _relevance(question: Question) -> Callable[[str], float]:
 
     def value(path: str) -> float:
         words = {term for part in path.replace("/", " ").replace(".", " ").split() for term in expand(part)}
-        return len(words & wanted) + ranking.aside(path, question.wants)[0]
+        return len(words & wanted) + aside(path, question.wants)[0]
 
     return value
 

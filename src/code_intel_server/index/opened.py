@@ -125,15 +125,15 @@ class Opened:
         if self.chroma is not None:
             self.chroma.kick()
 
-    def is_fresh(self, path: str) -> bool:
-        """Whether a file still is what was indexed."""
-        return self.synchroniser is None or self.synchroniser.is_fresh(path)
+    def stale(self, paths: Iterable[str]) -> list[str]:
+        """Those of the files that no longer are what was indexed."""
+        return self.synchroniser.stale(paths) if self.synchroniser is not None else []
 
     def refresh_stale(self, paths: Iterable[str]) -> bool:
         """Index those of the files anew that have changed; True where that was done. A running sync is not waited for."""
         if self.synchroniser is None or self.background is None:
             return False
-        stale = [path for path in paths if not self.synchroniser.is_fresh(path)][:MAX_REFRESHED]
+        stale = self.stale(paths)[:MAX_REFRESHED]
         return bool(stale) and self.synchroniser.refresh(stale)
 
     def close(self) -> None:

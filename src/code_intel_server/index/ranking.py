@@ -1,54 +1,22 @@
 """Orders candidates by what structure says: better than any single score (DESIGN 3, "ranking matters more").
 
-Each candidate has a lexical and a dense score. They are fused by rank, then raised for what a reader would look at
+Each candidate has a lexical and a dense score. They are fused by distance from the best and by rank, then raised for what a reader would look at
 first: that the chunk defines what the question names, that its path says the words of the question, that it covers
 many of them, that its file has more good chunks; and lowered for tests, vendored and generated code, examples and
 files that only re-export, unless the question asks for such. The weights were set on the tuning half of the benchmark
-(benchmarks/retrieval.md).
+(benchmarks/retrieval.md) and on docstrings of eight packages (benchmarks/span_precision.md), and on nothing that is reported.
 """
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import lru_cache
 
-from code_intel_server.index.lexical import STOP_WORDS, expand, parts, query_terms, stem
+from code_intel_server.index.lexical import parts, stem
+from code_intel_server.index.placement import aside, flat, likeness, path_words, stem_of
+from code_intel_server.index.questions import SEPARATOR, QueryKind, Question
 from code_intel_server.index.rows import Row
-
-
-class QueryKind(StrEnum):
-    """What a question looks like; decides which score leads."""
-
-    SYMBOL = "symbol"
-    PATH = "path"
-    NATURAL = "natural"
-
-
-_IDENTIFIER = r"[A-Za-z_$][\w$]*[!?]?"
-_SYMBOL = re.compile(rf"^{_IDENTIFIER}(?:(?:::|->|[.#\\/]){_IDENTIFIER})*(?:\(\))?$")
-_CODE_NAME = re.compile(r"\b(?:[A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|_\w+)\b|`([^`]+)`")
-_CAPITAL = re.compile(r"\b[A-Z]\w+\b")
-_SEPARATOR = re.compile(r"::|->|[.#\\/]")
-_PATH_LIKE = re.compile(r"^[\w@~.-]*(?:/[\w@.-]+)+/?$|^[\w-]+\.[a-z]{1,5}$")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A query taken apart: `terms` are the stemmed words to look for, `names` the identifiers it mentions.
-
-    `hints` are words that may be names: those with a capital letter, and a lone word.
-    """
-
-    text: str
-    kind: QueryKind
-    names: tuple[str, ...]
-    hints: tuple[str, ...]
-    terms: tuple[str, ...]
-    wants: frozenset[str]
-    """The kinds of files it asks for by name: test, example, vendored, generated, doc."""
 
 
 @dataclass(slots=True)
@@ -70,92 +38,36 @@ class Candidate:
 class Weights:
     """How much each observation counts, in units of the best fused score."""
 
-    dense: float = 0.5
+    dense: float = 0.665
     dense_symbol: float = 0.3
-    rrf: float = 30.0
-    margin: float = 0.3
+    rrf: float = 22.5
+    margin: float = 0.8
     name: float = 1.6
-    name_whole: float = 2.0
-    coverage: float = 0.2
+    name_whole: float = 1.5
+    name_said: float = 0.665
+    coverage: float = 0.53
     definition: float = 3.0
-    definition_embedded: float = 1.6
+    definition_embedded: float = 0.8
     definition_hint: float = 0.3
     folded: float = 0.6
     mentioned: float = 0.7
     same_stem: float = 1.28
     path: float = 1.6
-    path_power: float = 0.5
+    path_power: float = 0.665
     folder: float = 0.6
-    stem: float = 0.5
+    stem: float = 0.884
     stem_power: float = 0.5
     file: float = 0.5
     file_coverage: float = 0.312
     repeat: float = 0.7
+    length: float = 1.77
+    length_definition: float = 2.0
+    """How fast what a path says, and what a name in passing says, fades with the length of the question."""
 
 
 WEIGHTS = Weights()
 ORDINARY_TERMS = 6
 """Questions of more terms are long."""
-
-_ASIDE: Mapping[str, tuple[re.Pattern[str], float]] = {
-    "test": (
-        re.compile(
-            r"(?:^|/)(?:tests?|__tests__|specs?|testing|testdata|fixtures|test[-_]\w+)/|(?:^|/)(?:test_[^/]*\.(?:py|c|cc|cpp|lua|dart|rb|sh|jl|el)|conftest\.py|"
-            r"[^/]*[_.-](?:test|spec|tests|specs)\.[^/]+|[^/]*(?:Tests?|Spec|Suite)\.(?:java|kt|scala|cs|swift|php|groovy|cpp|cc))$"
-        ),
-        0.3,
-    ),
-    "vendored": (re.compile(r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|node_modules|external|deps)/"), 0.4),
-    "generated": (
-        re.compile(r"(?:\.min\.(?:js|css)|[._-]generated\.|\.pb\.go|_pb2(?:_grpc)?\.py|\.g\.(?:cs|dart)|\.designer\.cs|\.lock|-lock\.\w+)"),
-        0.4,
-    ),
-    "example": (re.compile(r"(?:^|/)(?:_?examples?|samples?|demos?|benchmarks?|bench|docs?_src|playground)/"), 0.4),
-    "compat": (re.compile(r"(?:^|/)_?(?:compat|legacy|deprecated)(?:/|\.)"), 0.5),
-    "doc": (re.compile(r"(?:\.(?:md|rst|txt|adoc|mdx|html?)$)|(?:^|/)docs?/|(?:^|/)(?:change(?:s|log)|history|news)\b", re.IGNORECASE), 0.4),
-    "data": (re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|xml|csv|svg|lock|po)$"), 0.5),
-    "barrel": (re.compile(r"(?:^|/)(?:__init__\.py|index\.(?:js|ts|jsx|tsx|mjs)|mod\.rs|lib\.rs|package-info\.java)$"), 0.7),
-    "declaration": (re.compile(r"\.d\.ts$|\.pyi$"), 0.7),
-}  # fmt: skip
-_ASKS: Mapping[str, frozenset[str]] = {
-    "test": frozenset({"test", "tests", "testing", "tested", "spec", "specs", "fixture", "fixtures", "mock"}),
-    "vendored": frozenset({"vendor", "vendored", "third-party"}),
-    "generated": frozenset({"generated"}),
-    "example": frozenset({"example", "examples", "sample", "demo", "benchmark", "benchmarks"}),
-    "compat": frozenset({"compat", "compatibility", "legacy", "deprecated", "deprecation"}),
-    "doc": frozenset({"doc", "docs", "documentation", "readme", "changelog", "guide", "tutorial"}),
-    "data": frozenset(
-        {"config", "configuration", "json", "yaml", "toml", "xml", "settings", "workflow", "ci", "package"}
-    ),
-}
-
-
-def understand(query: str) -> Question:
-    """Take a query apart."""
-    text = query.strip()
-    words = {word.lower() for word in re.findall(r"[\w-]+", text)}
-    kind, names = _kind_and_names(text)
-    # A sentence begins with a capital letter whatever its first word is.
-    capitals = [found[0] for found in _CAPITAL.finditer(text) if found.start() or " " not in text]
-    hints = tuple(dict.fromkeys(word for word in capitals if word.lower() not in STOP_WORDS and word not in names))
-    wants = frozenset(aside for aside, asking in _ASKS.items() if words & asking)
-    return Question(text, kind, names, hints, tuple(query_terms(text)), wants)
-
-
-def _kind_and_names(text: str) -> tuple[QueryKind, tuple[str, ...]]:
-    if _PATH_LIKE.match(text) and not _SYMBOL_CALL.match(text):
-        return QueryKind.PATH, ()
-    if _SYMBOL.match(text):
-        bare = text.removesuffix("()")
-        last = _SEPARATOR.split(bare)[-1]
-        if bare != bare.lower() or "_" in bare or last != bare or text != bare:
-            return QueryKind.SYMBOL, tuple(dict.fromkeys((last, bare)))
-        return QueryKind.SYMBOL, (bare,)
-    names = [_SEPARATOR.split(found[1] or found[0])[-1] for found in _CODE_NAME.finditer(text)]
-    return QueryKind.NATURAL, tuple(dict.fromkeys(names))
-
-
-_SYMBOL_CALL = re.compile(rf"^{_IDENTIFIER}(?:\.{_IDENTIFIER})+\(\)$|^[A-Za-z]\w*\.[A-Z]\w*$|^[A-Z]\w*\.[a-z]\w{{5,}}$")
 
 
 def rank(
@@ -180,10 +92,16 @@ def rank(
 
 
 def _for_length(question: Question, weights: Weights) -> Weights:
-    """A long question describes a place in the code, a short one a subject: files then count for more."""
-    share = min(1.0, ORDINARY_TERMS / max(1, len(question.terms)))
+    """A long question describes a place in the code, a short one a subject: files then count for more.
+
+    A name is the subject of a short question, and mentioned in passing by a long one.
+    """
+    ordinary = min(1.0, ORDINARY_TERMS / max(1, len(question.terms)))
+    share, passing = ordinary**weights.length, ordinary**weights.length_definition
     return replace(
         weights,
+        definition_embedded=weights.definition_embedded * passing,
+        definition_hint=weights.definition_hint * passing,
         path=weights.path * share,
         stem=weights.stem * share,
         file=weights.file * share,
@@ -192,7 +110,7 @@ def _for_length(question: Question, weights: Weights) -> Weights:
 
 
 def _fuse(question: Question, found: Sequence[Candidate], weights: Weights) -> None:
-    """Both scores on a scale where the best has 1: by rank and by distance from the best, half and half or so."""
+    """Both scores on a scale where the best has 1: mostly by distance from the best, a little by rank."""
     dense = weights.dense if question.kind is QueryKind.NATURAL else weights.dense_symbol
     if not any(one.dense for one in found):
         dense = 0.0
@@ -228,7 +146,11 @@ def _name(question: Question, found: Sequence[Candidate], idf: Mapping[str, floa
         matched = words & wanted.keys()
         if matched:
             said = sum(wanted[word] for word in matched) / total
-            one.score += weights.name * math.pow(len(matched) / len(words), weights.name_whole) * math.sqrt(said)
+            one.score += (
+                weights.name
+                * math.pow(len(matched) / len(words), weights.name_whole)
+                * math.pow(said, weights.name_said)
+            )
 
 
 @lru_cache(maxsize=16384)
@@ -241,11 +163,12 @@ def _cover(question: Question, found: Sequence[Candidate], idf: Mapping[str, flo
     total = sum(idf.get(term, 0.0) for term in question.terms)
     if total <= 0:
         return
-    wanted = frozenset(question.terms)
+    # Looking for a few words in a text is several times quicker than taking the text apart.
+    spaced = [(term, f" {term} ") for term in question.terms]
     for one in found:
-        one.covered = wanted.intersection(one.row.terms.split())
-        covered = sum(idf.get(term, 0.0) for term in one.covered) / total
-        one.score += weights.coverage * covered * covered
+        text = f" {one.row.terms} "
+        one.covered = frozenset(term for term, between in spaced if between in text)
+        one.score += weights.coverage * sum(idf.get(term, 0.0) for term in one.covered) / total
 
 
 def _define(question: Question, found: Sequence[Candidate], weights: Weights) -> None:
@@ -263,27 +186,27 @@ def _raise_definitions(
 ) -> None:
     if not names:
         return
-    exact, folded = set(names), {_flat(name) for name in names}
-    scopes = {_flat(part) for part in _SEPARATOR.split(question.text.removesuffix("()"))[:-1]}
+    exact, folded = set(names), {flat(name) for name in names}
+    scopes = {flat(part) for part in SEPARATOR.split(question.text.removesuffix("()"))[:-1]}
     for one in found:
         chunk = one.row.chunk
         if chunk.symbol in exact:
             value = 1.0
         elif exact.intersection(chunk.names):
             value = weights.mentioned
-        elif _flat(chunk.symbol) in folded:
+        elif flat(chunk.symbol) in folded:
             value = weights.folded
-        elif any(_flat(name) in folded for name in chunk.names):
+        elif any(flat(name) in folded for name in chunk.names):
             value = weights.folded * weights.mentioned
         else:
             continue
         value *= _KIND_VALUE.get(chunk.kind, 1.0)
-        if scopes and scopes & {_flat(part) for part in _SEPARATOR.split(chunk.scope)}:
+        if scopes and scopes & {flat(part) for part in SEPARATOR.split(chunk.scope)}:
             value += 0.4
         if stem_of(chunk.path) in folded:
             value += weights.same_stem
         one.defines += weight * value
-        one.reasons.append(f"defines {next((n for n in (chunk.symbol, *chunk.names) if _flat(n) in folded), '')}")
+        one.reasons.append(f"defines {next((n for n in (chunk.symbol, *chunk.names) if flat(n) in folded), '')}")
 
 
 _KIND_VALUE = {"impl": 0.6, "section": 0.3, "key": 0.3, "heading": 0.3, "variable": 0.7, "field": 0.7, "text": 0.8}
@@ -314,10 +237,10 @@ def _path_value(path: str, wanted: Mapping[str, float], total: float, weights: W
     said = full = 0.0
     matched: set[str] = set()
     for term, telling in wanted.items():
-        like, word = _likeness(term, name)
+        like, word = likeness(term, name)
         if word:
             matched.add(word)
-        said += telling * max(like, weights.folder * _likeness(term, folders)[0])
+        said += telling * max(like, weights.folder * likeness(term, folders)[0])
         full += telling * like
     if not said:
         return 0.0
@@ -336,17 +259,6 @@ def _place_by_path(question: Question, found: Sequence[Candidate]) -> None:
         elif wanted in path:
             one.score += 2.0
             one.reasons.append("path asked for")
-
-
-def _likeness(term: str, words: "PathWords") -> tuple[float, str]:
-    """1 where the word is there, .7 where one begins like the other (config, configuration); and the word."""
-    for word in words.get(term[:3], ()):
-        if word == term:
-            return 1.0, word
-    for word in words.get(term[:3], ()):
-        if word.startswith(term) or term.startswith(word) or _same_beginning(word, term):
-            return 0.7, word
-    return 0.0, ""
 
 
 def _cohere(question: Question, found: Sequence[Candidate], idf: Mapping[str, float], weights: Weights) -> None:
@@ -379,17 +291,6 @@ def _set_aside(question: Question, found: Sequence[Candidate]) -> None:
             one.reasons.append(f"lowered: {why}")
 
 
-@lru_cache(maxsize=8192)
-def aside(path: str, wants: frozenset[str]) -> tuple[float, str]:
-    """The factor for a path and what it is (test, vendored …); 1 and '' for plain source or what is asked for."""
-    factor, why = 1.0, []
-    for name, (pattern, weight) in _ASIDE.items():
-        if name not in wants and pattern.search(path):
-            factor *= weight
-            why.append(name)
-    return factor, ", ".join(why)
-
-
 def _diverse(found: Sequence[Candidate], limit: int, weights: Weights) -> list[Candidate]:
     """Take the best in turn; each further chunk of a file counts less, but a good second one stays before a poor first."""
     taken: dict[str, int] = defaultdict(int)
@@ -400,43 +301,6 @@ def _diverse(found: Sequence[Candidate], limit: int, weights: Weights) -> list[C
     return sorted(found, key=lambda one: (-one.score, one.row.chunk.path, one.row.chunk.start_line))[:limit]
 
 
-def _same_beginning(one: str, other: str) -> bool:
-    """Whether two words differ in their last letters only (analysis, analyze), beyond what the stemmer knows."""
-    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
-    return shared >= 5 and shared >= 0.7 * max(len(one), len(other))
-
-
-PathWords = Mapping[str, Sequence[str]]
-"""Words by their first three letters."""
-
-
-@lru_cache(maxsize=8192)
-def path_words(path: str) -> tuple[int, PathWords, PathWords]:
-    """The number of words of a file's name, those words, and the words of its last two folders; all stemmed."""
-    *folders, name = path.split("/")
-    own = {stem(part) for part in parts(name.partition(".")[0] or name)}
-    return len(own), _by_beginning(own), _by_beginning({term for folder in folders[-2:] for term in expand(folder)})
-
-
-def _by_beginning(words: Iterable[str]) -> PathWords:
-    found: dict[str, list[str]] = defaultdict(list)
-    for word in words:
-        found[word[:3]].append(word)
-    return dict(found)
-
-
-@lru_cache(maxsize=8192)
-def stem_of(path: str) -> str:
-    """A file's name without folder and ending, as one flat word."""
-    name = path.rpartition("/")[2]
-    return _flat(name.rpartition(".")[0] or name)
-
-
-@lru_cache(maxsize=16384)
-def _flat(name: str) -> str:
-    return "".join(parts(name))
-
-
 def idf_of(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> dict[str, float]:
     """How telling each term is; 0 for one that no chunk has."""
     return {
@@ -445,6 +309,3 @@ def idf_of(terms: Sequence[str], frequencies: Mapping[str, int], total: int) -> 
         else 0.0
         for term in terms
     }
-
-
-__all__ = ["WEIGHTS", "Candidate", "QueryKind", "Question", "Weights", "aside", "idf_of", "rank", "stem", "understand"]

@@ -14,6 +14,8 @@ VARIABLES = 500
 """How many values one statement may ask for."""
 
 CHUNK_COLUMNS = "SELECT c.seq, c.id, f.path, c.start_line, c.end_line, c.text, c.kind, c.symbol, c.scope, c.header, c.names, f.language"
+WORDS_FOR_TEXT = CHUNK_COLUMNS.replace("c.text", "''") + ", l.symbol || ' ' || l.body"
+"""A chunk without its text but with its terms: what ranking reads of hundreds of chunks."""
 
 
 class Row(NamedTuple):

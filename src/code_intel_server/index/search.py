@@ -2,12 +2,15 @@
 
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from code_intel_server.index import ranking
 from code_intel_server.index.lexical import expand, match_expression
-from code_intel_server.index.ranking import Candidate, QueryKind, Question, Weights
+from code_intel_server.index.questions import QueryKind, Question
+from code_intel_server.index.ranking import Candidate, Weights
 from code_intel_server.index.rows import Row, in_scope
 from code_intel_server.index.store import Store
 from code_intel_server.index.values import Agreement
@@ -47,20 +50,44 @@ def find(
         allowed = in_scope(connection, scope.path, scope.language)
         if allowed is not None and not allowed:
             return []
+        # ChromaDB works in a process of its own while SQLite works here.
+        near = _meanwhile(lambda: dense(DENSE_CANDIDATES, allowed) if dense is not None else {})
         total = max(1, connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
         frequencies = _frequencies(connection, question.terms)
         terms = _telling(question.terms, frequencies, total)
         lexical = _by_words(connection, terms, scope)
         named = _by_names(connection, (*question.names, *question.hints))
         placed = _by_path(connection, question, terms, frequencies)
-    near = dense(DENSE_CANDIDATES, allowed) if dense is not None else {}
-    seqs = {*lexical, *near, *named, *placed}
+    likeness = near()
+    seqs = {*lexical, *likeness, *named, *placed}
     if allowed is not None:
         seqs &= set(allowed)
     rows = store.rows(seqs, terms=True)
-    candidates = [Candidate(row, lexical.get(seq, 0.0), near.get(seq, 0.0)) for seq, row in rows.items()]
+    candidates = [Candidate(row, lexical.get(seq, 0.0), likeness.get(seq, 0.0)) for seq, row in rows.items()]
     idf = ranking.idf_of(question.terms, frequencies, total)
-    return ranking.rank(question, candidates, idf, limit=limit, weights=weights)
+    return _with_text(store, ranking.rank(question, candidates, idf, limit=limit, weights=weights))
+
+
+def _with_text(store: Store, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates with their text, which ranking does without; one that has vanished meanwhile is left out."""
+    rows = store.rows(one.row.seq for one in ranked)
+    for one in ranked:
+        one.row = rows.get(one.row.seq, one.row)
+    return [one for one in ranked if one.row.seq in rows]
+
+
+def _meanwhile(job: Callable[[], dict[int, float]]) -> Callable[[], dict[int, float]]:
+    """Start a job in a thread; calling the answer waits for it and gives its result or raises its exception."""
+    done: Future[dict[int, float]] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(job())
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            done.set_exception(error)
+
+    threading.Thread(target=work, name="dense", daemon=True).start()
+    return done.result
 
 
 def _frequencies(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:

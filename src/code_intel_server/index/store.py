@@ -14,6 +14,7 @@ from code_intel_server.index.database import Database
 from code_intel_server.index.rows import (
     CHUNK_COLUMNS,
     VARIABLES,
+    WORDS_FOR_TEXT,
     FileWrite,
     OutboxItem,
     Row,
@@ -54,13 +55,16 @@ class Store(Database):
             rows = connection.execute("SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files").fetchall()
         return {row[0]: FileState(*row) for row in rows}
 
-    def file(self, path: str) -> FileState | None:
-        """What is known of one file."""
+    def files_at(self, paths: Iterable[str]) -> dict[str, FileState]:
+        """What is known of these files, by path."""
+        wanted = list(paths)
+        found: dict[str, FileState] = {}
         with self.reading() as connection:
-            row = connection.execute(
-                "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path = ?", (path,)
-            ).fetchone()
-        return FileState(*row) if row else None
+            for at in range(0, len(wanted), VARIABLES):
+                part = wanted[at : at + VARIABLES]
+                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({marks(part)})"  # noqa: S608
+                found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
+        return found
 
     def count(self, table: str) -> int:
         """Rows of a table of ours."""
@@ -110,15 +114,17 @@ class Store(Database):
         return found
 
     def rows(self, seqs: Iterable[int], *, terms: bool = False) -> dict[int, Row]:
-        """Chunks by their sequence number, with their indexed terms where asked for; vanished ones are left out."""
-        words = "l.symbol || ' ' || l.body" if terms else "''"
+        """Chunks by their sequence number, or with their indexed `terms` in place of their text; vanished ones are left out."""
+        columns = WORDS_FOR_TEXT if terms else f"{CHUNK_COLUMNS}, ''"
         join = "JOIN lexical l ON l.rowid = c.seq" if terms else ""
         wanted = list(seqs)
         found: dict[int, Row] = {}
         with self.reading() as connection:
             for at in range(0, len(wanted), VARIABLES):
                 part = wanted[at : at + VARIABLES]
-                query = f"{CHUNK_COLUMNS}, {words} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({marks(part)})"
+                query = (
+                    f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({marks(part)})"
+                )
                 found.update((row[0], row_of(row)) for row in connection.execute(query, part))
         return found
 

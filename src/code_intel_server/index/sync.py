@@ -10,7 +10,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -137,9 +137,13 @@ class Synchroniser:
             return None
         return replace(known, size=now.size, mtime_ns=now.mtime_ns, indexed_ns=time.time_ns())
 
-    def is_fresh(self, path: str) -> bool:
-        """Whether the file still has the content that was indexed (stat, then SHA-256)."""
-        known, now = self._store.file(path), self._stat(path)
+    def stale(self, paths: Iterable[str]) -> list[str]:
+        """Those of the files that no longer have the content that was indexed (stat, then SHA-256)."""
+        wanted = list(paths)
+        known = self._store.files_at(wanted)
+        return [path for path in wanted if not self._holds(known.get(path), self._stat(path))]
+
+    def _holds(self, known: FileState | None, now: FileState | None) -> bool:
         return known is not None and now is not None and self._compare(known, now) is not None
 
     def _stat(self, path: str) -> FileState | None:
@@ -216,7 +220,7 @@ class Synchroniser:
         if not self._running.acquire(blocking=False):
             return False
         try:
-            known = {path: state for path in paths if (state := self._store.file(path)) is not None}
+            known = self._store.files_at(paths)
             present = [path for path in paths if self._stat(path) is not None]
             for batch in self._batches(present, _Tally()):
                 self._write(batch, known, _Tally())
