@@ -111,3 +111,17 @@ def everything_found(index: CodeIndex) -> bool:
         assert near is not None
         assert ident in near, f"{ident} is not found by its own vector"
     return True
+
+
+def children_of(pid: int) -> list[int]:
+    """Processes that `pid` has started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found.append(int(entry.name))
+    return found

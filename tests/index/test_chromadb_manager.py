@@ -14,6 +14,7 @@ from code_intel_server.index.values import ChromaMode, ChromaSettings, Collectio
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,
+    children_of,
     engine_of,
     everything_found,
     make_index,
@@ -94,6 +95,44 @@ def test_a_restart_finds_everything_without_embedding_anything(case: Case) -> No
     assert ready(case.index)
     assert everything_found(case.index)
     assert (case.encoder.encoded, manager_of(case.index).rebuilt) == (encoded, [])
+
+
+def test_chunks_that_chromadb_was_never_sent_do_not_make_it_look_damaged(case: Case) -> None:
+    case.index.close()
+    chroma, case.chroma = case.chroma, ChromaSettings(mode=ChromaMode.OFF)
+    write_files(case.root, {f"src/more{n}.py": f"def more_{n}():\n    return {n}\n" for n in range(40)})
+    case.open().sync()
+    case.index.close()
+    case.chroma = chroma
+    manager = manager_of(case.open())
+    manager.kick()
+    assert ready(case.index)
+    assert everything_found(case.index)
+    assert manager.rebuilt == []
+    assert not (case.root / ".code-intel/cache/chroma.damaged").exists()
+
+
+def test_a_child_killed_while_it_opens_a_healthy_folder_does_not_cost_the_folder(tmp_path: Path) -> None:
+    write_files(tmp_path, SAMPLE)
+    index = make_index(tmp_path, mode=ChromaMode.LOCAL)
+    index.sync()
+    assert ready(index)
+    index.close()
+    index = make_index(tmp_path, mode=ChromaMode.LOCAL)
+    manager = manager_of(index)
+    before = set(children_of(os.getpid()))
+    manager.kick()
+    killed = None
+    while killed is None:
+        # Its interpreter is starting, or it is opening the folder: the parent waits for its first answer.
+        killed = next(iter(set(children_of(os.getpid())) - before), None)
+    os.kill(killed, signal.SIGKILL)
+    assert ready(index)
+    assert everything_found(index)
+    assert manager.child_pid != killed
+    assert manager.rebuilt == []
+    assert not (tmp_path / ".code-intel/cache/chroma.damaged").exists()
+    index.close()
 
 
 def test_a_killed_child_is_replaced_and_answers_go_on_meanwhile(case: Case) -> None:

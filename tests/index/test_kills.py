@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.index.values import ChromaMode
-from tests.index.builders import everything_found, make_index, ready, write_files
+from tests.index.builders import children_of, everything_found, make_index, ready, write_files
 
 SEED = 20261121
 WRITER = """
@@ -49,20 +49,6 @@ def start_writer(project: Path) -> "subprocess.Popen[str]":
         text=True,
         env=environment,
     )
-
-
-def children_of(pid: int) -> list[int]:
-    """Processes that `pid` has started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == pid:
-                found.append(int(entry.name))
-    return found
 
 
 def kill_once(project: Path, chance: random.Random, *, child: bool) -> None:

@@ -31,6 +31,8 @@ PROBE_NEIGHBOURS = 10
 SAME_COSINE = 0.9995
 FIRST_RETRY_SECONDS = 5.0
 LAST_RETRY_SECONDS = 300.0
+CRASHES_FORGIVEN = 1
+"""How many times in a row the child may end or hang while it opens the folder before the folder is set aside."""
 FORMAT = 2
 COLLECTIONS = ("forest", "map")
 
@@ -62,6 +64,7 @@ class ChromaManager:
         self._link: ChromaLink | None = None
         self._identity: dict[str, str | int] = {}
         self._failures = 0
+        self._crashed_opens = 0
         self._retry_at = 0.0
         self.state = ChromaState.OFF if settings.mode is ChromaMode.OFF else ChromaState.CLOSED
         self.reason = ""
@@ -196,14 +199,26 @@ class ChromaManager:
         try:
             opened = self._connect()
         except ChildFailedError as error:
-            if self._settings.mode is ChromaMode.HTTP or "another process has" in str(error):
+            if not self._blames_folder(error):
                 raise
             self._set_aside(str(error))
             opened = self._connect()
+        self._crashed_opens = 0
         if opened["created"]:
             self._store.refill_outbox()
         elif problem := self._problem(opened["counts"]):
             self._start_over(problem)
+
+    def _blames_folder(self, error: ChildFailedError) -> bool:
+        """Whether a failed open means that the folder is damaged.
+
+        A child that ended or hung may have been killed, or starved of processor time; only one that does so again
+        was brought down by what it read.
+        """
+        if self._stopped or self._settings.mode is ChromaMode.HTTP or "another process has" in str(error):
+            return False
+        self._crashed_opens += error.crashed
+        return not error.crashed or self._crashed_opens > CRASHES_FORGIVEN
 
     def _connect(self) -> dict[str, Any]:
         settings = self._settings
@@ -236,11 +251,11 @@ class ChromaManager:
 
     def _problem(self, counts: dict[str, int]) -> str:
         """What is wrong with an opened ChromaDB, '' where nothing is."""
-        if not self._store.outbox_size():
-            held = {"forest": self._store.count_vectors("chunks"), "map": self._store.count_vectors("agreements")}
-            if held != counts:
-                return f"it holds {counts['forest']} of {held['forest']} vectors"
-        sample = self._store.sample_ids(PROBE_IDS)
+        held = self._store.settled()
+        if held is not None and held != counts:
+            return f"it holds {counts['forest']} of {held['forest']} vectors"
+        # What still waits to be sent cannot be found and proves nothing.
+        sample = self._store.sample_ids(PROBE_IDS, sent=True)
         if not sample:
             return ""
         vectors = unpack([vector for _, vector in sample], len(sample[0][1]) // 2)

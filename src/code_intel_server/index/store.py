@@ -71,11 +71,6 @@ class Store(Database):
         with self.reading() as connection:
             return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own names
 
-    def count_vectors(self, table: str) -> int:
-        """Rows of a table of ours that have a vector."""
-        with self.reading() as connection:
-            return int(connection.execute(f"SELECT count(*) FROM {table} WHERE vector IS NOT NULL").fetchone()[0])  # noqa: S608
-
     def touch(self, states: Iterable[FileState]) -> None:
         """Remember new stat values of files whose content has not changed."""
         rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
@@ -188,15 +183,31 @@ class Store(Database):
                     (collection,),
                 )
 
-    def sample_ids(self, limit: int) -> list[tuple[str, bytes]]:
-        """About `limit` chunk ids with vectors, spread over the whole store."""
+    def sample_ids(self, limit: int, *, sent: bool = False) -> list[tuple[str, bytes]]:
+        """About `limit` chunk ids with vectors, spread over the whole store; of those only that ChromaDB has, where `sent`."""
+        wanted = "vector IS NOT NULL"
+        if sent:
+            wanted += " AND id NOT IN (SELECT id FROM outbox WHERE collection = 'forest')"
         with self.reading() as connection:
-            total = connection.execute("SELECT count(*) FROM chunks WHERE vector IS NOT NULL").fetchone()[0]
+            total = connection.execute(f"SELECT count(*) FROM chunks WHERE {wanted}").fetchone()[0]  # noqa: S608
             step = max(1, total // max(1, limit))
             return connection.execute(
-                "SELECT id, vector FROM chunks WHERE vector IS NOT NULL AND seq % ? = (SELECT min(seq) FROM chunks) % ? LIMIT ?",
+                f"SELECT id, vector FROM chunks WHERE {wanted} AND seq % ? = (SELECT min(seq) FROM chunks WHERE {wanted}) % ? "  # noqa: S608
+                "LIMIT ?",
                 (step, step, limit),
             ).fetchall()
+
+    def settled(self) -> dict[str, int] | None:
+        """How many vectors ChromaDB holds of each collection where it has everything; None while changes wait for it.
+
+        One statement, and so one moment: a running sync adds chunks and what is to be sent of them together.
+        """
+        with self.reading() as connection:
+            waiting, forest, known = connection.execute(
+                "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM chunks WHERE vector IS NOT NULL), "
+                "(SELECT count(*) FROM agreements WHERE vector IS NOT NULL)"
+            ).fetchone()
+        return None if waiting else {"forest": int(forest), "map": int(known)}
 
     def forget_vectors(self) -> None:
         """Another embedding model: no vector may be compared with the new ones."""
