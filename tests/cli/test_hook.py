@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import hook
+from code_intel_server.cli.view import look
 from tests.cli.helpers import own_state, project, session, state
 
 MODULES_AT_MOST = 100
@@ -104,13 +105,17 @@ def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> N
     assert phase in refused.err
 
 
-def test_nothing_is_written_before_the_first_plan(root: Path, ask: Ask) -> None:
+def test_nothing_is_written_before_a_plan_is_accepted_be_it_the_first_or_one_after_a_setback(
+    root: Path, ask: Ask
+) -> None:
     from code_intel_server.flow.phases import Substep
     from code_intel_server.flow.session import Trees
 
     with session(root, state(substep=Substep.PLAN, trees=Trees())):
         assert ask(write(root, "app.py")).status == 2
     with session(root, state(substep=Substep.PLAN, trees=Trees(ready="a"))):
+        assert ask(write(root, "app.py")).status == 2
+    with session(root, state(substep=Substep.COMPLETE)):
         assert ask(write(root, "app.py")).status == 0
 
 
@@ -230,6 +235,18 @@ def test_a_worktree_has_its_own_lock(root: Path, ask: Ask, tmp_path: Path) -> No
     with session(second, state()):
         assert ask(write(second, "secrets/vault.py")).status == 2
         assert ask(write(root, "secrets/vault.py")).status == 0
+
+
+def test_a_neighbours_session_in_the_same_worktree_is_not_ours(root: Path, ask: Ask) -> None:
+    for name in ("one", "two"):
+        (root / name / ".code-intel").mkdir(parents=True)
+    with session(root / "one", state()):
+        assert ask(write(root / "one", "deep/b.py")).status == 2
+        passed = ask(write(root / "two", "deep/b.py"))
+        assert (passed.status, passed.out, passed.err) == (0, "", "")
+        assert look(root / "one").session() is not None
+        assert look(root / "one").owner is not None
+        assert look(root / "two").owner is None
 
 
 def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask) -> None:

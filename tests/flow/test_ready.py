@@ -360,6 +360,23 @@ class TestReport:
         session.report("t1")
         assert session.state.place.step == 14
 
+    def test_a_link_is_explored_and_pointed_at_by_its_own_name(self) -> None:
+        session = Session(
+            world=World(files={"app.py": "x = 1\ny = 2\n", "alias": "app.py", "away": "/usr"}, documents=[])
+        )
+        session.world.links = {"alias": "app.py", "away": None}
+        session.to_ready_without_documents()
+        assert session.state.explored_files == ["app.py", "alias", "away"]
+        session.plan("t1", "t2")
+        session.world.files["alias"] = "lib.py"
+        session.report("t1", "alias:2")
+        assert session.error == "failures.READY.checklist_evidence_unchanged"
+        session.report("t1", "alias:1")
+        assert session.error == ""
+        assert session.state.used_ranges[-1].path == "alias"
+        session.report("t2", "away:1")
+        assert session.error == "failures.READY.checklist_evidence_file_not_found"
+
     def test_without_git_what_exists_must_have_been_explored(self) -> None:
         from code_intel_server.flow.judgement import is_writable
 

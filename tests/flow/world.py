@@ -58,6 +58,7 @@ class World:
     discarded: list[str] = field(default_factory=list)
     intents: list[GitIntent] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
@@ -111,7 +112,8 @@ class WorldTree:
                 else:
                     rows.append(Change(path, ChangeKind.ADDED, binary="\0" in text, hunks=hunks("", text)))
             elif before[path] != text:
-                rows.append(Change(path, ChangeKind.MODIFIED, binary="\0" in text, hunks=hunks(before[path], text)))
+                link = path in self.world.links
+                rows.append(Change(path, ChangeKind.MODIFIED, "", "\0" in text, "", hunks(before[path], text), link))
         rows += [Change(path, ChangeKind.DELETED, hunks=hunks(before[path], "")) for path in sorted(gone)]
         return tuple(rows)
 
@@ -149,9 +151,13 @@ class WorldEvidence:
     world: World
 
     def exists(self, path: str) -> bool:
-        return path in self.world.files
+        return path in self.world.files and path not in self.world.links
 
     def normal(self, path: str) -> str | None:
+        name = self.own_name(path)
+        return self.world.links.get(name, name) if name is not None else None  # a link may lead nowhere
+
+    def own_name(self, path: str) -> str | None:
         return None if path.startswith(("/", "..")) else path.removeprefix("./")
 
     def total_lines(self, path: str) -> int | None:

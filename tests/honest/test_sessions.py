@@ -199,6 +199,37 @@ def test_a_link_is_added(stage: Stage) -> None:
     assert stage.git("ls-files", "-s", "main.py").startswith("120000")
 
 
+def test_a_link_is_turned_elsewhere(stage: Stage) -> None:
+    """The link itself is what is explored, changed, pointed at and committed; one that leads out of the project too."""
+    (stage.root / "main.py").symlink_to("app.py")
+    (stage.root / "away").symlink_to("/usr")
+    stage.git("add", "-A")
+    stage.git("commit", "-qm", "Add links")
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change", target_symbols=["main"])
+    stage.explore("main.py")
+    for reason in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+        stage.accepted(**{reason: False}, reason="It is all known already.")
+    stage.explain("away")
+    stage.accepted(**plan(items=[ITEM, "Turn the other link"]))
+    assert stage.call("check_write_target", path="main.py")["allowed"]
+    for name, target in (("main.py", "lib.py"), ("away", "pkg")):
+        (stage.root / name).unlink()
+        (stage.root / name).symlink_to(target)
+    items = [
+        {"item": ITEM, "status": "done", "evidence": "main.py:1"},
+        {"item": "Turn the other link", "status": "done", "evidence": "away:1"},
+    ]
+    stage.accepted(task_id="t1", checklist=items, tools_used=["check_write_target"], summary="Done.")
+    stage.accepted(summary="All tasks are done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    stage.accepted(issues=[], quality_prompt_used="quality_review")
+    merged(stage)
+    assert stage.git("show", "main:main.py") == "lib.py"
+    assert stage.git("show", "main:away") == "pkg"
+
+
 def test_only_documentation_changes(stage: Stage) -> None:
     stage.planned("README.md")
     stage.edit("README.md", "# App\n\nSays two.\n")

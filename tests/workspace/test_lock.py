@@ -135,6 +135,23 @@ def test_two_holders_in_one_process_exclude_each_other_too(tmp_path: Path) -> No
     second.release()
 
 
+def test_two_projects_of_one_worktree_share_the_lock_and_not_the_session(tmp_path: Path) -> None:
+    here, there = tmp_path / "a", tmp_path / "b"
+    here.mkdir()
+    there.mkdir()
+    mine = ProjectLock(tmp_path, here)
+    mine.acquire("20260201_123456")
+    with pytest.raises(UserActionNeeded) as raised:
+        ProjectLock(tmp_path, there).acquire()
+    assert str(raised.value.params["owner"]).endswith(f"session 20260201_123456 in {here}")
+    assert raised.value.details["owner_root"] == str(here)
+    owner = ProjectLock(tmp_path, there).owner()
+    assert owner is not None
+    assert owner.serves(here)
+    assert not owner.serves(there)
+    mine.release()
+
+
 def test_taking_it_again_keeps_it_and_names_the_new_session(tmp_path: Path) -> None:
     mine = ProjectLock(tmp_path)
     mine.acquire("20260201_123456")
@@ -171,7 +188,7 @@ def test_looking_never_keeps_a_process_out(tmp_path: Path) -> None:
         waits.append(seconds)
         fcntl.flock(looking, fcntl.LOCK_UN)
 
-    mine = ProjectLock(tmp_path, pause)
+    mine = ProjectLock(tmp_path, pause=pause)
     mine.acquire()
     assert len(waits) == 1
     mine.release()

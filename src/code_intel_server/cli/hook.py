@@ -14,7 +14,8 @@ import os
 import re
 import sys
 
-from code_intel_server.flow.writable import Why, why_writable
+from code_intel_server.flow.writable import Why, why_writable_in
+from code_intel_server.printable import printable
 
 _READ_LIMIT = 1_000_000
 _WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
@@ -38,7 +39,6 @@ class _Session:
         self.explored = {str(path) for path in state["explored_files"]}
         self.added = {str(path) for path in state["added_files"]}
         self.started_at = str(state["started_at"])
-        self.planned = bool(state["trees"]["ready"]) or self.substep != "plan"
         last = (state["last_submit"] or {}).get("response", {})
         self.instruction = str(last.get("instruction", "")) if last.get("phase") == self.phase else ""
 
@@ -87,7 +87,7 @@ def project_root(start: str) -> str:
 
 
 def live_session(root: str) -> str:
-    """The session whose process lives and holds the project's lock; '' where there is none."""
+    """The session of this project whose process lives and holds the lock; '' where there is none."""
     try:
         descriptor = os.open(os.path.join(lock_folder(root), "lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -95,7 +95,7 @@ def live_session(root: str) -> str:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _holder(os.pread(descriptor, 4096, 0))
+        return _holder(os.pread(descriptor, 32 * 1024, 0), root)
     except OSError:
         return ""
     finally:
@@ -103,10 +103,16 @@ def live_session(root: str) -> str:
     return ""
 
 
-def _holder(lock: bytes) -> str:
-    """The session that a lock file names; '' where it names none."""
+def _holder(lock: bytes, root: str) -> str:
+    """The session that a lock file names for this project; '' where it names none.
+
+    Two projects of one worktree share the lock (`workspace.lock.Owner.serves`).
+    """
     try:
-        return str(json.loads(lock).get("session_id") or "")
+        owner = json.loads(lock)
+        held_for = owner.get("root") or ""
+        mine = not held_for or held_for == printable(os.path.realpath(root))
+        return str(owner.get("session_id") or "") if mine else ""
     except (ValueError, AttributeError):
         return ""
 
@@ -173,20 +179,24 @@ def _before_write(event: Fields, session: _Session) -> int:
 
 def refusal(session: _Session, path: str) -> str:
     """Why a file of the project may not be written now; '' where it may."""
-    if session.phase != "READY" or not session.planned:
+    why = _why(session, path, exists=True)
+    if why is Why.UNEXPLORED:  # only then does it matter when the file was made
+        why = _why(session, path, exists=_existed(os.path.join(session.root, path), session.started_at))
+    if why is Why.EARLY:
         return (
             f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files are written in step 13 only. "
             "Go on with submit_phase; get_session_status tells the instruction."
         )
-    if why_writable(path, session.explored, session.added, exists=True) is not Why.UNEXPLORED:
-        return ""
-    existed = _existed(os.path.join(session.root, path), session.started_at)
-    if why_writable(path, session.explored, session.added, exists=existed) is Why.UNEXPLORED:
+    if why is Why.UNEXPLORED:
         return (
             f"code-intel: {path} was not explored in this session. Look at it first, then make it writable with "
             f'add_explored_files(["{path}"], reason), and write again.'
         )
     return ""
+
+
+def _why(session: _Session, path: str, *, exists: bool) -> Why:
+    return why_writable_in(session.phase, session.substep, path, session.explored, session.added, exists=exists)
 
 
 def _existed(path: str, started_at: str) -> bool:

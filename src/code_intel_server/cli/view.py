@@ -116,6 +116,8 @@ def look(root: Path) -> ProjectView:
     opened = open_repository(root)
     git = opened if isinstance(opened, Git) else None
     owner = ProjectLock(private_folder(git.at.git_dir if git else None, root)).owner()
+    if owner is not None and not owner.serves(root):
+        owner = None  # a session of another project in this worktree
     project = Project(root)
     if not project.sessions.is_dir():
         return ProjectView(root, (), owner, (), look_at_index(root))

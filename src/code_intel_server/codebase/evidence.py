@@ -40,6 +40,14 @@ class ProjectEvidence:
         real = self._resolved(path)
         return None if real is None else real.relative_to(self._root).as_posix()
 
+    def own_name(self, path: str) -> str | None:
+        """As `normal`, but a link named by the last part stays itself; None where that lies outside the project."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."}:
+            return self.normal(path)
+        parent = self._resolved(folder or ("/" if path.startswith("/") else "."), root=True)
+        return None if parent is None or "\0" in name else (parent / name).relative_to(self._root).as_posix()
+
     def total_lines(self, path: str) -> int | None:
         """Number of lines, a last one without newline included; None where there is no regular file or it is over 512 MiB."""
         with self._opened(path) as handle:
@@ -74,15 +82,18 @@ class ProjectEvidence:
             return weakened(old_path, before, None)
         return weakened(path, before, after)
 
-    def _resolved(self, path: str) -> Path | None:
-        """Where the path leads, links followed; None where that is not inside the project or the path is no text."""
+    def _resolved(self, path: str, *, root: bool = False) -> Path | None:
+        """Where the path leads, links followed; None where that is not inside the project or the path is no text.
+
+        The project's `root` itself is none of its files, unless asked for.
+        """
         if not path or "\0" in path or any("\ud800" <= letter <= "\udfff" for letter in path):
             return None
         try:
             real = (self._root / path).resolve()
         except (OSError, RuntimeError, ValueError):
             return None
-        return real if real != self._root and real.is_relative_to(self._root) else None
+        return real if (root or real != self._root) and real.is_relative_to(self._root) else None
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[int | None]:

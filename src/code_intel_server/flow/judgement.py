@@ -16,7 +16,7 @@ from code_intel_server.flow.ports import Evidence, Ports
 from code_intel_server.flow.ranges import Spots, followed, meets, only_white_space, overlap, spots
 from code_intel_server.flow.session import SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
-from code_intel_server.flow.writable import Why, why_writable
+from code_intel_server.flow.writable import Why, why_writable, why_writable_in
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
@@ -39,8 +39,15 @@ def named(paths: Iterable[str]) -> str:
 
 
 def missing_files(evidence: Evidence, names: Iterable[str]) -> list[str]:
-    """Those of `names` that are no regular file inside the project."""
-    return [name for name in names if (path := evidence.normal(name)) is None or not evidence.exists(path)]
+    """Those of `names` that are neither a regular file nor a link inside the project."""
+    return [name for name in names if not files_named(evidence, name)]
+
+
+def files_named(evidence: Evidence, name: str) -> list[str]:
+    """The file that a name leads to, if there is one in the project, and a link by its own name: it can change too."""
+    own, target = evidence.own_name(name), evidence.normal(name)
+    found = [target] if target is not None and evidence.exists(target) else []
+    return [*found, own] if own is not None and own != target else found
 
 
 def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[str]:
@@ -53,13 +60,20 @@ def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[
 
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
     """Whether a normalised path is in the writable set."""
-    return why_writable_now(state, ports, path) is not Why.UNEXPLORED
+    existed = _existed(state, ports, path)
+    return why_writable(path, state.explored_files, state.added_files, exists=existed) is not Why.UNEXPLORED
 
 
 def why_writable_now(state: SessionState, ports: Ports, path: str) -> Why:
-    """Why a normalised path may be written: what did not exist when the session began is new."""
-    existed = ports.tree.exists(state.trees.start, path) if state.trees.start else ports.evidence.exists(path)
-    return why_writable(path, state.explored_files, state.added_files, exists=existed)
+    """Why a normalised path may, or may not, be written at this place of the session."""
+    existed = _existed(state, ports, path)
+    explored, added = state.explored_files, state.added_files
+    return why_writable_in(str(state.phase), state.substep, path, explored, added, exists=existed)
+
+
+def _existed(state: SessionState, ports: Ports, path: str) -> bool:
+    """Whether a path is old: what did not exist when the session began is new."""
+    return ports.tree.exists(state.trees.start, path) if state.trees.start else ports.evidence.exists(path)
 
 
 def refuse_unexplored(
@@ -97,6 +111,8 @@ class Judge:
         if change is not None and self._gone(reference, change):
             total = self._base_lines(change, reference)
             self._in_range(reference, total)
+            return self._used(task_id, item, reference, trivial=False)
+        if change is not None and change.link:
             return self._used(task_id, item, reference, trivial=False)
         total = self._present_lines(reference)
         if change is not None and _has_no_lines(change, total):
@@ -157,9 +173,17 @@ class Judge:
         if reference is None:
             raise Rejected("failures.READY.checklist_evidence_format_invalid", evidence=text)
         path = self.ports.evidence.normal(reference.path)
+        own = self.ports.evidence.own_name(reference.path) or ""
+        if path is not None and (reference.start, reference.end) == (1, 1) and self._is_changed_link(own):
+            return Reference(own, 1, 1)
         if path is None:
             raise Rejected("failures.READY.checklist_evidence_file_not_found", file_path=reference.path)
         return Reference(path, reference.start, reference.end)
+
+    def _is_changed_link(self, path: str) -> bool:
+        """A changed link has no lines: it is pointed at by its own name, as `path:1`."""
+        change = self.changes.get(path)
+        return change is not None and change.link and change.path == path
 
     def _gone(self, reference: Reference, change: Change) -> bool:
         return change.kind is ChangeKind.DELETED or (
@@ -230,7 +254,7 @@ class Judge:
 
 
 def _has_no_lines(change: Change, total: int) -> bool:
-    """A binary file, an emptied or new empty one, a changed mode or link: nothing but the path can be shown."""
+    """A binary file, an emptied or new empty one, a changed mode: nothing but the path can be shown."""
     return change.binary or total == 0 or (not change.hunks and change.kind is not ChangeKind.DELETED)
 
 

@@ -148,6 +148,10 @@ class Evidence(Protocol):
         """The path relative to the project, '/'-separated, as the file system spells it; None outside the project."""
         ...
 
+    def own_name(self, path: str) -> str | None:
+        """As `normal`, but a link named by the last part stays itself; None where that lies outside the project."""
+        ...
+
     def total_lines(self, path: str) -> int | None:
         """Number of lines of a regular file inside the project; None where there is none."""
         ...

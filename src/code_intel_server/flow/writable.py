@@ -12,10 +12,23 @@ from posixpath import dirname
 class Why(StrEnum):
     """Why a path may, or may not, be written."""
 
+    EARLY = "no plan yet"
     EXPLORED = "explored"
     ADDED = "added with a reason"
     BESIDE = "new file in an explored folder"
     UNEXPLORED = "not explored"
+
+
+def why_writable_in(
+    phase: str, substep: str | None, path: str, explored: Collection[str], added: Collection[str], *, exists: bool
+) -> Why:
+    """Judge a write at a place of the session: files are written in steps 13 and 14, on the road of a plan.
+
+    What `check_write_target` answers and what the hook refuses (SPEC 2, 12).
+    """
+    if phase != "READY" or substep in {None, "plan"}:
+        return Why.EARLY
+    return why_writable(path, explored, added, exists=exists)
 
 
 def why_writable(path: str, explored: Collection[str], added: Collection[str], *, exists: bool) -> Why:

@@ -94,7 +94,7 @@ class Desk:
     @cached_property
     def lock(self) -> ProjectLock:
         """The lock of this worktree."""
-        return ProjectLock(self.local)
+        return ProjectLock(self.local, self.root)
 
     @cached_property
     def key(self) -> bytes:

@@ -15,7 +15,13 @@ from code_intel_server.tools.desk import Desk, now
 from code_intel_server.tools.sessions import Active, Sessions
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain
 from code_intel_server.tools.workbench import Workbench
+from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.review import review
+
+_REFUSALS = {
+    Why.UNEXPLORED: "tool_errors.check_write_target.write_blocked",
+    Why.EARLY: "tool_errors.check_write_target.write_plan_first",
+}
 
 
 def _active(sessions: Sessions) -> Active:
@@ -35,8 +41,8 @@ def check_write_target(bench: Workbench, path: str) -> Fields:
         return {"allowed": True, "reason": text, "path": path, "judged": False}
     ports = bench.desk.ports(active.kit, active.ledger, lambda _intent: None, lambda *_progress: None)
     why = why_writable_now(active.state, ports, normal)
-    if why is Why.UNEXPLORED:
-        message = contract.message("tool_errors.check_write_target.write_blocked")
+    if why in _REFUSALS:
+        message = contract.message(_REFUSALS[why])
         blocked: Fields = {"allowed": False, "reason": message.text, "error": message.error, "path": normal}
         return blocked | ({"remedy": message.instruction} if message.instruction else {})
     return {"allowed": True, "reason": str(why), "path": normal}
@@ -50,7 +56,7 @@ def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> F
             raise Rejected("tool_errors.add_explored_files.no_files")
         if len(reason.strip()) < REASON_LENGTH:
             raise Rejected("tool_errors.add_explored_files.reason_required")
-        added = [bench.desk.project.inside(path) for path in paths]
+        added = list(dict.fromkeys(name for path in paths for name in _names(bench.desk.project, path)))
         state = active.state.draft()
         state.added_files |= dict.fromkeys(added, reason.strip())
         bench.desk.store.save(state.session_id, state.to_checkpoint())
@@ -65,6 +71,18 @@ def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> F
             }
         )
     return {"added": [*added], "reason": reason.strip(), "writable": len(state.explored_files) + len(state.added_files)}
+
+
+def _names(project: Project, path: str) -> list[str]:
+    """Where a path leads, and a link by its own name; only the latter where it leads out of the project."""
+    own = project.inside(path, follow=False)
+    try:
+        target = project.inside(path)
+    except Rejected:
+        if not (project.root / own).is_symlink():
+            raise
+        return [own]
+    return [target] if own == target else [target, own]
 
 
 def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) -> Fields:

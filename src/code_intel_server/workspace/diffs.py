@@ -35,7 +35,8 @@ class RawEntry:
             kind = ChangeKind.MODE
         gone = self.status == "D"
         old_path = self.old_path if self.status == "R" else ""
-        return Change(self.path, kind, old_path=old_path, oid="" if gone else self.new_oid)
+        link = self.new_mode == "120000"
+        return Change(self.path, kind, old_path=old_path, oid="" if gone else self.new_oid, link=link)
 
     def unseen(self) -> Change:
         """The entry where the content itself was not kept: no lines can be told."""

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,32 +19,45 @@ from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import make_folder, write_all
 
-_INFO_BYTES = 4096
+_INFO_BYTES = 32 * 1024
 _TRIES = 4
 _PAUSE_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who holds the lock. `since` is an ISO time in UTC; fields are empty or 0 where the owner has not said yet."""
+    """Who holds the lock, and for the project at which `root`.
+
+    `since` is an ISO time in UTC; fields are empty or 0 where the owner has not said yet.
+    """
 
     pid: int = 0
     since: str = ""
     session_id: str = ""
     host: str = ""
+    root: str = ""
 
     def described(self) -> str:
         """The owner in words."""
         who = f"process {self.pid}" if self.pid else "a process that has just begun"
         who += f" on {self.host}" if self.host and self.host != socket.gethostname() else ""
-        return f"{who}, session {self.session_id}" if self.session_id else who
+        who += f", session {self.session_id}" if self.session_id else ""
+        return f"{who} in {self.root}" if self.root else who
+
+    def serves(self, root: Path) -> bool:
+        """Whether the session is of the project at `root`: projects of one worktree share the lock, not the session."""
+        return not self.root or self.root == _shown_root(root)
 
 
 class ProjectLock:
-    """The lock of one worktree, in its git directory or, without git, in the user's state (`key.private_folder`)."""
+    """The lock of one worktree, in its git directory or, without git, in the user's state (`key.private_folder`).
 
-    def __init__(self, folder: Path, pause: Callable[[float], None] = time.sleep) -> None:
+    `root` is the project it is taken for: there may be several in one worktree.
+    """
+
+    def __init__(self, folder: Path, root: Path | None = None, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._path = folder / "lock"
+        self._root = "" if root is None else _shown_root(root)
         self._pause = pause
         self._descriptor: int | None = None
 
@@ -58,7 +71,8 @@ class ProjectLock:
             if self._descriptor is None or not self.held():
                 self.release()
                 self._descriptor = self._taken()
-            self._tell(Owner(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), session_id, _host()))
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
         except OSError as error:
             self.release()
             raise Unavailable(
@@ -119,14 +133,12 @@ class ProjectLock:
             "tool_errors.start_session.project_locked",
             owner=owner.described(),
             since=owner.since or "a moment ago",
-            details={"owner_pid": owner.pid, "owner_session_id": owner.session_id},
+            details={"owner_pid": owner.pid, "owner_session_id": owner.session_id, "owner_root": owner.root},
         )
 
     def _tell(self, owner: Owner) -> None:
         assert self._descriptor is not None  # noqa: S101 - acquire has just set it
-        info = json.dumps(
-            {"pid": owner.pid, "since": owner.since, "session_id": owner.session_id, "host": owner.host}
-        ).encode()
+        info = json.dumps(asdict(owner)).encode()
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         write_all(self._descriptor, info)
@@ -141,12 +153,19 @@ def _owner_in(descriptor: int) -> Owner:
     if not isinstance(info, dict):
         return Owner()
 
-    def text(name: str) -> str:
+    def text(name: str, most: int = 100) -> str:
         value = info.get(name)
-        return printable(value)[:100] if isinstance(value, str) else ""
+        return printable(value)[:most] if isinstance(value, str) else ""
 
     pid = info.get("pid")
-    return Owner(pid if type(pid) is int else 0, text("since"), text("session_id"), text("host"))
+    return Owner(
+        pid if type(pid) is int else 0, text("since"), text("session_id"), text("host"), text("root", _INFO_BYTES)
+    )
+
+
+def _shown_root(root: Path) -> str:
+    """A project's root as the lock file names it: real, and in printable letters."""
+    return printable(os.path.realpath(root))
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

@@ -93,7 +93,10 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content."""
+    """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content.
+
+    `link` where the path is a symbolic link now.
+    """
 
     path: str
     kind: ChangeKind
@@ -101,6 +104,7 @@ class Change:
     binary: bool = False
     oid: str = ""
     hunks: tuple[Hunk, ...] = ()
+    link: bool = False
 
 
 @dataclass(frozen=True, slots=True)

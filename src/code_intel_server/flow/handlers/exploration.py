@@ -5,7 +5,7 @@ import re
 from code_intel_server.codebase.reference import find_references
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
-from code_intel_server.flow.judgement import missing_files, named
+from code_intel_server.flow.judgement import files_named, missing_files, named
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
     ImpactPayload,
@@ -28,8 +28,9 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
     missing = missing_files(turn.ports.evidence, payload.explored_files)
     if missing:
         raise Rejected("failures.EXPLORATION.file_not_found", files=named(missing))
-    explored = list(dict.fromkeys(turn.ports.evidence.normal(name) or name for name in payload.explored_files))
-    state.explored_files = list(dict.fromkeys([*state.explored_files, *explored]))
+    found = [files_named(turn.ports.evidence, name) for name in payload.explored_files]
+    explored = list(dict.fromkeys(paths[0] for paths in found))
+    state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in found for path in paths)]))
     seen = {path for call in turn.calls() for path in call.files}
     state.unseen_files = [path for path in explored if path not in seen]
     state.confidence = _confidence(turn, len(explored))
