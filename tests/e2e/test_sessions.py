@@ -214,6 +214,16 @@ def test_clean_archives_the_session_and_goes_back_to_base(server: Server, root: 
     assert server.call("get_session_status")["error"] == "no_active_session"
 
 
+def test_clean_keeps_a_copy_of_work_that_has_no_branch_and_names_it(server: Server, root: Path) -> None:
+    server.call("start_session", query="Do it", flags={"quick": True, "no_doc": True})
+    (root / "app.py").write_text("def main():\n    return 'unfinished'\n")
+    answer = server.call("start_session", flags={"clean": True})
+    assert "app.py" in answer["warnings"][0]
+    assert "unfinished" in (root / "app.py").read_text()
+    kept = git(root, "for-each-ref", "--format=%(refname)", "refs/code-intel/archive").split()
+    assert "unfinished" in git(root, "show", f"{kept[-1]}:app.py")
+
+
 def test_clean_with_a_query_starts_anew(server: Server) -> None:
     first = start(server)
     answer = server.call("start_session", query="Another task", flags={"clean": True})

@@ -78,8 +78,10 @@ class TestPlan:
         session.edit().report("t1")
         session.send(tasks=[task("t2")])
         assert session.error == "failures.READY.completed_missing"
-        session.send(tasks=[task("t1"), task("t2")])
+        session.send(tasks=[task("t1"), task("t2"), task("t3")])
         assert session.error == "failures.READY.completed_missing"
+        session.send(tasks=[task("t1"), task("t2")], summary="As planned.")
+        assert [str(one.status) for one in session.state.tasks] == ["completed", "pending"]
 
     def test_a_plan_without_pending_tasks_is_refused(self) -> None:
         session = Session().to_ready()
@@ -118,6 +120,28 @@ class TestPlan:
         session.state.added_files["app.py"] = "the user edited it meanwhile"
         session.plan("t1")
         assert session.state.place.step == 13
+
+    def test_the_same_plan_again_changes_nothing_at_any_time_in_ready(self) -> None:
+        session = Session().to_ready()
+        session.plan("t1", "t2")
+        session.edit().report("t1")
+        first = session.state.tasks
+        answer = session.send(tasks=[task("t1"), task("t2")], summary="As before.")
+        assert (session.state.tasks, session.state.place.step) == (first, 13)
+        assert answer["next_task"]["id"] == "t2"  # type: ignore[index]
+        session.report("t2", reason="the same line does both")
+        assert session.state.place.step == 14
+        answer = session.send(tasks=[task("t1"), task("t2")], summary="Once more.")
+        assert (answer["success"], answer["step"], answer["all_complete"]) == (True, 14, True)
+        session.send(tasks=[task("t1", status="completed"), task("t2", status="completed")], summary="Shorter?")
+        assert session.error == "failures.READY.no_pending_tasks"
+        session.send(summary="All tasks are done.")
+        session.send(passed=False, verifier_used="tests", details="it is red")
+        session.send(tasks=[task("t1"), task("t2")], summary="As before.")
+        assert session.error == "failures.READY.completed_missing"
+        answer = session.send(summary="All done.")
+        assert session.error == "failures.READY.plan_after_setback"
+        assert "it is red" in str(answer["message"])
 
 
 class TestReport:

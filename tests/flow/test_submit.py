@@ -587,6 +587,26 @@ class TestPreCommit:
         assert session.world.commits[0].keep == ("src/a.py",)
         assert session.world.commits[0].leave == ("src/b.py",)
 
+    @pytest.mark.parametrize(
+        "twice",
+        [
+            ["app.py", {"path": "./app.py", "decision": "leave", "reason": "the user's"}],
+            [{"path": "*.py", "decision": "discard", "reason": "left over"}, "app.*"],
+        ],
+    )
+    def test_a_file_that_is_decided_twice_and_differently_is_named(self, twice: list[object]) -> None:
+        session = self.at()
+        answer = session.commit(*twice)
+        assert session.error == "failures.PRE_COMMIT.decided_twice"
+        assert "app.py" in str(answer["message"])
+
+    def test_a_file_named_twice_alike_keeps_its_reason(self) -> None:
+        session = self.at()
+        session.world.weak["app.py"] = ("a test was removed",)
+        reasoned = {"path": "app.py", "decision": "keep", "reason": "It checked the old way."}
+        session.commit("app.py", reasoned, "app.py", "*.py")
+        assert session.world.commits[0].keep == ("app.py",)
+
     def test_a_discarded_file_is_archived_and_put_back(self) -> None:
         session = self.at()
         answer = session.commit({"path": "app.py", "decision": "discard", "reason": "debug output only"})

@@ -259,8 +259,8 @@ def reaches_an_end(graph: dict[Node, list[tuple[Event, Node | End, bool]]]) -> s
 
 
 def has_silent_cycle(graph: dict[Node, list[tuple[Event, Node | End, bool]]]) -> bool:
-    """Whether a cycle exists that asks nobody. A plan or a report stays in READY by its own: tasks bound it."""
-    inside = {Event.PLANNED, Event.REPORTED}
+    """Whether a cycle exists that asks nobody. A plan or a report stays in READY by its own: tasks bound it, a replay is none."""
+    inside = {Event.PLANNED, Event.PLANNED_AGAIN, Event.REPORTED}
     edges = {
         node: [
             to

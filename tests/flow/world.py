@@ -260,6 +260,7 @@ class WorldBranches:
         before: Mapping[str, str],
         record: Record,
         pending: GitIntent | None,
+        start: str = "",
     ) -> Abandoned:
         self.world.current = branch.base if branch else self.world.current
         return Abandoned((), self.world.current)

@@ -248,6 +248,32 @@ def test_a_session_without_a_branch_has_nothing_to_abandon(repo: Repo) -> None:
     assert repo.sentinel() == before
 
 
+def test_work_without_a_branch_stays_is_copied_and_named(repo: Repo) -> None:
+    repo.write("mine.txt", "from before\n")
+    tree = TreeJudge(repo.path)
+    begun = tree.snapshot()
+    repo.write("a.py", "one = 'of the session'\n")
+    repo.write("new.py", "x = 1\n")
+    status = repo.git("status", "--porcelain")
+    done = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun)
+    assert repo.git("status", "--porcelain") == status
+    assert done.warnings[0].endswith("(a copy is in the trash): a.py, new.py")
+    assert repo.git("show", f"{done.archived[0]}:a.py") == "one = 'of the session'"
+    assert repo.git("ls-tree", "--name-only", done.archived[0], "mine.txt") == ""
+
+
+def test_a_branch_whose_making_was_not_noted_any_more_is_abandoned_like_any_other(repo: Repo) -> None:
+    repo.write("mine.txt", "mine\n")
+    before = manager(repo).survey().untracked
+    intents = Intents()
+    manager(repo).create(SESSION, (), intents.append, None)
+    repo.write("a.py", "one = 'unfinished'\n")
+    done = manager(repo).abandon(SESSION, None, before, Intents().append, intents.last)
+    assert (done.head, repo.git("branch", "--list", "llm*")) == ("main", "")
+    assert repo.git("status", "--porcelain") == "?? mine.txt"
+    assert repo.git("show", f"{done.archived[0]}:a.py") == "one = 'unfinished'"
+
+
 def test_abandoning_from_another_branch_leaves_the_tree_alone(repo: Repo) -> None:
     branch = start(repo)
     repo.git("switch", "-q", "main")

@@ -288,6 +288,34 @@ def test_a_base_merged_by_hand_is_accepted_and_named(work: Work) -> None:
     assert work.repo.git("log", "-1", "--format=%(trailers:key=Code-Intel-Merged-By-Hand,valueonly)").strip() == by_hand
 
 
+def test_a_base_that_moves_again_may_be_merged_by_hand_again(work: Work) -> None:
+    made = []
+    for turn in ("first", "second"):
+        work.on_base(a__py=f"one = 'base, {turn}'\n")
+        assert work.refused(expected=work.tip)["reason"] == "conflict"
+        work.repo.fails("merge", "-q", "main")
+        work.repo.write("a.py", f"one = 'both, {turn}'\n")
+        made.append(work.repo.commit("merged by hand", "a.py"))
+    work.merge(expected=work.tip)
+    assert work.repo.read("a.py") == "one = 'both, second'\n"
+    named = work.repo.git("log", "-1", "--format=%(trailers:key=Code-Intel-Merged-By-Hand,valueonly)").split()
+    assert named == made
+
+
+def test_between_merges_by_hand_nothing_else_is_accepted(work: Work) -> None:
+    for turn in ("first", "second"):
+        work.on_base(a__py=f"one = 'base, {turn}'\n")
+        work.repo.fails("merge", "-q", "main")
+        work.repo.write("a.py", f"one = 'both, {turn}'\n")
+        work.repo.commit("merged by hand", "a.py")
+        if turn == "first":
+            work.repo.write("sneaky.py", "x\n")
+            work.repo.commit("behind our back", "sneaky.py")
+    with pytest.raises(Rejected) as caught:
+        work.merge(expected=work.tip)
+    assert caught.value.key == "failures.MERGE.head_moved"
+
+
 @pytest.mark.parametrize("name", ["feature/x", "-x", "@", "HEAD", "ä"])
 def test_bases_of_any_name_work_or_are_refused(repo: Repo, name: str) -> None:
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{name}")

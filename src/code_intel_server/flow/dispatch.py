@@ -87,7 +87,8 @@ def _accept(state: SessionState, data: Mapping[str, JsonValue], contract: Contra
     turn = Turn(draft, payload, ports)
     _require_tools(turn, place, contract)
     outcome = HANDLERS[place](turn)
-    settled = settle(draft.road, place, outcome.event, draft.counters)
+    # A plan may come at every place of READY; where it leads depends on where the session stands.
+    settled = settle(draft.road, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
     _apply(draft, place, payload, settled)
     extra = dict(outcome.fields)
     unknown = ignored_fields(place, data)

@@ -152,6 +152,7 @@ class Event(StrEnum):
 
     OK = "ok"
     PLANNED = "planned"
+    PLANNED_AGAIN = "planned_again"
     REPORTED = "reported"
     REPORTED_LAST = "reported_last"
     PASSED = "passed"

@@ -96,11 +96,13 @@ class Branches(Protocol):
         before: Mapping[str, str],
         record: Record,
         pending: GitIntent | None,
+        start: str = "",
     ) -> Abandoned:
         """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`, or a stop at escalation).
 
-        `before` is `Survey.untracked` of the session's start: those files stay where they are. What the repository's
-        state did not allow is told in `warnings`.
+        `before` is `Survey.untracked` of the session's start: those files stay where they are. Without a branch all work
+        since snapshot `start` stays, and a copy of it is shelved. What that is, and what the repository's state did not
+        allow, is told in `warnings`.
         """
         ...
 

@@ -127,6 +127,7 @@ class SessionState(_Stored):
     confidence: float | None = None
     unseen_files: list[str] = []
     tasks: tuple[TaskModel, ...] = ()
+    plan_digest: str = ""
     round_tasks: list[str] = []
     used_ranges: list[UsedRange] = []
     revert_reason: str = ""

@@ -1,5 +1,7 @@
 """Tasks and their checklists: what a plan may be, and in which order it is reported (SPEC 4, READY)."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
@@ -89,6 +91,12 @@ def register(recorded: Sequence[TaskModel], plan: Sequence[PlannedTask], revert_
     known = {task.id: task for task in recorded}
     _check_plan(known, plan)
     return tuple(_registered(task, known.get(task.id), revert_reason) for task in plan)
+
+
+def plan_digest(plan: Sequence[PlannedTask]) -> str:
+    """Identifies a plan as it was sent: the same one again changes nothing (SPEC 3.3)."""
+    rows = [[task.id, task.description, task.status, [entry.item for entry in task.checklist]] for task in plan]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def _check_plan(known: dict[str, TaskModel], plan: Sequence[PlannedTask]) -> None:

@@ -429,15 +429,16 @@ class Sessions:
 
     def _abandon(self, kit: Kit, state: SessionState) -> Abandoned:
         """Shelve a session's branch and uncommitted work; what was untracked at its start stays where it is."""
-        branch = state.task_branch
-        before = self._desk.tree.untracked_at(state.trees.start, branch.base_oid) if branch else {}
+        before = self._desk.tree.untracked_at(
+            state.trees.start, state.task_branch.base_oid if state.task_branch else state.head_at_start
+        )
 
         def record(intent: GitIntent) -> None:
             pending = state.model_copy(update={"pending": intent})
             self._desk.store.save(state.session_id, pending.to_checkpoint())
 
         branches = self._desk.branches(kit.config)
-        return branches.abandon(state.session_id, state.task_branch, before, record, state.pending)
+        return branches.abandon(state.session_id, state.task_branch, before, record, state.pending, state.trees.start)
 
     def _restorable_states(self) -> list[SessionState]:
         states: list[SessionState] = []

@@ -67,11 +67,11 @@ class Abandon:
 
     def _work(self, tip: str) -> tuple[list[str], list[str]]:
         """What has to be shelved, and what of it must leave the working tree before HEAD can."""
-        changed = {path for path in status.dirty(self.git) if not _is_folder(self.git, path)}
+        changed = {path for path in status.dirty(self.git) if not is_folder(self.git, path)}
         fresh = {
             path
             for path, oid in self.untracked().items()
-            if not _is_folder(self.git, path) and self.before.get(path) != oid
+            if not is_folder(self.git, path) and self.before.get(path) != oid
         }
         # Files of the user's that the task branch has taken in: the switch will remove them, and they must come back.
         taken = set(tree_entries(self.git, tip, self.before))
@@ -84,7 +84,7 @@ class Abandon:
                 write_back(self.git, self.git.oid(ref), self.before)
 
 
-def _is_folder(git: Git, path: str) -> bool:
+def is_folder(git: Git, path: str) -> bool:
     """Whether a repository stands there (a submodule, a clone): its content is its own affair."""
     place = git.at.top / path
     return place.is_dir() and not place.is_symlink()

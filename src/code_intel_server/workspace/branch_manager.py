@@ -10,16 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.workspace import merges, status
-from code_intel_server.workspace.abandon import Abandon
+from code_intel_server.workspace.abandon import Abandon, is_folder
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
 from code_intel_server.workspace.files import write_whole
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_repository
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
-from code_intel_server.workspace.shelf import return_aside
+from code_intel_server.workspace.shelf import Kind, Shelf, return_aside
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import (
     Abandoned,
@@ -214,15 +214,20 @@ class BranchManager:
         before: Mapping[str, str],
         record: Record,
         pending: GitIntent | None,
+        start: str = "",
     ) -> Abandoned:
         """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`).
 
-        `before` is `Survey.untracked` of the session's start: those files stay where they are. Never refuses because of
-        the repository's state: what had to be left is told in `warnings`.
+        `before` is `Survey.untracked` of the session's start: those files stay where they are. Where no branch was made
+        (yet), all work since snapshot `start` stays, and a copy of it is shelved. Never refuses because of the
+        repository's state: what stays, or had to be left, is told in `warnings`.
         """
         git = self._open()
-        if isinstance(git, str) or branch is None:
-            return Abandoned((), "" if isinstance(git, str) else git.current())
+        if isinstance(git, str):
+            return Abandoned((), "")
+        branch = branch or self._begun(git, session_id, pending)
+        if branch is None:
+            return self._copy_work(git, session_id, start)
         prefix = git.at.prefix
         own = pending if pending and pending.operation is GitOperation.ABANDON else None
 
@@ -231,6 +236,32 @@ class BranchManager:
 
         mine = {prefix + path: oid for path, oid in before.items()}
         return Abandon(git, session_id, branch, mine, untracked, record, own).run()
+
+    def _begun(self, git: Git, session_id: str, pending: GitIntent | None) -> TaskBranch | None:
+        """The session's branch where it was made and the state that names it was not saved any more."""
+        name = TASK_PREFIX + session_id
+        if pending is None or pending.operation is not GitOperation.CREATE_BRANCH or not git.oid(HEADS + name):
+            return None
+        base = read_base(git, name)
+        return TaskBranch(name, base.base, base.oid) if base else None
+
+    def _copy_work(self, git: Git, session_id: str, start: str) -> Abandoned:
+        """Keep a copy of what changed since the session's start; the files themselves stay, on the user's own branch."""
+        try:
+            changes = self._tree.changes(start, self._tree.snapshot()) if start else ()
+        except Unavailable as error:
+            return Abandoned((), git.current(), (str(error.params.get("output") or error),))
+        touched = {path for change in changes for path in (change.path, change.old_path) if path}
+        work = sorted(git.at.prefix + path for path in touched if not is_folder(git, git.at.prefix + path))
+        tip = git.oid("HEAD")
+        if not work or not tip:
+            return Abandoned((), git.current())
+        shelf = Shelf(git, session_id)
+        shelved = shelf.of_files(work, tip, Kind.WORK, branch=git.current())
+        shelf.keep(shelved)
+        more = f" and {len(work) - 20} more" if len(work) > 20 else ""
+        stays = f"changed in this session and left as they are (a copy is in the trash): {', '.join(work[:20])}{more}"
+        return Abandoned((shelved.ref,), git.current(), (stays,))
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""

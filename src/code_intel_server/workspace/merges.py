@@ -25,6 +25,7 @@ from code_intel_server.workspace.shelf import Kind, Shelf
 from code_intel_server.workspace.values import GitIntent, GitOperation, MergeResult, Record, TaskBranch
 
 _ATTEMPTS = 5
+_HAND_MERGES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +135,11 @@ class Merge:
 
 
 def accept_tip(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> list[tuple[str, str]]:
-    """Whether the task branch is where the session left it, or one merge of the base ahead of that.
+    """Whether the task branch is where the session left it, or only merges of the base ahead of that.
 
-    After a conflict the base is merged into the task branch by hand and committed (SPEC 4, MERGE): that new tip is
-    accepted, and a trailer for the merge names it, since nobody reviewed what it holds. Any other tip is refused with
-    Rejected('failures.MERGE.head_moved'): it would bring in what no phase has seen.
+    After a conflict the base is merged into the task branch by hand and committed (SPEC 4, MERGE), again where it has
+    moved on meanwhile: that new tip is accepted, and a trailer for each merge names it, since nobody reviewed what it
+    holds. Any other tip is refused with Rejected('failures.MERGE.head_moved'): it would bring in what no phase has seen.
     """
     tip = git.oid(HEADS + branch.name)
     base = git.oid(HEADS + branch.base)
@@ -147,16 +148,31 @@ def accept_tip(git: Git, branch: TaskBranch, expected: str, pending: GitIntent |
     published = pending is not None and merging and bool(base) and git.is_ancestor(pending.new, base)
     if not tip or not expected or tip == expected or published:
         return []
-    parents = git.text("rev-list", "--parents", "--no-walk", tip).split()[1:]
-    others = [parent for parent in parents if parent != expected]
-    if len(parents) == 2 and expected in parents and base and git.is_ancestor(others[0], base):
-        more = _more_than_merged(git, tip, expected, others[0])
+    by_hand = _hand_merges(git, tip, expected, base)
+    if not by_hand:
+        raise Rejected("failures.MERGE.head_moved", branch=branch.name, expected=expected[:12], found=tip[:12])
+    for merge, ours, theirs in by_hand:
+        more = _more_than_merged(git, merge, ours, theirs)
         if more:
             details: dict[str, object] = {"files": more}
-            found = {"expected": expected[:12], "found": tip[:12], "files": ", ".join(more[:20])}
+            found = {"expected": ours[:12], "found": merge[:12], "files": ", ".join(more[:20])}
             raise Rejected("failures.MERGE.merge_holds_more", details=details, **found)
-        return [("Code-Intel-Merged-By-Hand", tip)]
-    raise Rejected("failures.MERGE.head_moved", branch=branch.name, expected=expected[:12], found=tip[:12])
+    return [("Code-Intel-Merged-By-Hand", merge) for merge, _, _ in by_hand]
+
+
+def _hand_merges(git: Git, tip: str, expected: str, base: str) -> list[tuple[str, str, str]]:
+    """The merges of the base that lead from `expected` to `tip`, oldest first, each with its two parents (the task's,
+    the base's); nothing where anything else lies between."""
+    found: list[tuple[str, str, str]] = []
+    while tip != expected and len(found) < _HAND_MERGES:
+        parents = git.text("rev-list", "--parents", "--no-walk", tip).split()[1:]
+        of_base = [parent for parent in parents if base and git.is_ancestor(parent, base)]
+        ours = [parent for parent in parents if parent not in of_base]
+        if len(parents) != 2 or len(of_base) != 1:
+            return []
+        found.insert(0, (tip, ours[0], of_base[0]))
+        tip = ours[0]
+    return found if tip == expected else []
 
 
 def _more_than_merged(git: Git, tip: str, ours: str, theirs: str) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pydantic import JsonValue
 
@@ -116,7 +116,8 @@ def _review(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> R
 
 
 def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
-    decisions: dict[str, ReviewedFile] = {}
+    exact: dict[str, ReviewedFile] = {}
+    globbed: dict[str, list[ReviewedFile]] = {}
     for entry in turn.payload.reviewed_files:
         if entry.decision not in DECISIONS:
             raise Rejected(
@@ -128,12 +129,31 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
             raise Rejected("failures.PRE_COMMIT.leave_needs_reason", files=entry.path)
         # A changed link is itself what is reviewed, not what it leads to.
         path = entry.path if entry.path in changed else turn.ports.evidence.normal(entry.path) or entry.path
-        matched = [path] if path in changed else [known for known in changed if _globbed(known, entry.path)]
-        for known in matched:
-            # The exact path wins over a glob that also covers it.
-            if known not in decisions or known == path:
-                decisions[known] = entry
-    return decisions
+        if path in changed:
+            _decide(exact, path, entry)
+        else:
+            for known in filter(partial(_globbed, pattern=entry.path), changed):
+                globbed.setdefault(known, []).append(entry)
+    for known, entries in globbed.items():
+        if known not in exact:  # a file named by itself needs no glob
+            for entry in entries:
+                _decide(exact, known, entry)
+    return exact
+
+
+def _decide(decisions: dict[str, ReviewedFile], path: str, entry: ReviewedFile) -> None:
+    """Note what shall become of a path. Raises Rejected where another entry for the same path says otherwise."""
+    known = decisions.get(path)
+    if known is not None and known.decision != entry.decision:
+        raise Rejected(
+            "failures.PRE_COMMIT.decided_twice",
+            details={"path": path},
+            files=path,
+            first=known.decision,
+            second=entry.decision,
+        )
+    if known is None or not known.reason.strip():
+        decisions[path] = entry
 
 
 def _globbed(path: str, pattern: str) -> bool:

@@ -8,7 +8,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_unexplored
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import READY_PLAN, Event
-from code_intel_server.flow.session import UsedRange
+from code_intel_server.flow.session import SessionState, UsedRange
 from code_intel_server.flow.tasks import (
     ChecklistItem,
     ItemStatus,
@@ -16,6 +16,7 @@ from code_intel_server.flow.tasks import (
     TaskStatus,
     expect_report,
     next_task,
+    plan_digest,
     progress,
     register,
 )
@@ -25,15 +26,25 @@ from code_intel_server.flow.turn import Note, Outcome, Turn
 def plan(turn: Turn[PlanPayload]) -> Outcome:
     """Register the task list; the first one makes the task branch. The same list again changes nothing."""
     state, ports = turn.state, turn.ports
+    identity = plan_digest(turn.payload.tasks)
+    if state.place != READY_PLAN and state.plan_digest == identity:
+        return _planned_already(state)
     dropped = [task.id for task in state.tasks if task.pending and task.id not in {t.id for t in turn.payload.tasks}]
     state.tasks = register(state.tasks, turn.payload.tasks, state.revert_reason)
     if not state.trees.ready:
         _enter_ready(turn)
-    state.revert_reason = ""
+    state.revert_reason, state.plan_digest = "", identity
     state.marks.round = max((call.seq for call in ports.ledger.entries()), default=0)
     changes = f"dropped {', '.join(dropped)}"
     warnings = (Note("warnings.plan_changed", {"changes": changes}),) if dropped else ()
     return Outcome(Event.PLANNED, _standing(state.tasks), warnings)
+
+
+def _planned_already(state: SessionState) -> Outcome:
+    """The plan that holds, sent once more: whatever was reported since stays reported."""
+    if next_task(state.tasks) is None:
+        return Outcome(Event.PLANNED_AGAIN, {"progress": progress(state.tasks), "all_complete": True})
+    return Outcome(Event.PLANNED, _standing(state.tasks))
 
 
 def _enter_ready(turn: Turn[PlanPayload]) -> None:
@@ -105,8 +116,10 @@ def _completed(task: TaskModel, items: tuple[ChecklistItem, ...]) -> TaskModel:
 def completion(turn: Turn[CompletionPayload]) -> Outcome:
     """Leave READY when every task is reported and nothing strayed since."""
     state, ports = turn.state, turn.ports
-    if not state.tasks or state.place == READY_PLAN:  # sent back here, the work needs a new plan first
+    if not state.tasks:
         raise Rejected("failures.READY.no_tasks_registered")
+    if state.place == READY_PLAN:
+        raise Rejected("failures.READY.plan_after_setback", reason=state.revert_reason)
     pending = [task.id for task in state.tasks if task.pending]
     if pending:
         raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
