@@ -135,8 +135,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Begin a task: returns the first phase with its instruction. Only where no session is active, or with clean."""
 
         def work() -> "Fields":
-            late.bench.take_up(repo_path)
-            return late.bench.sessions.start(query, intent, flags, reporting(ctx))
+            return late.bench.take_up(repo_path).start(query, intent, flags, reporting(ctx))
 
         return call("start_session", work)
 
@@ -157,8 +156,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Where am I, what next, all summaries. Restores an interrupted session where none is active."""
 
         def work() -> "Fields":
-            late.bench.take_up(repo_path)
-            return late.bench.sessions.status(discard_active=discard_active, session_id=session_id)
+            return late.bench.take_up(repo_path).status(discard_active=discard_active, session_id=session_id)
 
         return call("get_session_status", work)
 

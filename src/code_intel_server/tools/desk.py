@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.errors import CodeIntelError
+from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.flow.access import ACCESS, LOOKUPS
 from code_intel_server.flow.phases import Phase
 from code_intel_server.flow.ports import Ports
@@ -165,6 +165,12 @@ class Desk:
         with contextlib.suppress(CodeIntelError, OSError):
             self.index.start()
             self.explorer.refresh_all(cancelled=lambda: self._closed)
+
+    def check_open(self) -> None:
+        """Refuse to begin on a desk that another call has left for another project meanwhile."""
+        if self._closed:
+            reason = "another call took up another project"
+            raise Unavailable("tool_errors.generic.internal_error", tool="The session", log=reason)
 
     def close(self) -> None:
         """Let go of everything that outlives a call."""

@@ -66,25 +66,28 @@ class Sessions:
 
     def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
+        wanted, aim = parse_flags(flags), _intent(intent)
+        if wanted.rebuild:
+            answer = self._rebuilt(query, wanted, progress)
+            if answer is not None:
+                return answer
         with self._desk.mutex:
-            wanted, aim = parse_flags(flags), _intent(intent)
+            self._desk.check_open()
             if self.active is not None and not wanted.clean:
                 raise self._session_active(self.active.state)
             self._desk.project.check_folders()
             self._desk.lock.acquire(self.active.state.session_id if self.active else "")
             try:
-                return self._start(query, aim, wanted, progress)
+                return self._start(query, aim, wanted)
             finally:
                 if self.active is None:
                     self._desk.lock.release()
 
-    def _start(self, query: str, intent: Intent, flags: Flags, progress: Progress) -> Fields:
+    def _start(self, query: str, intent: Intent, flags: Flags) -> Fields:
         cleaned = self.clean() if flags.clean else None
         if not query.strip():
             if cleaned is not None:
                 return cleaned
-            if flags.rebuild:
-                return self._rebuilt(progress)
             raise Rejected("tool_errors.start_session.query_required")
         check_text({"query": query})
         kit = self._desk.read_kit()
@@ -105,8 +108,6 @@ class Sessions:
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         answer = self._first_answer(self.active, recoverable, has_scaffold=has_scaffold)
-        if flags.rebuild:
-            self._desk.index.sync(rebuild=True, progress=progress)
         self._desk.warm_up()
         return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
 
@@ -182,8 +183,15 @@ class Sessions:
             query=state.query,
         )
 
-    def _rebuilt(self, progress: Progress) -> Fields:
+    def _rebuilt(self, query: str, flags: Flags, progress: Progress) -> Fields | None:
+        """Rebuild the index before anything else, which takes long and may be cancelled; an answer where that was all."""
+        if self.active is not None and not flags.clean:
+            raise self._session_active(self.active.state)
+        check_text({"query": query})
+        self._desk.project.check_folders()
         done = self._desk.index.sync(rebuild=True, progress=progress)
+        if query.strip() or flags.clean:
+            return None
         contract = Contract.load(None)
         note = Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks})
         return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": responses.say(contract, note)}
@@ -304,6 +312,7 @@ class Sessions:
         if standing is not None and (not discard_active or session_id == standing.state.session_id):
             return self._standing(standing)
         with self._desk.mutex:
+            self._desk.check_open()
             dropped = self.active.state.session_id if self.active else ""
             self._desk.lock.acquire(dropped)
             try:

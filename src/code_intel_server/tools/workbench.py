@@ -1,5 +1,6 @@
 """The project the server works for: found by walking up from where it was started, or named by a call (SPEC 12)."""
 
+import threading
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,23 +16,35 @@ class Workbench:
 
     def __init__(self, start: Path, override: Path | None = None) -> None:
         self._start = start
-        self.desk = Desk(find_root(start, override))
+        self._home = find_root(start, override)
+        self._swapping = threading.Lock()
+        self.desk = Desk(self._home)
         self.sessions = Sessions(self.desk)
 
-    def take_up(self, repo_path: str) -> None:
-        """Work for the project at `repo_path` (relative to where the server was started).
+    def take_up(self, repo_path: str) -> Sessions:
+        """The sessions of the project at `repo_path` (relative to where the server was started), which it works for now.
 
-        Raises Rejected where there is no such folder, or a session of another project is active.
+        '.' is the project the server was started for, and while a session is active that session's. Raises Rejected where
+        there is no such folder, or a session of another project is active.
         """
-        if repo_path in {"", "."}:
-            return
+        home = repo_path in {"", "."}
+        if home and self.sessions.active is not None:
+            return self.sessions
+        root = self._home if home else self._root_at(repo_path)
+        if root == self.desk.root:
+            return self.sessions
+        with self._swapping, self.desk.mutex:  # nobody is in the middle of a start or a submit there
+            if root != self.desk.root:
+                self._swap(root)
+            return self.sessions
+
+    def _root_at(self, repo_path: str) -> Path:
         try:
-            folder = (self._start / repo_path).resolve(strict=True)
-            root = find_root(folder)
+            return find_root((self._start / repo_path).resolve(strict=True))
         except (OSError, ValueError, RuntimeError) as error:
             raise Rejected("tool_errors.generic.path_not_found", path=repo_path) from error
-        if root == self.desk.root:
-            return
+
+    def _swap(self, root: Path) -> None:
         if self.sessions.active is not None:
             state = self.sessions.active.state
             raise Rejected(

@@ -1,0 +1,73 @@
+"""Which project a call works for, and what a start that is cancelled leaves (SPEC 2, 12)."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.driver import repository
+
+from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.tools.workbench import Workbench
+
+QUICK = {"quick": True, "no_doc": True}
+FILES = {"app.py": "def main():\n    return 1\n", ".code-intel/config.json": json.dumps({"sync_on_start": False})}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("home", "other"):
+        repository(tmp_path / name, FILES)
+    made = Workbench(tmp_path / "home")
+    yield made
+    made.desk.close()
+
+
+def test_a_dot_is_the_project_the_server_was_started_for(bench: Workbench, tmp_path: Path) -> None:
+    bench.take_up("../other")
+    assert bench.desk.root == tmp_path / "other"
+    bench.take_up(".")
+    assert bench.desk.root == tmp_path / "home"
+
+
+def test_while_a_session_is_active_a_dot_is_its_project_and_another_is_refused(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    sessions = bench.take_up("../other")
+    started = sessions.start("Change main", "MODIFY", QUICK)
+    assert bench.take_up(".") is sessions
+    assert bench.take_up(".").status()["session_id"] == started["session_id"]
+    with pytest.raises(Rejected) as refused:
+        bench.take_up(str(tmp_path / "home"))
+    assert refused.value.key == "tool_errors.start_session.session_active"
+    sessions.start("", "MODIFY", {"clean": True})
+    assert bench.take_up(".") is not sessions
+
+
+def test_no_project_is_left_in_the_middle_of_a_call(bench: Workbench, tmp_path: Path) -> None:
+    before = bench.sessions
+    with bench.desk.mutex:
+        other = threading.Thread(target=bench.take_up, args=("../other",))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        assert bench.sessions is before
+    other.join(10)
+    assert bench.desk.root == tmp_path / "other"
+    with pytest.raises(Unavailable):
+        before.start("Change main", "MODIFY", QUICK)
+
+
+def test_a_rebuild_that_is_cancelled_leaves_no_session(bench: Workbench) -> None:
+    def cancelled(_done: float, _total: float, _message: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True}, cancelled)
+    assert bench.sessions.active is None
+    assert bench.desk.store.usable() == ()
+    assert bench.desk.lock.owner() is None
+    answer = bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})
+    assert answer["phase"] == "QUERY_FRAME"
