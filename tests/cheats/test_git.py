@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -81,30 +82,63 @@ def test_the_work_is_committed_by_hand_to_avoid_the_review(stage: Stage) -> None
     stage.refused("nobody explored: lib.py", **report())
 
 
-def test_a_merge_by_hand_that_holds_more(stage: Stage) -> None:
-    """Stopped by: a hand-made merge must be what git makes of its two sides, files in conflict aside."""
-    stage.committed()
+def base_moves(stage: Stage, path: str, text: str) -> None:
+    """Somebody commits to the base; HEAD is on the task branch before and after."""
     name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
     stage.git("switch", "-q", "main")
-    stage.write("README.md", "# App\n\nMoved on.\n")
+    stage.write(path, text)
     stage.git("commit", "-qam", "Base moved")
     stage.git("switch", "-q", name)
+
+
+def test_a_merge_by_hand_that_holds_more(stage: Stage) -> None:
+    """Seen by: response and trailer of the merge name what a hand-made merge changes beyond the files in conflict."""
+    stage.committed()
+    base_moves(stage, "README.md", "# App\n\nMoved on.\n")
     stage.git("merge", "-q", "--no-commit", "--no-ff", "main")
     stage.write("lib.py", "LIMIT = 99\n")
     stage.git("commit", "-qam", "Merge main")
-    stage.refused("changes more than the merge needs: lib.py", summary="Merged.")
+    answer = stage.accepted(summary="Merged.")
+    assert "change more than the conflicts: lib.py" in answer["warning"]
+    assert "Code-Intel-Unreviewed: lib.py" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
 
 
 def test_a_merge_by_hand_that_drops_what_the_base_did(stage: Stage) -> None:
-    """Stopped by: a hand-made merge must be what git makes of its two sides, files in conflict aside."""
+    """Seen by: response and trailer of the merge name what a hand-made merge changes beyond the files in conflict."""
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("README.md", "# App\n\nMoved on.\n")
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    base_moves(stage, "README.md", "# App\n\nMoved on.\n")
     stage.git("merge", "-q", "-s", "ours", "-m", "Merge main", "main")
-    stage.refused("changes more than the merge needs: README.md", summary="Merged.")
+    assert "README.md" in stage.accepted(summary="Merged.")["warning"]
+    assert "Code-Intel-Unreviewed: README.md" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
+
+
+def test_a_merge_by_hand_that_breaks_what_was_proven(stage: Stage) -> None:
+    """Stopped by: what was merged by hand is proven anew, as it is in the merge and not as it lies on disk."""
+    stage.user_wants([sys.executable, "-B", "-c", "import app, sys; sys.exit(app.main() != 2)"])
+    stage.committed()
+    base_moves(stage, "app.py", APP_DONE.replace("return 2", "return 3"))
+    stage.git("merge", "-q", "--no-ff", "-X", "theirs", "-m", "Merge main", "main")
+    stage.refused("merged by hand", summary="Merged.")
+    stage.write("app.py", APP_DONE)
+    stage.refused("not part of the merge made by hand: app.py", summary="Merged.")
+    stage.git("commit", "-q", "-a", "--amend", "--no-edit")
+    assert stage.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+    assert stage.git("show", "main:app.py") == APP_DONE
+
+
+def test_a_hook_that_rewrites_what_was_reviewed(stage: Stage) -> None:
+    """Seen by: the commit is held against what was reviewed, not against what the hook left on disk."""
+    stage.verified()
+    hook = stage.write(".git/hooks/pre-commit", "#!/bin/sh\nsed -i s/2/666/ app.py && git add app.py\n")
+    hook.chmod(0o755)
+    answer = stage.accepted(**stage.commit())
+    assert "does not hold what was reviewed: app.py" in answer["warning"]
+    hook.unlink()
+    stage.accepted(summary="Merged.")
+    assert "Code-Intel-Altered: 1 file(s)" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
 
 
 def test_a_merge_of_another_branch_by_hand(stage: Stage) -> None:
@@ -218,7 +252,7 @@ def test_a_clean_filter_that_commits_something_else(stage: Stage) -> None:
     (stage.root / ".git/info/attributes").write_text("app.py filter=evil\n")
     stage.cheat()
     answer = stage.accepted(**stage.commit())
-    assert "does not hold what lies on disk: app.py" in answer["warning"]
+    assert "does not hold what was reviewed: app.py" in answer["warning"]
     stage.notice()
 
 
@@ -233,7 +267,7 @@ def test_a_hook_that_commits_something_else(stage: Stage) -> None:
     hook.chmod(0o755)
     stage.cheat()
     answer = stage.accepted(**stage.commit())
-    assert "does not hold what lies on disk: app.py" in answer["warning"]
+    assert "does not hold what was reviewed: app.py" in answer["warning"]
     stage.notice()
     final = stage.accepted(summary="Merged.")
     assert final["phase"] == "SESSION_COMPLETE"

@@ -6,7 +6,8 @@ import pytest
 
 from code_intel_server.contract.loader import Contract
 from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
-from code_intel_server.workspace.values import GitIntent, GitOperation, ProofStatus
+from code_intel_server.flow.session import Receipt
+from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, ProofStatus
 from tests.flow.world import Session, World, WorldTree
 
 REASON = "Everything was found."
@@ -756,6 +757,54 @@ class TestQualityAndMerge:
         assert answer["warning"] == "Completed with unresolved quality issues."
         final = session.raw({"summary": "end"})
         assert "1 quality issue(s) unresolved" in str(final["instruction"])
+
+    def merged_by_hand(self, proof: ProofStatus, flags: Flags | None = None) -> Session:
+        """Before the merge, with one merge of the base made by hand on the branch."""
+        session = Session(flags or Flags(no_quality=True), world=World(proof=ProofStatus.PROVEN)).to_ready()
+        session.to_verify()
+        if not session.state.flags.no_verify:
+            session.send(passed=True, verifier_used="tests", details="green")
+        session.commit()
+        session.world.heads[session.state.tip] = dict(session.world.files)
+        session.edit("lib.py", "MERGED = 1\n")
+        session.world.hand_merges = HandMerges(("abc",), ("lib.py",))
+        session.world.heads["abc"] = dict(session.world.files)
+        session.world.proof = proof
+        return session
+
+    def test_what_was_merged_by_hand_is_proven_and_named(self) -> None:
+        session = self.merged_by_hand(ProofStatus.PROVEN)
+        runs = session.world.proof_runs
+        answer = session.send()
+        assert "Merged by hand: abc" in str(answer["warning"])
+        assert "lib.py" in str(answer["warning"])
+        assert session.world.proof_runs == runs + 1
+
+    def test_a_merge_by_hand_that_fails_its_proof_is_refused_and_one_that_was_proven_is_not_run_again(self) -> None:
+        session = self.merged_by_hand(ProofStatus.FAILED)
+        session.world.hand_merges = HandMerges(("abc",))
+        session.send()
+        assert session.error == "failures.MERGE.proof_failed"
+        session.world.proof = ProofStatus.PROVEN
+        session.world.failing["merge"] = "failures.MERGE.merge_failed"
+        session.send()
+        assert session.error == "failures.MERGE.merge_failed"
+        session.state.receipt = Receipt(status="proven", tree=session.ports.tree.snapshot(), verifier="tests")
+        session.world.failing.clear()
+        runs = session.world.proof_runs
+        answer = session.send()
+        assert answer["phase"] == "SESSION_COMPLETE"
+        assert session.world.proof_runs == runs
+
+    def test_a_merge_by_hand_is_proven_as_it_was_committed(self) -> None:
+        session = self.merged_by_hand(ProofStatus.PROVEN)
+        session.edit("lib.py", "MERGED = 2\n")
+        session.send()
+        assert session.error == "failures.MERGE.uncommitted"
+
+    def test_without_verification_a_merge_by_hand_is_named_only(self) -> None:
+        session = self.merged_by_hand(ProofStatus.FAILED, Flags(no_quality=True, no_verify=True))
+        assert "Merged by hand" in str(session.send()["warning"])
 
     def test_the_merge_waits_for_the_quality_review(self) -> None:
         session = self.at()

@@ -26,6 +26,7 @@ from code_intel_server.workspace.values import (
     CommitResult,
     GitIntent,
     GitOperation,
+    HandMerges,
     Hunk,
     LedgerEntry,
     MergeResult,
@@ -58,6 +59,7 @@ class World:
     discarded: list[str] = field(default_factory=list)
     intents: list[GitIntent] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)
+    hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
@@ -124,7 +126,7 @@ class WorldTree:
     def exists(self, snapshot: str, path: str) -> bool:
         return path in self.world.snapshots.get(snapshot, {})
 
-    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+    def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         return ()
 
     def head_snapshot(self, commit: str) -> str:
@@ -253,6 +255,9 @@ class WorldBranches:
             "" if self.world.unmoved else self.world.head(), branch.name, branch.base, self.world.push_hint
         )
 
+    def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
+        return self.world.hand_merges
+
     def abandon(
         self,
         session_id: str,
@@ -270,11 +275,11 @@ class WorldBranches:
 class WorldProofs:
     world: World
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None]) -> Proof:
+    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str) -> Proof:
         self.world.proof_runs += 1
         self.world.files |= self.world.writes_on_proof
         status = self.world.proof
-        tree = WorldTree(self.world).snapshot()
+        tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
         if status is ProofStatus.NONE:
             return Proof(status, tree)
         return Proof(status, tree, (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why"),))

@@ -410,6 +410,27 @@ def test_a_conflict_is_resolved_by_hand(stage: Stage) -> None:
     assert "return 2" in stage.read("app.py")
 
 
+def test_the_base_moves_so_that_the_merge_needs_more_than_its_conflicts(stage: Stage) -> None:
+    """A file that nobody touched has to follow what the base did: the merge made by hand may hold that, and says so."""
+    stage.user_wants([sys.executable, "-B", "-c", "import app, lib, sys; sys.exit(lib.other() != 10)"])
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("app.py", "import lib\n\n" + APP.replace("return 1", "return lib.LIMIT", 1))
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    assert not stage.agent.submit(summary="Merged.")["success"]
+    stage.git("merge", "-q", "--no-ff", "--no-commit", "-X", "ours", "main")
+    stage.write("lib.py", "LIMIT = 11\n\n\ndef other():\n    return LIMIT\n")
+    stage.git("commit", "-qam", "Merge main")
+    answer = stage.agent.submit(summary="Merged.")
+    assert "Fix it in the merge (`git commit -a --amend`)" in answer["remedy"]
+    stage.write("lib.py", "LIMIT = 11\n\n\ndef other():\n    return LIMIT - 1\n")
+    stage.git("commit", "-q", "-a", "--amend", "--no-edit")
+    answer = merged(stage)
+    assert "lib.py" in answer["warning"]
+
+
 def test_untracked_files_of_the_user_stay(stage: Stage) -> None:
     stage.write("notes.txt", "mine\n")
     stage.write(".env", "SECRET=1\n")

@@ -15,6 +15,7 @@ from code_intel_server.workspace.values import (
     CommitRequest,
     CommitResult,
     GitIntent,
+    HandMerges,
     LedgerEntry,
     MergeResult,
     Prompt,
@@ -89,6 +90,13 @@ class Branches(Protocol):
         """
         ...
 
+    def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
+        """The merges of the base that were made by hand on top of `expected_tip`; none where the branch stands there.
+
+        Raises Rejected('failures.MERGE.head_moved') where anything else lies between.
+        """
+        ...
+
     def abandon(
         self,
         session_id: str,
@@ -130,8 +138,8 @@ class WorkTree(Protocol):
         """Whether a path is a file of a snapshot."""
         ...
 
-    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of `paths` whose content in a commit is not what lies on disk (line endings aside): made by filters or hooks."""
+    def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
+        """Those of `paths` whose content in a commit is not a snapshot's (line endings aside): made by filters or hooks."""
         ...
 
     def head_snapshot(self, commit: str) -> str:
@@ -172,8 +180,11 @@ class Evidence(Protocol):
 class Proofs(Protocol):
     """Runs the configured verify commands (SPEC 4, POST_IMPL_VERIFY)."""
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None]) -> Proof:
-        """Run them all in the project and bind the outcome to the tree hash taken after they ended."""
+    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str) -> Proof:
+        """Run them all in the project and bind the outcome to the tree hash taken after they ended.
+
+        `tree` is the snapshot the caller has just taken: it stands where nothing runs.
+        """
         ...
 
 

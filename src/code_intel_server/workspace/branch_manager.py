@@ -27,6 +27,7 @@ from code_intel_server.workspace.values import (
     CommitResult,
     GitIntent,
     GitOperation,
+    HandMerges,
     MergeResult,
     Record,
     Retired,
@@ -198,10 +199,22 @@ class BranchManager:
         """
         try:
             git = self._require()
-            by_hand = merges.accept_tip(git, branch, expected_tip, pending)
-            rows = [*stamped(trailers, session_id), *by_hand]
+            by_hand = merges.hand_merges(git, branch, expected_tip, pending)
+            rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             merge = merges.Merge(git, branch, rows, record, pending)
             return merge.keep_branch() if self._finish == "branch" else merge.run()
+        except Rejected:
+            raise
+        except CodeIntelError as error:
+            raise failed(MERGE_FAILED, error) from error
+
+    def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
+        """The merges of the base that were made by hand on top of `expected_tip`.
+
+        Raises Rejected('failures.MERGE.head_moved') where anything else lies between.
+        """
+        try:
+            return merges.hand_merges(self._require(), branch, expected_tip, pending)
         except Rejected:
             raise
         except CodeIntelError as error:

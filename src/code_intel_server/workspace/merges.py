@@ -22,10 +22,11 @@ from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, Manner, Ref
 from code_intel_server.workspace.messages import commit_object, judged, run_hook, with_trailers
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf
-from code_intel_server.workspace.values import GitIntent, GitOperation, MergeResult, Record, TaskBranch
+from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
+NAMED_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +135,13 @@ class Merge:
         return True
 
 
-def accept_tip(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> list[tuple[str, str]]:
-    """Whether the task branch is where the session left it, or only merges of the base ahead of that.
+def hand_merges(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> HandMerges:
+    """What lies between where the session left the task branch and where it is: nothing, or merges of the base.
 
     After a conflict the base is merged into the task branch by hand and committed (SPEC 4, MERGE), again where it has
-    moved on meanwhile: that new tip is accepted, and a trailer for each merge names it, since nobody reviewed what it
-    holds. Any other tip is refused with Rejected('failures.MERGE.head_moved'): it would bring in what no phase has seen.
+    moved on meanwhile: that new tip is accepted. Nobody reviewed what such a merge holds, and it may have to change more
+    than the files in conflict; so trailers name the merges and those files, and the flow has it proven. Any other tip is
+    refused with Rejected('failures.MERGE.head_moved'): it would bring in what no phase has seen.
     """
     tip = git.oid(HEADS + branch.name)
     base = git.oid(HEADS + branch.base)
@@ -147,17 +149,21 @@ def accept_tip(git: Git, branch: TaskBranch, expected: str, pending: GitIntent |
     merging = pending is not None and pending.operation is GitOperation.MERGE
     published = pending is not None and merging and bool(base) and git.is_ancestor(pending.new, base)
     if not tip or not expected or tip == expected or published:
-        return []
-    by_hand = _hand_merges(git, tip, expected, base)
-    if not by_hand:
+        return HandMerges()
+    found = _hand_merges(git, tip, expected, base)
+    if not found:
         raise Rejected("failures.MERGE.head_moved", branch=branch.name, expected=expected[:12], found=tip[:12])
-    for merge, ours, theirs in by_hand:
-        more = _more_than_merged(git, merge, ours, theirs)
-        if more:
-            details: dict[str, object] = {"files": more}
-            found = {"expected": ours[:12], "found": merge[:12], "files": ", ".join(more[:20])}
-            raise Rejected("failures.MERGE.merge_holds_more", details=details, **found)
-    return [("Code-Intel-Merged-By-Hand", merge) for merge, _, _ in by_hand]
+    unreviewed = {path for merge, ours, theirs in found for path in _more_than_merged(git, merge, ours, theirs)}
+    return HandMerges(tuple(merge for merge, _, _ in found), tuple(sorted(unreviewed)))
+
+
+def hand_trailers(by_hand: HandMerges) -> list[tuple[str, str]]:
+    """What the merge commit says of merges made by hand."""
+    rows = [("Code-Intel-Merged-By-Hand", merge) for merge in by_hand.commits]
+    if by_hand.unreviewed:
+        more = f" and {len(by_hand.unreviewed) - NAMED_FILES} more" if len(by_hand.unreviewed) > NAMED_FILES else ""
+        rows.append(("Code-Intel-Unreviewed", " ".join(", ".join(by_hand.unreviewed[:NAMED_FILES]).split()) + more))
+    return rows
 
 
 def _hand_merges(git: Git, tip: str, expected: str, base: str) -> list[tuple[str, str, str]]:

@@ -61,20 +61,22 @@ class ProofRunner:
         self._approvals = Approvals() if approvals is None else approvals
         self._check = check
 
-    def run(self, session_id: str, progress: Progress) -> Proof:
+    def run(self, session_id: str, progress: Progress, tree: str = "") -> Proof:
         """Run all commands in the project, the waived and the untrusted excepted, and take the tree's hash when they ended.
+
+        `tree` is the present snapshot where the caller has just taken one.
 
         Every command runs, also after one has failed: whoever repairs wants to see all that is broken.
         """
+        tree = tree or self._tree.snapshot()
         if self._config.lost("verify_commands"):
-            return Proof(ProofStatus.UNPROVEN, self._tree.snapshot(), (_unreadable(self._config),))
+            return Proof(ProofStatus.UNPROVEN, tree, (_unreadable(self._config),))
         commands = self._config.config.verify_commands
         if not commands:
-            return Proof(ProofStatus.NONE, self._tree.snapshot())
+            return Proof(ProofStatus.NONE, tree)
         waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
         trusted = self._approvals.trusted(self._config.path, self._config.digest)
         runs: list[CommandRun] = []
-        tree = self._tree.snapshot()
         for number, command in enumerate(commands):
             if command.argv in waived:
                 runs.append(_not_run(command, ProofStatus.WAIVED, waived[command.argv]))

@@ -107,20 +107,19 @@ class TreeJudge:
         done = room.run("cat-file", "blob", heads[0][2], index=index.path)
         return done.stdout if done.ok else None
 
-    def altered(self, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of `paths` whose content in a commit is not what lies on disk; what filters or hooks made of them.
+    def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
+        """Those of `paths` whose content in a commit is not a snapshot's; what filters or hooks made of them.
 
         Line endings and the pointers of large file storage are no difference; at most 50 differing files are looked into.
         """
-        now = self.snapshot()
         with self._lock:
             opened = self._open()
-        if opened is None or not now:
+        if opened is None or not snapshot:
             return ()
         git, room, index = opened
         stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
         trees = [
-            parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in (stored, now)
+            parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in (stored, snapshot)
         ]
         there, here = trees
         differing = [path for path in sorted(set(paths)) if path in there and there[path] != here.get(path)]

@@ -148,6 +148,17 @@ class MergeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class HandMerges:
+    """Merges of the base into the task branch that were made by hand, oldest first.
+
+    `unreviewed` are the files in which they differ from what git makes of their two sides, those in conflict aside.
+    """
+
+    commits: tuple[str, ...] = ()
+    unreviewed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Retired:
     """Branches that were removed (each kept under an archive ref) and, for `merge`, the merge commit."""
 

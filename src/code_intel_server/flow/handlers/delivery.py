@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
+    proof_failed,
     proof_fields,
     receipt_of,
 )
@@ -19,7 +20,7 @@ from code_intel_server.flow.phases import Event, Phase, Place
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Change, CommitRequest, GitOperation, ProofStatus
+from code_intel_server.workspace.values import Change, CommitRequest, GitOperation, HandMerges, ProofStatus
 
 DECISIONS = ("keep", "discard", "leave")
 
@@ -48,20 +49,20 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
     now = turn.ports.tree.snapshot()
     review = _review(turn, turn.ports.tree.changes(state.trees.base, now), now)
-    request = _request(turn, review)
+    request = _request(turn, review, now)
     archived: tuple[str, ...] = ()
     if review.discard:
         archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
-        request = replace(request, keep=(*review.keep, *_taken_back(turn, review.keep, review.leave)), discard=())
+        request = replace(request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave)), discard=())
     before = state.receipt
-    reverted = _proven(turn, archived)
-    if reverted is not None:
-        return reverted
-    _refuse_unreviewed(turn, request, now)
+    proven = _proven(turn, now, archived)
+    if isinstance(proven, Outcome):
+        return proven
+    _refuse_unreviewed(turn, request, now, proven)
     voided = before is not None and before is not state.receipt and before.status is not ProofStatus.NONE
-    return _commit(turn, request, archived, adopted, voided=voided)
+    return _commit(turn, request, proven, archived, adopted, voided=voided)
 
 
 def _finish_pending(turn: Turn[CommitPayload]) -> str:
@@ -79,10 +80,10 @@ def _finish_pending(turn: Turn[CommitPayload]) -> str:
     return result.oid
 
 
-def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str) -> None:
+def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str, now: str) -> None:
     """What is committed is what was reviewed, also where a verify command wrote to it meanwhile."""
-    tree = turn.ports.tree
-    moved = {change.path for change in tree.changes(reviewed, tree.snapshot())} & {*request.keep}
+    changes = turn.ports.tree.changes(reviewed, now) if reviewed != now else ()
+    moved = {change.path for change in changes} & {*request.keep}
     if moved:
         raise Rejected(
             "failures.PRE_COMMIT.changed_meanwhile", details={"changed": sorted(moved)}, files=named(sorted(moved))
@@ -194,16 +195,13 @@ def weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, 
     return turn.ports.evidence.weakened(change.path, before, after, change.old_path)
 
 
-def _proven(turn: Turn[CommitPayload], archived: Sequence[str]) -> Outcome | None:
-    """Run the proofs again where the tree is not the one they judged; the way back where they fail."""
+def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str]) -> Outcome | str:
+    """Run the proofs again where the tree is not the one they judged: the tree then, or the way back where they fail."""
     state, ports = turn.state, turn.ports
-    if not state.road.runs(POST_IMPL_VERIFY):
-        return None
-    now = ports.tree.snapshot()
-    if state.receipt is not None and state.receipt.tree == now:
-        return None
+    if not state.road.runs(POST_IMPL_VERIFY) or (state.receipt is not None and state.receipt.tree == now):
+        return now
     verifier = state.receipt.verifier if state.receipt else ""
-    proof = ports.proofs.run(state.session_id, ports.progress)
+    proof = ports.proofs.run(state.session_id, ports.progress, now)
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = " ".join(run.argv)
@@ -211,10 +209,10 @@ def _proven(turn: Turn[CommitPayload], archived: Sequence[str]) -> Outcome | Non
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
     state.receipt = receipt_of(proof, verifier)
-    return None
+    return proof.tree
 
 
-def _request(turn: Turn[CommitPayload], review: Review) -> CommitRequest:
+def _request(turn: Turn[CommitPayload], review: Review, now: str) -> CommitRequest:
     state = turn.state
     return CommitRequest(
         session_id=state.session_id,
@@ -222,7 +220,7 @@ def _request(turn: Turn[CommitPayload], review: Review) -> CommitRequest:
         expected_tip=state.tip,
         message=turn.payload.commit_message.strip(),
         trailers=(),
-        keep=(*review.keep, *_taken_back(turn, review.keep, review.discard, review.leave)),
+        keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave)),
         discard=tuple(review.discard),
         leave=tuple(review.leave),
         start=_start(state),
@@ -230,7 +228,7 @@ def _request(turn: Turn[CommitPayload], review: Review) -> CommitRequest:
     )
 
 
-def _taken_back(turn: Turn[CommitPayload], *decided: Sequence[str]) -> list[str]:
+def _taken_back(turn: Turn[CommitPayload], now: str, *decided: Sequence[str]) -> list[str]:
     """Paths that an earlier commit of this session changed and that are now as in the base again.
 
     A path that neither the tip nor the start holds was in no commit: it lay untracked there before the session.
@@ -238,7 +236,7 @@ def _taken_back(turn: Turn[CommitPayload], *decided: Sequence[str]) -> list[str]
     state, tree = turn.state, turn.ports.tree
     if not state.trees.committed:
         return []
-    since = tree.changes(state.trees.committed, tree.snapshot())
+    since = tree.changes(state.trees.committed, now)
     named_already = {path for paths in decided for path in paths}
     paths = {path for change in since for path in (change.path, change.old_path) if path} - named_already
     if not paths:
@@ -252,8 +250,15 @@ def _start(state: SessionState) -> str:
 
 
 def _commit(
-    turn: Turn[CommitPayload], request: CommitRequest, archived: Sequence[str], adopted: str, *, voided: bool
+    turn: Turn[CommitPayload],
+    request: CommitRequest,
+    reviewed: str,
+    archived: Sequence[str],
+    adopted: str,
+    *,
+    voided: bool,
 ) -> Outcome:
+    """Commit, and hold the commit against what was reviewed: a filter, a hook or a write at that moment is named."""
     state, ports = turn.state, turn.ports
     state.left = [*request.leave]
     request = replace(request, trailers=trailers(state))
@@ -267,7 +272,7 @@ def _commit(
     fields["commit"] = oid
     if result.oid:
         state.commits.append(result.oid)
-    state.altered = [*ports.tree.altered(oid, request.keep)]
+    state.altered = [*ports.tree.altered(oid, request.keep, reviewed)]
     other = (Note("warnings.committed_differs", {"files": named(state.altered)}),) if state.altered else ()
     again = (Note("warnings.proof_voided"),) if voided else ()
     if request.leave:
@@ -349,13 +354,52 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
         if not state.branch_policy:
             raise Rejected("failures.MERGE.branch_manager_not_found")
         return Outcome(Event.MERGED, ending=Note("success.MERGE.no_task_branch_complete"))
+    by_hand = ports.branches.hand_merges(state.task_branch, state.tip, state.pending)
+    warnings = _hand_merges_proven(turn, by_hand) if by_hand.commits else ()
     result = ports.branches.merge(
         state.task_branch, state.session_id, state.tip, trailers(state), ports.record, state.pending
     )
     state.pending = None
     where = {"from_branch": result.from_branch, "to_branch": result.to_branch}
     if result.pushed_hint:
-        return Outcome(Event.MERGED, {"push": result.pushed_hint}, ending=Note("success.MERGE.branch_kept", where))
+        kept = Note("success.MERGE.branch_kept", where)
+        return Outcome(Event.MERGED, {"push": result.pushed_hint}, warnings, ending=kept)
     if not result.oid:
         return Outcome(Event.MERGED, ending=Note("success.MERGE.unmoved_branch_removed", where))
-    return Outcome(Event.MERGED, {"merge_commit": result.oid}, ending=Note("success.MERGE.merge_success", where))
+    done = Note("success.MERGE.merge_success", where)
+    return Outcome(Event.MERGED, {"merge_commit": result.oid}, warnings, ending=done)
+
+
+def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[Note, ...]:
+    """Run the proofs on what was merged by hand, which no phase has seen; what is to be said of it.
+
+    Raises Rejected where they fail, or where files that are not in the merge could have made them pass.
+    """
+    state, ports = turn.state, turn.ports
+    said = Note("warnings.merged_by_hand", {"commits": ", ".join(oid[:12] for oid in by_hand.commits)})
+    more = Note("warnings.merged_unreviewed", {"files": named(by_hand.unreviewed)})
+    notes = (said, more) if by_hand.unreviewed else (said,)
+    now = ports.tree.snapshot()
+    if not state.road.runs(POST_IMPL_VERIFY):
+        return notes
+    strays = _not_in(turn, by_hand.commits[-1], now)
+    if strays:
+        raise Rejected("failures.MERGE.uncommitted", details={"changed": sorted(strays)}, files=named(strays))
+    if state.receipt is not None and state.receipt.tree == now:
+        return notes
+    proof = ports.proofs.run(state.session_id, ports.progress, now)
+    if proof.status is ProofStatus.FAILED:
+        raise proof_failed("failures.MERGE.proof_failed", proof)
+    state.receipt = receipt_of(proof, state.receipt.verifier if state.receipt else "")
+    return notes
+
+
+def _not_in(turn: Turn[MergePayload], merge: str, now: str) -> set[str]:
+    """What lies on disk otherwise than in a merge, but for what was uncommitted already when the session committed."""
+    state, tree = turn.state, turn.ports.tree
+
+    def differing(old: str, new: str) -> set[str]:
+        return {change.path for change in tree.changes(old, new)}
+
+    then = differing(tree.head_snapshot(state.tip), state.trees.committed) - differing(state.trees.committed, now)
+    return differing(tree.head_snapshot(merge), now) - then - {*state.left}

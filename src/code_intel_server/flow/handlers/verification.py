@@ -39,8 +39,9 @@ def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
     state, ports = turn.state, turn.ports
     # add_explored_files is READY's: here the way out is another one.
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
-    refuse_unexplored(state, ports, ports.tree.snapshot(), f"failures.POST_IMPL_VERIFY.{which}")
-    proof = ports.proofs.run(state.session_id, ports.progress)
+    now = ports.tree.snapshot()
+    refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")
+    proof = ports.proofs.run(state.session_id, ports.progress, now)
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
     state.receipt = receipt_of(proof, verifier)
