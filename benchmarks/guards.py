@@ -75,7 +75,13 @@ GUARDS = (
         "    del which\n",
         "before_the_verdict",
     ),
-    Guard("the tree at the commit", DELIVERY, "    if strays:\n", "    if False:\n", "after_the_receipt"),
+    Guard(
+        "the tree at the commit",
+        DELIVERY,
+        '    if strays:\n        raise Rejected("failures.PRE_COMMIT',
+        '    if False:\n        raise Rejected("failures.PRE_COMMIT',
+        "after_the_receipt",
+    ),
     Guard(
         "the tree after the commit",
         DELIVERY,

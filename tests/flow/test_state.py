@@ -1,6 +1,9 @@
 """SessionState as a checkpoint: everything comes back, nothing foreign is obeyed, and it stays under 256 KB (SPEC 7)."""
 
+import hashlib
 import json
+import zlib
+from base64 import b85encode
 
 import pytest
 from hypothesis import given
@@ -94,8 +97,77 @@ def test_the_oldest_summaries_are_compressed_first_and_control_state_never() -> 
 
 
 def test_even_when_every_summary_is_compressed_a_body_is_made() -> None:
-    body = state(query="q" * (CHECKPOINT_LIMIT + 1), summaries={"step_02_X": "One. Two."}).to_checkpoint()
-    assert body["phase_payloads"] == {"step_02_X": {"summary": "One."}}
+    crowded = state(query="q" * (CHECKPOINT_LIMIT + 1), summaries={"step_02_X": "One. Two."})
+    assert crowded.layout()["phase_payloads"] == {"step_02_X": {"summary": "One."}}
+    restored = SessionState.from_checkpoint(as_read_from_disk(crowded.to_checkpoint()))
+    assert restored == crowded.model_copy(update={"summaries": {"step_02_X": "One."}})
+
+
+def test_what_is_packed_and_damaged_is_a_typed_error() -> None:
+    body = as_read_from_disk(state(query="q" * (CHECKPOINT_LIMIT + 1)).to_checkpoint())
+    whole = str(body["packed"])
+    for damaged in (3, "", "\x00", whole[:-20], whole[:40] + whole[60:], b85encode(zlib.compress(b"[]")).decode()):
+        with pytest.raises(Unavailable):
+            SessionState.from_checkpoint({**body, "packed": damaged})
+
+
+def test_a_checkpoint_of_an_earlier_version_is_read() -> None:
+    body = as_read_from_disk(state().to_checkpoint())
+    body["orchestrator_state"]["dirty_at_start"] = ["a.py"]
+    assert SessionState.from_checkpoint(body) == state()
+
+
+def noise(length: int, seed: int) -> str:
+    """Words that cannot be compressed well."""
+    rows = (hashlib.sha256(f"{seed}/{row}".encode()).hexdigest() for row in range(length // 64 + 1))
+    return "".join(rows)[:length]
+
+
+def test_two_thousand_items_and_twenty_plans_fit_and_come_back() -> None:
+    """The most a plan can hold, reported with long reasons, sent back twenty times: still one checkpoint of 256 KB."""
+    session = Session(Flags(no_intervention=True), world=World(documents=[])).to_ready_without_documents()
+    names = {f"t{task}": [f"Item {task}/{n}" for n in range(50)] for task in range(40)}
+    session.send(tasks=[{"id": name, "description": "Do it", "checklist": items} for name, items in names.items()])
+
+    def report(name: str, items: list[str], seed: int) -> None:
+        rows = [{"item": item, "status": "skipped", "reason": noise(200, seed + n)} for n, item in enumerate(items)]
+        answer = session.send(task_id=name, checklist=rows, summary=f"{name} is done. {noise(2000, seed)}")
+        assert answer["success"], answer
+
+    for seed, (name, items) in enumerate(names.items()):
+        report(name, items, seed * 1000)
+    for turn in range(20):
+        session.send(summary="All tasks are done.")
+        details = noise(40_000, turn)
+        session.send(passed=False, verifier_used="tests", details=details, summary=noise(3000, turn))
+        assert _written(session.state) <= CHECKPOINT_LIMIT
+        done = [{"id": t.id, "description": t.description, "status": "completed"} for t in session.state.tasks]
+        fix = {"id": f"fix{turn}", "description": "Fix it", "checklist": ["Fix"]}
+        assert session.send(tasks=[*done, fix], summary=noise(3000, turn))["success"]
+        report(f"fix{turn}", ["Fix"], 90_000 + turn)
+    restored = SessionState.from_checkpoint(as_read_from_disk(session.state.to_checkpoint()))
+    assert restored.place == session.state.place
+    assert [(t.id, t.status, t.failure_count) for t in restored.tasks] == [
+        (t.id, t.status, t.failure_count) for t in session.state.tasks
+    ]
+    assert restored.counters == session.state.counters
+    assert restored.trees == session.state.trees
+    session.state = restored
+    answer = session.send(summary="All tasks are done.")
+    assert answer["success"], answer
+
+
+def test_an_answer_that_was_too_large_to_keep_is_told_again_as_the_instruction_it_led_to() -> None:
+    session = Session(world=World(documents=[])).to_ready_without_documents()
+    session.plan("t1")
+    assert session.state.last_submit is not None
+    session.state.last_submit.response.clear()
+    answer = session.plan("t1")
+    assert (answer["success"], answer["step"]) == (True, 13)
+
+
+def _written(kept: SessionState) -> int:
+    return len(json.dumps(kept.to_checkpoint(), ensure_ascii=False).encode())
 
 
 @given(st.text(max_size=600))
@@ -104,6 +176,11 @@ def test_compressing_never_grows_a_summary_much_and_keeps_its_references(text: s
     short = compress(summary)
     assert "pkg/mod.py:3-9" in short
     assert len(short) <= len(summary) + 20
+
+
+def test_one_endless_word_is_compressed_at_once() -> None:
+    assert compress("a" * 60_000 + " see pkg/mod.py:3") == "a" * 200 + " pkg/mod.py:3"
+    assert compress("a.b" * 30_000).count("a.b") <= 67
 
 
 class TestAccess:

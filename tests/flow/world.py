@@ -275,7 +275,7 @@ class WorldBranches:
 class WorldProofs:
     world: World
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str) -> Proof:
+    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str = "") -> Proof:
         self.world.proof_runs += 1
         self.world.files |= self.world.writes_on_proof
         status = self.world.proof

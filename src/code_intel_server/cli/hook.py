@@ -32,7 +32,12 @@ class _Session:
         self.root = root
         self.id = session_id
         with open(os.path.join(root, ".code-intel", "sessions", f"{session_id}.json"), "rb") as stream:
-            state = json.loads(stream.read(_READ_LIMIT))["orchestrator_state"]
+            body = json.loads(stream.read(_READ_LIMIT))
+        if "packed" in body:
+            from code_intel_server.flow.packing import unpacked
+
+            body = unpacked(body)
+        state = body["orchestrator_state"]
         self.phase = str(state["phase_state"]["current_phase"])
         self.substep = state["phase_state"]["ready_substep"]
         self.step = int(state["phase_state"]["step"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from code_intel_server.cli.index_view import IndexView, look_at_index
+from code_intel_server.flow.packing import unpacked
 from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
@@ -128,7 +129,7 @@ def look(root: Path) -> ProjectView:
 
 
 def _view(loaded: Loaded, owner: Owner | None) -> SessionView:
-    state: Any = loaded.body["orchestrator_state"]
+    state: Any = unpacked(loaded.body)["orchestrator_state"]
     return SessionView(loaded.session_id, state, owner is not None and owner.session_id == loaded.session_id)
 
 

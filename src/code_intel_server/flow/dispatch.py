@@ -55,10 +55,16 @@ def submit(state: SessionState, data: JsonValue, contract: Contract, ports: Port
     try:
         payload = parse_object(data)
         if state.last_submit is not None and state.last_submit.digest == digest(payload):
-            return Submission(dict(state.last_submit.response), replayed=True)
+            return Submission(_replayed(state, state.last_submit, contract, ports), replayed=True)
         return _accept(state, payload, contract, ports)
     except CodeIntelError as error:
         return _refuse(state, payload, contract, ports, error)
+
+
+def _replayed(state: SessionState, last: LastSubmit, contract: Contract, ports: Ports) -> dict[str, JsonValue]:
+    """The answer of the last accepted submit; where it was too large to be kept, the instruction it led to."""
+    response = dict(last.response) or responses.standing(state, contract, ports)
+    return response | {"phase_summaries": dict(state.summaries)} if last.with_summaries else response
 
 
 def _refuse(
@@ -101,7 +107,9 @@ def _accept(state: SessionState, data: Mapping[str, JsonValue], contract: Contra
         draft.compaction_count = payload.compaction_count
     response = _respond(draft, settled, outcome, extra, contract, ports)
     draft.submits += 1
-    draft.last_submit = LastSubmit(digest=digest(data), response=response)
+    stored = {name: value for name, value in response.items() if name != "phase_summaries"}
+    with_summaries = "phase_summaries" in response
+    draft.last_submit = LastSubmit(digest=digest(data), response=stored, with_summaries=with_summaries)
     end = settled.to if isinstance(settled.to, End) else None
     return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
 

@@ -14,7 +14,7 @@ from code_intel_server.codebase.reference import Reference, parse_reference
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.ports import Evidence, Ports
 from code_intel_server.flow.ranges import Spots, followed, meets, only_white_space, overlap, spots
-from code_intel_server.flow.session import SessionState, UsedRange
+from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.flow.writable import Why, why_writable, why_writable_in
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
@@ -219,7 +219,7 @@ class Judge:
             path=reference.path,
             start=reference.start,
             end=reference.end,
-            reason=(item.reason or "").strip(),
+            reason=(item.reason or "").strip()[:REASON_AT_MOST],
             trivial=trivial,
         )
         twin = None if has_reason(item) else self._twin(used)

@@ -180,7 +180,7 @@ class Evidence(Protocol):
 class Proofs(Protocol):
     """Runs the configured verify commands (SPEC 4, POST_IMPL_VERIFY)."""
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str) -> Proof:
+    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str = "") -> Proof:
         """Run them all in the project and bind the outcome to the tree hash taken after they ended.
 
         `tree` is the snapshot the caller has just taken: it stands where nothing runs.

@@ -7,12 +7,13 @@ from the former alone.
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Iterator, Mapping
+from typing import Self, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from code_intel_server.errors import Unavailable
+from code_intel_server.flow.packing import packed, unpacked
 from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
 from code_intel_server.flow.query_frame import QueryFrame
 from code_intel_server.flow.tasks import TaskModel, worst
@@ -21,8 +22,15 @@ from code_intel_server.workspace.values import GitIntent, ProofStatus, TaskBranc
 
 CHECKPOINT_LIMIT = 256 * 1024
 _FIRST_SENTENCE = re.compile(r"^.*?[.!?。](?=\s|$)", re.DOTALL)
-_REFERENCE = re.compile(r"[\w./\-]+\.\w+:\d+(?:-\d+)?")
+_LINES = re.compile(r":\d+(?:-\d+)?")
+_PATH = re.compile(r"[\w./\-]+\.\w+")
+_NO_PATH = re.compile(r"[^\w./\-]")
+_PATH_AT_MOST = 300
 _FIRST_SENTENCE_LIMIT = 200
+_REFERENCES_AT_MOST = 100
+_BRIEF = 40
+REASON_AT_MOST = 300
+"""Characters of a reason that are kept: one that says more has said it in the decision log."""
 
 
 class _Stored(BaseModel):
@@ -64,10 +72,14 @@ class UsedRange(_Stored):
 
 
 class LastSubmit(_Stored):
-    """The last accepted payload, by digest, and the answer it got: the same payload again gets the same answer."""
+    """The last accepted payload, by digest, and the answer it got: the same payload again gets the same answer.
+
+    Summaries that came with it are not stored a second time.
+    """
 
     digest: str
     response: dict[str, JsonValue]
+    with_summaries: bool = False
 
 
 class Trees(_Stored):
@@ -117,7 +129,6 @@ class SessionState(_Stored):
     task_branch: TaskBranch | None = None
     base: str = ""
     head_at_start: str = ""
-    dirty_at_start: list[str] = []
     tip: str = ""
     pending: GitIntent | None = None
 
@@ -182,21 +193,52 @@ class SessionState(_Stored):
         return self.trees.base
 
     def draft(self) -> Self:
-        """A deep copy to work on."""
-        return self.model_copy(deep=True)
+        """A copy to work on: its lists, mappings, trees and marks are its own; what is frozen or only replaced is shared."""
+        own: dict[str, object] = {
+            "trees": self.trees.model_copy(update={"by_task": dict(self.trees.by_task)}),
+            "marks": self.marks.model_copy(),
+        }
+        for name, value in self:
+            if isinstance(value, list | dict):
+                own[name] = value.copy()
+        return self.model_copy(update=own)
 
     def to_checkpoint(self) -> dict[str, JsonValue]:
-        """The v1.13 layout, at most 256 KB: the oldest summaries are compressed, control state never."""
-        body = self._layout(self.summaries)
+        """The v1.13 layout, at most 256 KB.
+
+        What is too large loses the oldest summaries first (compressed), then no more than its readability (packed whole),
+        and the words around the evidence of completed work only where even that does not fit. Control state is kept.
+        """
+        body = self.layout()
         if _size(body) <= CHECKPOINT_LIMIT:
             return body
+        small = _packed(body)
+        if _size(small) <= CHECKPOINT_LIMIT:
+            return small
+        return _packed(self._shortened().layout())
+
+    def layout(self) -> dict[str, JsonValue]:
+        """The v1.13 layout in plain; the oldest summaries are compressed as far as 256 KB ask for it."""
+        body = self._layout(self.summaries)
+        over = _size(body) - CHECKPOINT_LIMIT
+        if over <= 0:
+            return body
         summaries = dict(self.summaries)
-        for key in summaries:
-            summaries[key] = compress(summaries[key])
-            body = self._layout(summaries)
-            if _size(body) <= CHECKPOINT_LIMIT:
+        for key, text in summaries.items():
+            summaries[key] = compress(text)
+            over -= len(text.encode()) - len(summaries[key].encode())
+            if over <= 0:
                 break
-        return body
+        return self._layout(summaries)
+
+    def _shortened(self) -> Self:
+        """A copy that keeps of completed items and used ranges the `path:line` and the beginning of their words."""
+        tasks = tuple(task if task.pending else _brief(task) for task in self.tasks)
+        ranges = [used.model_copy(update={"reason": used.reason[:_BRIEF]}) for used in self.used_ranges]
+        summaries = {key: compress(text)[:_FIRST_SENTENCE_LIMIT] for key, text in self.summaries.items()}
+        last = self.last_submit.model_copy(update={"response": {}}) if self.last_submit else None
+        changes = {"tasks": tasks, "used_ranges": ranges, "summaries": summaries, "last_submit": last}
+        return self.model_copy(update=changes)
 
     def _layout(self, summaries: Mapping[str, str]) -> dict[str, JsonValue]:
         flat: dict[str, JsonValue] = self.model_dump(mode="json", exclude={"summaries", *_REGROUPED})
@@ -216,13 +258,14 @@ class SessionState(_Stored):
         }
 
     @classmethod
-    def from_checkpoint(cls, body: Mapping[str, JsonValue]) -> Self:
+    def from_checkpoint(cls, body: Mapping[str, object]) -> Self:
         """Read a checkpoint body. Raises Unavailable('session_messages.checkpoint_restore_failed') for any other shape."""
         try:
-            state, payloads = body["orchestrator_state"], body["phase_payloads"]
+            plain = unpacked(body)
+            state, payloads = plain["orchestrator_state"], plain["phase_payloads"]
             if not isinstance(state, dict) or not isinstance(payloads, dict):
                 raise TypeError("not a v1.13 layout")
-            flat = dict(state)
+            flat = {name: value for name, value in state.items() if name not in _RETIRED}
             phase_state, counters = flat.pop("phase_state"), flat.pop("counters")
             if not isinstance(phase_state, dict) or not isinstance(counters, dict):
                 raise TypeError("phase_state and counters are objects")
@@ -237,13 +280,23 @@ class SessionState(_Stored):
 
 
 _COUNTERS = ("verification_failure_count", "quality_revert_count", "intervention_count")
+_RETIRED = frozenset({"dirty_at_start"})
 _REGROUPED = frozenset({"phase", "substep", *_COUNTERS})
 
 
-def _summary(entry: JsonValue) -> str:
+def _summary(entry: object) -> str:
     if not isinstance(entry, dict) or not isinstance(entry.get("summary"), str):
         raise TypeError("phase_payloads hold summaries")
     return str(entry["summary"])
+
+
+def _packed(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return cast("dict[str, JsonValue]", packed(body))
+
+
+def _brief(task: TaskModel) -> TaskModel:
+    items = tuple(item.model_copy(update={"reason": (item.reason or "")[:_BRIEF] or None}) for item in task.checklist)
+    return task.model_copy(update={"checklist": items, "description": task.description[:_BRIEF]})
 
 
 def _size(body: Mapping[str, JsonValue]) -> int:
@@ -251,8 +304,17 @@ def _size(body: Mapping[str, JsonValue]) -> int:
 
 
 def compress(summary: str) -> str:
-    """The first sentence (at most 200 characters) and every `path:line` of a summary."""
+    """The first sentence (at most 200 characters) and the first hundred `path:line` of a summary."""
     match = _FIRST_SENTENCE.match(summary)
     first = (match.group() if match else summary)[:_FIRST_SENTENCE_LIMIT]
-    references = [ref for ref in dict.fromkeys(_REFERENCE.findall(summary)) if ref not in first]
-    return " ".join([first, *references])
+    references = [ref for ref in dict.fromkeys(_references(summary)) if ref not in first]
+    return " ".join([first, *references[:_REFERENCES_AT_MOST]])
+
+
+def _references(text: str) -> Iterator[str]:
+    """Every `path:line` of a text, looked for from its colon: a long word costs no more than a short one."""
+    for lines in _LINES.finditer(text):
+        before = text[max(0, lines.start() - _PATH_AT_MOST) : lines.start()]
+        path = _NO_PATH.split(before)[-1]
+        if _PATH.fullmatch(path):
+            yield path + lines.group()

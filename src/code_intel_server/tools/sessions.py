@@ -131,7 +131,6 @@ class Sessions:
             headless_escalation=kit.config.config.headless.escalation,
             base=survey.current,
             head_at_start=survey.head,
-            dirty_at_start=[*survey.dirty],
             tip=survey.head,
             trees=Trees(start=start, base=start, judged=start),
             digests=kit.digests(),

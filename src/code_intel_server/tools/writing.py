@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
-from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.flow.writable import Why
 from code_intel_server.tools.desk import Desk, now
@@ -18,6 +18,7 @@ from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.review import review
 
+ADDED_AT_MOST = 2_000
 _REFUSALS = {
     Why.UNEXPLORED: "tool_errors.check_write_target.write_blocked",
     Why.EARLY: "tool_errors.check_write_target.write_plan_first",
@@ -58,7 +59,10 @@ def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> F
             raise Rejected("tool_errors.add_explored_files.reason_required")
         added = list(dict.fromkeys(name for path in paths for name in _names(bench.desk.project, path)))
         state = active.state.draft()
-        state.added_files |= dict.fromkeys(added, reason.strip())
+        state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
+        if len(state.added_files) > ADDED_AT_MOST:
+            size, limit = f"{len(state.added_files)} items", f"{ADDED_AT_MOST} files in a session"
+            raise Rejected("common_failures.payload_too_large", field="paths", size=size, limit=limit)
         bench.desk.store.save(state.session_id, state.to_checkpoint())
         bench.sessions.active = replace(active, state=state)
         bench.desk.decisions.append(

@@ -12,6 +12,8 @@ from code_intel_server.workspace.values import Survey, TaskBranch
 
 CHOICES = ("delete", "merge", "continue")
 TASK_PREFIX = "llm_task_"
+WORDS_AT_MOST = 2_000
+SYMBOLS_AT_MOST = 500
 
 
 def branch_intervention(turn: Turn[BranchPayload]) -> Outcome:
@@ -68,6 +70,11 @@ def document_research(turn: Turn[DocumentPayload]) -> Outcome:
     return Outcome(Event.OK)
 
 
+def _bounded(slot: Slot) -> Slot:
+    """A slot as it is kept for the session."""
+    return slot.model_copy(update={"value": slot.value[:WORDS_AT_MOST], "quote": slot.quote[:WORDS_AT_MOST]})
+
+
 def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
     """Keep the slots whose quotes the user really said; name what is missing and score the symbols."""
     payload, state = turn.payload, turn.state
@@ -81,11 +88,11 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         if not quotes(slot.quote, state.query):
             raise Rejected("failures.QUERY_FRAME.quote_not_found", slot=name, quote=slot.quote, query=state.query)
     state.query_frame = QueryFrame(
-        action_type=payload.action_type,
-        target_symbols=payload.target_symbols,
-        scope=payload.scope,
-        constraints=payload.constraints,
-        slots=filled,
+        action_type=payload.action_type[:WORDS_AT_MOST],
+        target_symbols=payload.target_symbols[:SYMBOLS_AT_MOST],
+        scope=payload.scope[:WORDS_AT_MOST],
+        constraints=payload.constraints[:WORDS_AT_MOST],
+        slots={name: _bounded(slot) for name, slot in filled.items()},
     )
     relevance: list[JsonValue] = [
         {"symbol": row.symbol, "score": row.score, "resolved": [*row.resolved]}

@@ -8,7 +8,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_unexplored
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import READY_PLAN, Event
-from code_intel_server.flow.session import SessionState, UsedRange
+from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import (
     ChecklistItem,
     ItemStatus,
@@ -109,7 +109,8 @@ def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[Ch
     return tuple(by_name[name] for name in planned)
 
 
-def _completed(task: TaskModel, items: tuple[ChecklistItem, ...]) -> TaskModel:
+def _completed(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> TaskModel:
+    items = tuple(item.model_copy(update={"reason": item.reason and item.reason[:REASON_AT_MOST]}) for item in reported)
     return task.model_copy(update={"status": TaskStatus.COMPLETED, "checklist": items})
 
 

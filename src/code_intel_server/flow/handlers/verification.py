@@ -6,12 +6,13 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import refuse_unexplored
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
 from code_intel_server.flow.phases import Event
-from code_intel_server.flow.session import CommandEvidence, Receipt, SessionState
+from code_intel_server.flow.session import REASON_AT_MOST, CommandEvidence, Receipt, SessionState
 from code_intel_server.flow.tasks import count_failures, reset_failures
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import Proof, ProofStatus
 
 DECISIONS = ("continue", "stop")
+DETAILS_AT_MOST = 8_000
 
 
 def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
@@ -68,8 +69,8 @@ def _failed(turn: Turn[VerifyPayload]) -> Outcome:
 
 def count_round_failure(state: SessionState, failed: tuple[str, ...], reason: str) -> None:
     """Count a failed verification on its tasks (none named: all of this round) and open a new round."""
-    state.tasks = count_failures(state.tasks, failed or tuple(state.round_tasks), reason)
-    state.revert_reason = reason
+    state.tasks = count_failures(state.tasks, failed or tuple(state.round_tasks), reason[:REASON_AT_MOST])
+    state.revert_reason = reason[:DETAILS_AT_MOST]
     state.round_tasks = []
 
 
