@@ -410,6 +410,18 @@ class TestReport:
         assert is_writable(session.state, session.ports, "new.py")
         assert not is_writable(session.state, session.ports, "README.md")
 
+    def test_a_file_may_be_written_once_a_plan_is_accepted(self) -> None:
+        from code_intel_server.flow.judgement import why_writable_now
+
+        session = Session().to_ready()
+        assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
+        session.plan("t1")
+        assert why_writable_now(session.state, session.ports, "app.py") == "explored"
+        session.edit().report("t1")
+        assert why_writable_now(session.state, session.ports, "README.md") == "not explored"
+        session.send(summary="All tasks are done.")
+        assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
+
     def test_changes_are_attributed_to_the_task_in_which_they_appeared(self) -> None:
         session = self.at()
         session.edit().report("t1")

@@ -113,7 +113,9 @@ def test_what_is_packed_and_damaged_is_a_typed_error() -> None:
 
 def test_a_checkpoint_of_an_earlier_version_is_read() -> None:
     body = as_read_from_disk(state().to_checkpoint())
-    body["orchestrator_state"]["dirty_at_start"] = ["a.py"]
+    orchestrator = body["orchestrator_state"]
+    assert isinstance(orchestrator, dict)
+    orchestrator["dirty_at_start"] = ["a.py"]
     assert SessionState.from_checkpoint(body) == state()
 
 
@@ -180,6 +182,7 @@ def test_compressing_never_grows_a_summary_much_and_keeps_its_references(text: s
 
 def test_one_endless_word_is_compressed_at_once() -> None:
     assert compress("a" * 60_000 + " see pkg/mod.py:3") == "a" * 200 + " pkg/mod.py:3"
+    assert compress("It ends at :3 of nothing. Then a/b.py:7-9, again.") == "It ends at :3 of nothing. a/b.py:7-9"
     assert compress("a.b" * 30_000).count("a.b") <= 67
 
 

@@ -76,5 +76,5 @@ def _unfinished(desk: "Desk", session_id: str) -> "Record":
     from code_intel_server.tools.archives import gather
     from code_intel_server.tools.desk import now
 
-    state = SessionState.from_checkpoint(desk.store.load(session_id).body)  # type: ignore[arg-type]
+    state = SessionState.from_checkpoint(desk.store.load(session_id).body)
     return gather(desk, state, desk.ledger(session_id).entries(), "", now())

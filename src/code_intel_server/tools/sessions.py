@@ -316,7 +316,7 @@ class Sessions:
             self._desk.lock.acquire(dropped)
             try:
                 loaded = self._to_restore(session_id, dropped)
-                SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+                SessionState.from_checkpoint(loaded.body)
                 if self.active is not None:
                     self._drop(self.active)
                 return self._restore(loaded)
@@ -336,7 +336,7 @@ class Sessions:
         return found
 
     def _restore(self, loaded: Loaded) -> Fields:
-        state = SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+        state = SessionState.from_checkpoint(loaded.body)
         kit = self._desk.read_kit()
         if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
             # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).
@@ -386,7 +386,7 @@ class Sessions:
         rows: list[JsonValue] = []
         for loaded in self._desk.store.usable()[:_RECOVERABLE_AT_MOST]:
             try:
-                state = SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+                state = SessionState.from_checkpoint(loaded.body)
             except Unavailable:
                 continue
             rows.append(
@@ -452,7 +452,7 @@ class Sessions:
         states: list[SessionState] = []
         for loaded in self._desk.store.usable():
             try:
-                states.append(SessionState.from_checkpoint(loaded.body))  # type: ignore[arg-type]
+                states.append(SessionState.from_checkpoint(loaded.body))
             except Unavailable:
                 continue
         return states
@@ -490,7 +490,7 @@ class Sessions:
     def _retire(self, session_id: str) -> None:
         """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons."""
         with contextlib.suppress(CodeIntelError):
-            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)  # type: ignore[arg-type]
+            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)
             learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
         self._forget_checkpoint(session_id)
 
