@@ -312,6 +312,29 @@ def test_git_itself_may_be_missing(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
     assert caught.value.key == "tool_errors.git.missing"
 
 
+def test_a_child_that_was_killed_is_an_error_and_never_a_no(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the kill run: a killed `symbolic-ref` was taken for a detached HEAD, and the branch HEAD was on removed."""
+    git = opened(repo)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nkill -KILL $$\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    for ask in (git.current, lambda: git.oid("HEAD"), lambda: git.is_ancestor("a" * 40, "HEAD"), lambda: opened(repo)):
+        with pytest.raises(Unavailable, match="signal 9"):
+            ask()
+
+
+def test_a_question_that_git_cannot_answer_is_an_error(repo: Repo) -> None:
+    git = opened(repo)
+    (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert git.current() == "main"
+    (repo.path / ".git" / "config").write_text("[core\n")
+    with pytest.raises(Unavailable):
+        git.current()
+
+
 def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "MAX_OUTPUT", 10)
     with pytest.raises(Unavailable) as caught:

@@ -135,12 +135,12 @@ class Git:
     def oid(self, revision: str, kind: str = "commit") -> str:
         """The object id a full ref name, HEAD or an id stands for, peeled to `kind`; '' where there is none."""
         done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{{kind}}}")
-        return done.text().strip() if done.ok else ""
+        return done.text().strip() if _is_yes(done) else ""
 
     def current(self) -> str:
         """Name of the branch HEAD is on (born or not); '' where detached."""
         done = self.run("symbolic-ref", "--quiet", "HEAD")
-        name = os.fsdecode(done.stdout).rstrip("\n") if done.ok else ""
+        name = os.fsdecode(done.stdout).rstrip("\n") if _is_yes(done) else ""
         return name.removeprefix(HEADS)
 
     def refs(self, *prefixes: str) -> dict[str, str]:
@@ -326,7 +326,19 @@ def checked_run(
         )
     if done.truncated:
         raise Unavailable("tool_errors.git.too_much_output", command=command_name(done))
+    if done.returncode < 0:
+        # Never an answer: taken for a "no", it would make a branch look left, or a repository look absent.
+        raise Unavailable(
+            "tool_errors.git.failed", command=command_name(done), output=f"ended by signal {-done.returncode}"
+        )
     return done
+
+
+def _is_yes(done: Completed) -> bool:
+    """Git's answer to a question it answers with status 0 or 1; any other status is Unavailable('tool_errors.git.failed')."""
+    if done.returncode != 1:
+        succeeded(done)
+    return done.ok
 
 
 def succeeded(done: Completed) -> bytes:
@@ -393,6 +405,8 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
     try:
         done = here.run("rev-parse", "--is-inside-work-tree")
     except Unavailable as error:
+        if error.key != "tool_errors.git.missing":
+            raise
         return f"git cannot be run: {error.params.get('reason', error)}"
     if not done.ok:
         return _why_not(done.error_text())

@@ -248,10 +248,13 @@ def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
     changes: list[RefChange] = []
     refs: list[str] = []
     held = git.held_elsewhere()
+    current = git.current()
     for name in names:
         tip = git.oid(HEADS + name)
         if not tip:
             continue
+        if name == current:  # git would delete it all the same and leave HEAD on a branch without a commit
+            raise refuse("head_moved", f"HEAD is on {name}: switch to another branch first")
         if HEADS + name in held:
             raise refuse(
                 "held_elsewhere", f"{name} is checked out in {held[HEADS + name]}", worktree=held[HEADS + name]
