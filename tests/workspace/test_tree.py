@@ -1,6 +1,7 @@
 """A snapshot is the raw content of the working tree, taken without running or changing anything."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -499,3 +500,23 @@ def test_a_snapshot_tells_what_it_holds(repo: Repo) -> None:
     ]
     assert judge.oids(now, ["d/x", "none"]) == {"d/x": repo.git("hash-object", "d/x")}
     assert judge.oids("", ["a.py"]) == {}
+
+
+def test_a_git_child_that_was_killed_while_it_held_our_index_does_not_stop_the_next_snapshot(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the kill run: its lock stood in the way of every later snapshot of the same thread."""
+    judge = TreeJudge(repo.path)
+    first = judge.snapshot()
+    (repo.path / "new.py").write_text("x = 1\n")
+    (tmp_path / "bin").mkdir()
+    git = shutil.which("git")
+    killed = 'case "$*" in *write-tree*) : >"$GIT_INDEX_FILE.lock"; kill -KILL $$;; esac'
+    (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\n{killed}\nexec {git} "$@"\n')
+    (tmp_path / "bin" / "git").chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        with pytest.raises(Unavailable):
+            judge.snapshot()
+    assert judge.snapshot() != first
+    assert not list((repo.path / ".git" / "code-intel").rglob("*.lock"))

@@ -5,7 +5,6 @@ hands only those paths back to it. The work is done on a copy that then replaces
 whole one, no lock is ever left over, and two processes can do it at the same time.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -95,8 +94,7 @@ class SnapshotIndex:
             tree = self._write_tree(work)
             work.replace(self.path)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                work.unlink()
+            discard_index(work)
         self._streams.save()
         self._last = (signature(self.path), tree)
         return tree
@@ -237,6 +235,12 @@ class _Streams:
         if self._changed:
             write_json(self._path, self._known)
             self._changed = False
+
+
+def discard_index(scratch: Path) -> None:
+    """Remove a scratch index of ours, and the lock that a git killed on it has left: the next one has the same name."""
+    for path in (scratch, scratch.with_name(f"{scratch.name}.lock")):
+        path.unlink(missing_ok=True)
 
 
 def copy_index(source: Path, target: Path) -> None:

@@ -19,7 +19,7 @@ from code_intel_server.workspace import diffs, status
 from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_repository, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, read_json, write_json
+from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, discard_index, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
@@ -320,7 +320,7 @@ class _Checkout:
             self._room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(rows))
             return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
         finally:
-            scratch.unlink(missing_ok=True)
+            discard_index(scratch)
 
 
 def parse_index_of_tree(output: bytes) -> dict[str, Entry]:
