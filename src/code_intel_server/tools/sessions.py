@@ -206,8 +206,9 @@ class Sessions:
     def submit(self, data: JsonValue, progress: Progress = silent) -> Fields:
         """Judge a payload; persist what it led to before answering."""
         with self._desk.mutex:
-            if self.active is None:
+            if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
+            assert self.active is not None  # noqa: S101 - just looked at
             self._keep_lock()
             began = time.monotonic()
             active = self._with_marker(self.active)
@@ -266,6 +267,25 @@ class Sessions:
         self._desk.tree.tidy()
         self.active = None
         self._desk.lock.release()
+
+    def _unfinished(self, data: JsonValue) -> bool:
+        """Whether the last submit, sent again, finds its session still there: a kill came between its answer and its end.
+
+        The session is taken up, so that the submit comes to its end.
+        """
+        final = self._final()
+        if final is None or _digest_of(data) != final.get("digest"):
+            return False
+        loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
+        if loaded is None:
+            return False
+        self._desk.lock.acquire(loaded.session_id)
+        try:
+            self._restore(loaded)
+        finally:
+            if self.active is None:
+                self._desk.lock.release()
+        return True
 
     def _without_session(self, data: JsonValue) -> Fields:
         final = self._final()
