@@ -4,7 +4,9 @@ A tool that a phase forbids changes nothing. A call that was answered is one lin
 even if it found nothing; a refused or failed one does not count.
 """
 
+import errno
 import logging
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,12 +17,25 @@ from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
 from code_intel_server.flow.turn import Note
+from code_intel_server.printable import printable
 from code_intel_server.tools.sessions import Active, Sessions, silent
 from code_intel_server.tools.shaping import Fields, plain, within_limit
 from code_intel_server.tools.workbench import Workbench
 
 _LOG = logging.getLogger(__name__)
 _FILES_AT_MOST = 200
+_SICK = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EROFS,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.EACCES,
+    errno.EPERM,
+}
+"""A full, broken, read-only or forbidden disk, and a system without descriptors or memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,9 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
             _LOG.exception("%s failed", tool)
             self._note(tool, active, "failed", {})
+            sick = _sick_machine(error)
+            if sick is not None:
+                return Reply(self._refused(sessions, sick))
             where = Unavailable(
                 "tool_errors.generic.internal_error", tool=tool, log=f"standard error ({type(error).__name__})"
             )
@@ -105,6 +123,17 @@ class Guard:
         shaped = plain(answer)
         assert isinstance(shaped, dict)  # noqa: S101 - a mapping stays one
         return within_limit(shaped, responses.say(self._bench.contract(), Note("warnings.truncation_warning")))
+
+
+def _sick_machine(error: Exception) -> Unavailable | None:
+    """The typed error for a disk or a system that fails, which is no mistake of ours; None for anything else."""
+    if isinstance(error, OSError) and error.errno in _SICK:
+        path, why = error.filename or "the disk", error.strerror or str(error)
+    elif isinstance(error, sqlite3.OperationalError):
+        path, why = "a cache under .code-intel", str(error)
+    else:
+        return None
+    return Unavailable("tool_errors.generic.state_unavailable", path=printable(str(path)), error=why)
 
 
 def error_details(error: CodeIntelError) -> Fields:
