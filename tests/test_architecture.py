@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 FLOORS = {
     "errors": 0,
     "printable": 0,
+    "request_id": 0,
     "resources": 0,
     "__init__": 0,
     "process": 1,

@@ -22,10 +22,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from code_intel_server import __version__, process, tools
+from code_intel_server.printable import printable
+from code_intel_server.request_id import request_id
 from code_intel_server.tools.late import Late
 
 if TYPE_CHECKING:
@@ -375,9 +379,41 @@ def serve(start: Path, override: Path | None = None) -> None:
     late.load_soon()
     gc.freeze()  # what is imported by now lives as long as we do: no collection needs to look at it
     gc.enable()
-    mcp.run("stdio")
+    anyio.run(_run, mcp)
     late.close()
     _end_now()
+
+
+async def _run(mcp: MCPServer) -> None:
+    """Serve over stdio, and answer also the request that the SDK cannot read and would drop: nobody waits for nothing."""
+    async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
+        forward, readable = anyio.create_memory_object_stream[SessionMessage | Exception]()
+
+        async def sort() -> None:
+            async with forward:
+                async for item in read:
+                    refusal = _refusal(item) if isinstance(item, Exception) else None
+                    if refusal is None:
+                        await forward.send(item)
+                    else:
+                        await write.send(SessionMessage(refusal))
+
+        tasks.start_soon(sort)
+        server = mcp._lowlevel_server
+        await server.run(readable, write, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+def _refusal(error: Exception) -> JSONRPCError | None:
+    """The answer to a line that is no JSON-RPC message; None where it does not say which request it would answer."""
+    found = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
+    if found is None or found["type"] != "json_invalid" or not isinstance(found["input"], str):
+        return None
+    number = request_id(found["input"])
+    if number is None:
+        return None
+    said = f"This request cannot be read and nothing was done: {found['msg']}."
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=PARSE_ERROR, message=printable(said)))
 
 
 def _end_now(*_signal: JsonValue | object) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Protocol, Self
 
 import code_intel_server
 
@@ -72,6 +72,20 @@ def fingerprint(*paths: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
+class Child(Protocol):
+    """What the driver needs of the process that serves; a `subprocess.Popen` has it."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float) -> int: ...
+
+    def send_signal(self, number: int, /) -> None: ...
+
+
 class Server:
     """One real server process. Use as a context manager; `kill` ends it as power loss would."""
 
@@ -80,19 +94,22 @@ class Server:
         self.root = root
         self._number = 0
         self._log = (root.parent / "stderr.log").open("ab")
-        self._process = subprocess.Popen(
-            [*before, sys.executable, "-m", "code_intel_server", "serve"],
-            cwd=root,
-            env={**os.environ, **ENVIRONMENT, "XDG_STATE_HOME": str(root.parent / "state"), **environment},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-        )
+        self._process = self._started(before, {"XDG_STATE_HOME": str(root.parent / "state"), **environment})
         try:
             self._shake_hands()
         except (OSError, EOFError, ValueError):
             self.kill()
             raise
+
+    def _started(self, before: tuple[str, ...], environment: dict[str, str]) -> Child:
+        return subprocess.Popen(
+            [*before, sys.executable, "-m", "code_intel_server", "serve"],
+            cwd=self.root,
+            env={**os.environ, **ENVIRONMENT, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
 
     def _shake_hands(self) -> None:
         client = {"name": "tests", "version": "0"}
@@ -116,6 +133,10 @@ class Server:
         content: Fields = result["structuredContent"]
         assert json.loads(result["content"][0]["text"]) == content
         return content
+
+    def answer_to(self, tool: str, **arguments: object) -> Fields:
+        """The whole JSON-RPC answer to a call, an `error` of the protocol too."""
+        return self._answer("tools/call", name=tool, arguments=arguments)
 
     def submit(self, **data: object) -> Fields:
         """submit_phase with a summary and an empty tools list unless given."""
@@ -162,15 +183,19 @@ class Server:
         self._log.close()
 
     def _rpc(self, method: str, **params: object) -> Fields:
+        answer = self._answer(method, **params)
+        assert "error" not in answer, answer
+        result: Fields = answer["result"]
+        return result
+
+    def _answer(self, method: str, **params: object) -> Fields:
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         assert self._process.stdout is not None
         while line := self._process.stdout.readline():
-            answer = json.loads(line)
+            answer: Fields = json.loads(line)
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                result: Fields = answer["result"]
-                return result
+                return answer
         raise EOFError("the server ended")
 
     def _send(self, message: Fields) -> None:

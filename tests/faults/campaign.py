@@ -7,12 +7,16 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults.interrupted import in_folder, seeded
+from tests.faults.interrupted import Outcome, in_folder
+from tests.faults.kills import seeded
+from tests.faults.scenarios import SCENARIOS
+from tests.faults.zygote import Zygote
 
-KILLS_A_SESSION = 8
+KILLS_A_SESSION = 40
 
 
 def done_seeds(out: Path) -> dict[int, int]:
@@ -28,38 +32,46 @@ def seeds(first: int) -> Iterator[int]:
         first += 1
 
 
-def run(kills: int, first: int, out: Path) -> int:
-    """Until `kills` have taken place in all; the number of sessions in which something was violated."""
+def run(kills: int, first: int, out: Path, keep: Path | None = None) -> int:
+    """Until `kills` have taken place in all; the number of sessions in which something was violated.
+
+    The repository of such a session is left in `keep`.
+    """
     done = done_seeds(out)
     total, bad = sum(done.values()), 0
-    with tempfile.TemporaryDirectory() as scratch:
-        expected = in_folder(Path(scratch) / "plain", []).final
+    with tempfile.TemporaryDirectory() as scratch, Zygote() as zygote:
+        folder = keep or Path(scratch)
+        expected = [in_folder(zygote, Path(scratch) / f"plain-{s.name}", [], s).final for s in SCENARIOS]
         for seed in seeds(first):
             if total >= kills:
                 break
             if seed in done:
                 continue
-            row = _one(Path(scratch) / str(seed), seed, expected)
-            total += int(str(row["killed"]))
-            bad += bool(row["violations"])
+            number = seed % len(SCENARIOS)
+            began = time.monotonic()
+            plan = seeded(seed, KILLS_A_SESSION)
+            outcome = in_folder(zygote, folder / str(seed), plan, SCENARIOS[number], expected[number])
+            row = _row(seed, SCENARIOS[number].name, outcome, time.monotonic() - began)
+            total += sum(outcome.killed.values())
+            bad += bool(outcome.violations)
             with out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
     return bad
 
 
-def _one(folder: Path, seed: int, expected: str) -> dict[str, object]:
-    outcome = in_folder(folder, seeded(seed, KILLS_A_SESSION))
-    violations = outcome.violations + ([] if outcome.final == expected else [f"ended as {outcome.final}"])
-    kinds: dict[str, int] = {}
-    for kill in outcome.killed:
-        kinds[kill.kind] = kinds.get(kill.kind, 0) + 1
+def _row(seed: int, scenario: str, outcome: Outcome, seconds: float) -> dict[str, object]:
     return {
         "seed": seed,
-        "killed": len(outcome.killed),
-        "kinds": kinds,
-        "survived": len(outcome.survived),
+        "scenario": scenario,
+        "killed": sum(outcome.killed.values()),
+        "kinds": dict(sorted(outcome.killed.items())),
+        "commands": dict(sorted(outcome.commands.items())),
+        "places": dict(sorted(outcome.places.items())),
+        "unreached": outcome.unreached,
+        "seconds": round(seconds, 1),
         "refusals": outcome.refusals,
-        "violations": violations,
+        "violations": outcome.violations,
+        **({"trail": outcome.trail} if outcome.violations else {}),
     }
 
 
@@ -69,8 +81,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--keep", type=Path, help="where repositories with a violation stay")
     given = parser.parse_args()
-    bad = run(given.kills, given.seed, given.out)
+    bad = run(given.kills, given.seed, given.out, given.keep)
     print(f"{sum(done_seeds(given.out).values())} kills, {bad} sessions with violations")
     return 1 if bad else 0
 

@@ -1,220 +1,210 @@
-"""A whole session whose server is killed again and again at chosen system calls, and resumed until it ends.
+"""A whole session whose server or git children are killed again and again, and resumed until it ends (P1, P2).
 
-`strace` delivers SIGKILL at the Nth call of a kind: to the server's thread, or to a git child of it, whichever makes
-its Nth first. After every death a new process takes over; `Acknowledged` says what it must still know.
+After every death of the server a new process takes over; `Acknowledged` says what it must still know. After the death of
+a git child the server lives: it may refuse, with a typed error, and the same move is sent again.
 """
 
 import contextlib
-import json
-import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.driver import Fields, Server, git, repository
+from tests.e2e.driver import Server
+from tests.faults.kills import Kill, Shim, await_git
+from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
+from tests.faults.zygote import ForkedServer, Zygote
 
-CALLS = {
-    "rename": ("rename,renameat,renameat2", 5),
-    "fsync": ("fsync,fdatasync", 8),
-    "unlink": ("unlink,unlinkat", 4),
-    "write": ("write,pwrite64", 25),
-    "child": ("vfork", 15),
-}
-"""Kind → its system calls, and the highest number at which it is worth a try."""
-
-FILES = {
-    "app.py": "def main():\n    return 1\n",
-    "README.md": "# App\n\nSays one.\n",
-    ".gitignore": ".env\n",
-    ".code-intel/config.json": json.dumps({"sync_on_start": False}) + "\n",
-}
-STEP_LIMIT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """SIGKILL at the `number`th call of a kind, counted by thread."""
-
-    kind: str
-    number: int
-
-    def words(self) -> tuple[str, ...]:
-        """The tracer's part of the command line."""
-        calls = CALLS[self.kind][0]
-        inject = f"inject={calls}:signal=SIGKILL:when={self.number}"
-        return ("strace", "-f", "-qqq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", inject)
-
-
-def seeded(seed: int, count: int) -> list[Kill]:
-    """`count` kills spread over all kinds, the same for the same seed."""
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    kinds = [*CALLS]
-    return [
-        Kill(kind, chance.randint(1, CALLS[kind][1])) for kind in (kinds[(seed + n) % len(kinds)] for n in range(count))
-    ]
-
-
-def prepared(folder: Path) -> Path:
-    """A small repository in which the user has a stash, an untracked and an ignored file, and a branch of their own."""
-    root = repository(folder / "repo", FILES)
-    git(root, "branch", "mine")
-    (root / "app.py").write_text("stashed = True\n")
-    git(root, "stash", "-q")
-    (root / ".env").write_text("SECRET=1\n")
-    (root / "notes.txt").write_text("my notes\n")
-    return root
-
-
-def moves(root: Path) -> list[Callable[[Server], Fields]]:
-    """A fast session, each move safe to send again."""
-    task = {"id": "t1", "description": "Return two", "status": "pending", "checklist": ["Return two"]}
-    done = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
-
-    def plan(server: Server) -> Fields:
-        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
-        return server.submit(tasks=[task])
-
-    def report(server: Server) -> Fields:
-        server.call("check_write_target", path="app.py")
-        (root / "app.py").write_text("def main():\n    return 2\n")
-        return server.submit(task_id="t1", checklist=[done], tools_used=["check_write_target"])
-
-    def commit(server: Server) -> Fields:
-        server.call("review_changes")
-        return server.submit(
-            reviewed_files=["app.py"],
-            commit_message="Return two",
-            review_prompt_used="garbage_detection",
-            tools_used=["review_changes"],
-        )
-
-    return [
-        lambda s: s.call("start_session", query="Make main return two", flags={"fast": True, "no_doc": True}),
-        lambda s: s.submit(action_type="change", target_symbols=["main"]),
-        plan,
-        report,
-        lambda s: s.submit(summary="All is done."),
-        lambda s: s.submit(passed=True, verifier_used="generic", details="looked at it"),
-        commit,
-        lambda s: s.call("submit_phase", data={"summary": "Merged."}),
-    ]
-
-
-ROAD = [
-    ("none", 0),
-    ("QUERY_FRAME", 4),
-    ("READY", 12),
-    ("READY", 13),
-    ("READY", 14),
-    ("POST_IMPL_VERIFY", 15),
-    ("PRE_COMMIT", 17),
-    ("MERGE", 19),
-    ("SESSION_COMPLETE", 19),
-]
-"""What the moves answer where nothing fails; a test proves it."""
+STEPS_WITHOUT_KILLS = 12
+TRIES = 3
+NO_SESSION = {"no_active_session", "no_active_session_short"}
 
 
 @dataclass(slots=True)
 class Outcome:
     """What became of an interrupted session."""
 
-    killed: list[Kill] = field(default_factory=list)
-    survived: list[Kill] = field(default_factory=list)
+    killed: Counter[str] = field(default_factory=Counter)
+    commands: Counter[str] = field(default_factory=Counter)
+    """The git commands at which a kill took place."""
+    places: Counter[str] = field(default_factory=Counter)
+    """Where the session stood when a kill took place."""
+    trail: list[str] = field(default_factory=list)
+    """The kills in their order, for a violation's sake."""
+    unreached: int = 0
     refusals: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     final: str = ""
 
 
 class Interrupted:
-    """Runs the session at `root` to its end through `kills`, one a server process."""
+    """Runs a session at `root` to its end through `kills`, one at a time."""
 
-    def __init__(self, root: Path, kills: Sequence[Kill]) -> None:
-        self.root = root
+    def __init__(self, zygote: Zygote, root: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0]) -> None:
+        self.zygote, self.root, self.scenario = zygote, root, scenario
         self.waiting = list(kills)
-        self.moves = moves(root)
-        self.model = Acknowledged(ROAD)
+        self.kill: Kill | None = None
+        self.moves = scenario.moves(root)
+        self.model = Acknowledged(list(scenario.road))
         self.outcome = Outcome()
+        self.shim = Shim(root.parent / "shim")
+        self.before: list[Sentinel] = []
 
     def run(self) -> Outcome:
         """To the end; what was lost or done twice is in `violations`."""
-        before = Sentinel.of(self.root)
-        for _ in range(STEP_LIMIT):
+        self.before.append(Sentinel.of(self.root))
+        for _ in range(len(self.waiting) + STEPS_WITHOUT_KILLS):
             if self.model.at == len(self.moves):
                 break
             self._one_process()
         else:
             self.outcome.violations.append("the session did not end")
+        await_git(self.root)
+        self._user_removes_locks()
         self.outcome.violations += self.model.violations
-        self.outcome.violations += [f"lost: {row}" for row in before.lost(self.root)]
+        for before in self.before:
+            self.outcome.violations += [f"lost: {row}" for row in before.lost(self.root)]
         self.outcome.final = final_state(self.root)
         return self.outcome
 
     def _one_process(self) -> None:
-        kill = self.waiting.pop(0) if self.waiting else None
+        self._next_kill()
         server: Server | None = None
         try:
-            server = Server(self.root, *(kill.words() if kill else ()))
+            tracer = self.kill.tracer(self.shim.folder / "trace") if self.kill else ()
+            server = ForkedServer(self.zygote, self.root, *tracer, **self.shim.environment())
             self._resume(server)
             self._go_on(server)
         except (EOFError, BrokenPipeError, ValueError):
-            self._count(kill, died=True)
-        else:
-            self._count(kill, died=False)
+            self._server_died()
+        except AssertionError as error:
+            self.outcome.violations.append(f"{self.model.at}: no typed answer: {error}"[:2000])
         finally:
             if server is not None:
                 server.kill()
-            self._user_removes_locks()
+            self._after_the_server()
+
+    def _next_kill(self) -> None:
+        self.kill = self.waiting.pop(0) if self.waiting else None
+        self.shim.plan(self.kill)
 
     def _resume(self, server: Server) -> None:
-        status = server.call("get_session_status")
-        last = self.model.at == len(self.moves) - 1
-        if status["success"]:
-            self.model.restored(status)
-            self.model.at = max(self.model.at, 1)
-        elif not (self.model.at == 0 or (last and self.model.in_flight)):
-            self.outcome.violations.append(f"acknowledged session gone after move {self.model.at}: {status['error']}")
+        for _ in range(TRIES):
+            status = server.call("get_session_status")
+            if status["success"]:
+                self.model.restored(status)
+                self.model.at = max(self.model.at, 1)
+                return
+            if status["error"] in NO_SESSION:
+                last = self.model.at == len(self.moves) - 1
+                if self.model.at and not (last and self.model.in_flight):
+                    self.outcome.violations.append(f"acknowledged session gone after move {self.model.at}")
+                return
+            self._fault_was_survived()
+            self.outcome.refusals.append(f"restore: {status['error']}")
+            await_git(self.root)
+            self._user_removes_locks()
 
     def _go_on(self, server: Server) -> None:
+        refused = 0
         while self.model.at < len(self.moves):
+            if self.model.at == self.scenario.work and len(self.before) == 1:
+                self.before.append(Sentinel.of(self.root))
+            self._before_a_move()
             self.model.sending()
             answer = self.moves[self.model.at](server)
-            if not answer["success"]:
-                self.outcome.refusals.append(f"{self.model.at}: {answer['error']}")
+            self._fault_was_survived()
+            if answer["success"]:
+                refused = 0
+                self.model.answered(answer)
+                if self._wants_another_process():
+                    return
+                continue
+            refused += 1
+            self.outcome.refusals.append(f"{self.model.at}: {answer['error']}")
+            if refused == TRIES:
                 return
-            self.model.answered(answer)
+            await_git(self.root)
+            self._user_removes_locks()
 
-    def _count(self, kill: Kill | None, *, died: bool) -> None:
-        if kill is not None:
-            (self.outcome.killed if died else self.outcome.survived).append(kill)
-        elif died:
+    def _before_a_move(self) -> None:
+        """Nothing; for who plans by the move."""
+
+    def _wants_another_process(self) -> bool:
+        """Whether the faults that are left need a new server: none is planned here, or it came to a whole move without it."""
+        return bool(self.waiting) and (self.kill is None or not self.kill.child)
+
+    def _fault_was_survived(self) -> bool:
+        """Whether the planned fault took place and left the server; then, if it can be here, the next one is planned."""
+        if self.kill is None or not (self.shim.reached() if self.kill.child else self.kill.error):
+            return False
+        happened = self.shim.happened() if self.kill.child else self.shim.traced()
+        if happened:
+            self._count(self.kill)
+        elif self.kill.child:
+            self.outcome.unreached += 1
+        else:
+            return False
+        self.kill = None
+        if self.waiting and self.waiting[0].child:
+            self._next_kill()
+        else:
+            self.shim.plan(None)
+        return happened
+
+    def _server_died(self) -> None:
+        if self.kill is None:
             self.outcome.violations.append("a server died that nobody killed")
+        else:
+            self._count(self.kill)
+            self.kill = None
+
+    def _count(self, kill: Kill) -> None:
+        self.outcome.killed[kill.label] += 1
+        self.outcome.places[str(self.scenario.road[self.model.at][0])] += 1
+        words = self.shim.reached().split()[1:] if kill.child else []
+        if words:
+            self.outcome.commands[command(words)] += 1
+        self.outcome.trail.append(f"move {self.model.at}: {kill.label} {kill.number} {command(words) if words else ''}")
+
+    def _after_the_server(self) -> None:
+        """Every second time the next server comes while children of the dead one still work."""
+        if self.kill is not None:
+            self.outcome.unreached += 1
+            self.kill = None
+        if len(self.waiting) % 2:
+            await_git(self.root)
+            self._user_removes_locks()
 
     def _user_removes_locks(self) -> None:
         """A git that was killed leaves its lock, which the server never removes (SPEC 6.1): the user does."""
         for lock in (self.root / ".git").rglob("*.lock"):
-            if "code-intel" not in lock.parts:
-                lock.unlink()
+            if self.root / ".git" / "code-intel" not in lock.parents:
+                lock.unlink(missing_ok=True)
 
 
-def final_state(root: Path) -> str:
-    """Everything that has to be the same however often the session was killed; the session's id is left out."""
-    told = git(root, "log", "--format=%s|%T|%an", "main").strip()
-    branches = git(root, "branch", "--format=%(refname:short)").split()
-    sessions = root / ".code-intel" / "sessions"
-    left = sorted(path.suffix for path in sessions.glob("*.json")) if sessions.is_dir() else []
-    status = git(root, "status", "--porcelain").strip()
-    parents = git(root, "log", "-1", "--format=%P", "main").split()
-    session = git(root, "log", "-1", "--format=%(trailers:key=Code-Intel-Session,valueonly)", "main").strip()
-    told = told.replace(session, "ID") if session else told
-    return "\n".join([told, f"parents {len(parents)}", f"branches {branches}", f"checkpoints {left}", status])
+def command(words: Sequence[str]) -> str:
+    """The subcommand in a git command line."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return "git"
 
 
-def in_folder(folder: Path, kills: Sequence[Kill]) -> Outcome:
-    """One interrupted session in a repository of its own, removed afterwards."""
+def in_folder(
+    zygote: Zygote, folder: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0], expected: str = ""
+) -> Outcome:
+    """One interrupted session in a repository of its own, removed afterwards unless something was violated."""
     folder.mkdir(parents=True)
-    outcome = Interrupted(prepared(folder), kills).run()
-    with contextlib.suppress(OSError):
-        shutil.rmtree(folder)
+    outcome = Interrupted(zygote, prepared(folder), kills, scenario).run()
+    if expected and outcome.final != expected:
+        outcome.violations.append(f"ended as {outcome.final}\nnot as {expected}")
+    if not outcome.violations:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
     return outcome

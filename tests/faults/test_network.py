@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import Server, git
-from tests.faults.interrupted import moves, prepared
+from tests.faults.scenarios import moves, prepared
 
 needs_strace = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace is not installed: the network is not traced"

@@ -17,7 +17,7 @@ import pytest
 from code_intel_server import process
 from code_intel_server.workspace.trust import Approvals
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
-from tests.faults.interrupted import FILES, moves
+from tests.faults.scenarios import FILES, moves
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 EXIT_SECONDS = 2.0
@@ -32,6 +32,12 @@ class Wire(Server):
         call = {"name": tool, "arguments": arguments}
         self._send({"jsonrpc": "2.0", "id": self._number, "method": "tools/call", "params": call})
         return self._number
+
+    def say(self, line: str) -> None:
+        """Send a line, whatever it is."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
 
     def answer(self) -> Fields:
         """The next message that is an answer."""

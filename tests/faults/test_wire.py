@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
-from tests.faults.interrupted import FILES
+from tests.faults.scenarios import FILES
 from tests.faults.sentinel import Sentinel
+from tests.faults.test_process import Wire
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
 
@@ -110,6 +111,34 @@ def test_the_server_outlives_a_thousand_broken_frames_and_says_only_json_rpc(tmp
     child.stdin.close()
     child.wait(10)
     child.stdout.close()
+
+
+UNREADABLE = {
+    "a lone surrogate": '{"x": "\\ud800"}',
+    "a lone surrogate as a key": '{"\\udfff": "x"}',
+    "two hundred levels": f'{{"x": {"[" * 250}{"]" * 250}}}',
+    "a hundred thousand levels": f'{{"x": {"[" * 100_000}}}',
+    "a number of five thousand digits": f'{{"x": 1{"0" * 5000}}}',
+    "another id within": '{"id": 99, "method": "x", "y": "\\ud800"}',
+    "brackets and an id in a text": '{"x": "}}]\\"id\\": 99, {", "y": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE.keys())
+@pytest.mark.parametrize("last", [False, True], ids=["id first", "id last"])
+def test_a_request_that_cannot_be_read_is_answered_under_its_own_id(server: Wire, data: str, last: bool) -> None:
+    """Found by the payload fuzz: it was dropped without an answer, and the client waited for ever."""
+    call = f'"method": "tools/call", "params": {{"name": "submit_phase", "arguments": {{"data": {data}}}}}'
+    server.say(f'{{"jsonrpc": "2.0", {call}, "id": "q1"}}' if last else f'{{"jsonrpc": "2.0", "id": "q1", {call}}}')
+    answer = server.answer()
+    assert (answer["id"], answer["error"]["code"]) == ("q1", -32700)
+    assert server.call("search_text", patterns="main")["total"] >= 1
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    with Wire(repository(tmp_path_factory.mktemp("wire") / "repo", FILES)) as running:
+        yield running
 
 
 def kinds_of_path(root: Path) -> list[str]:

@@ -1,0 +1,25 @@
+"""Finds the id of a JSON-RPC request in a line that no parser takes (lone surrogates, too deep, too long a number)."""
+
+import json
+import re
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_VALUE = re.compile(r'\s*:\s*("(?:[^"\\]|\\.){0,200}"|-?\d{1,18})\s*[,}]', re.DOTALL)
+
+
+def request_id(line: str) -> int | str | None:
+    """The `id` of the outermost object, where that has a `method` too (a notification has no id, an answer no method)."""
+    depth = 0
+    found: int | str | None = None
+    method = False
+    for token in _TOKEN.finditer(line):
+        text = token[0]
+        if text in "{[":
+            depth += 1
+        elif text in "}]":
+            depth -= 1
+        elif depth == 1 and text == '"method"':
+            method = True
+        elif depth == 1 and text == '"id"' and (value := _VALUE.match(line, token.end())):
+            found = json.loads(value[1])
+    return found if method else None

@@ -1,0 +1,117 @@
+"""Whatever a client submits in whatever phase: a typed refusal, the session unchanged, the server alive (P4; SPEC 4)."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.e2e.driver import Server, foreign_repository
+from tests.e2e.scenario import Scenario
+from tests.faults.payloads import SPOKEN, broken, spoken
+
+PLACES = 17
+"""Phases and substeps: each is attacked."""
+
+
+class Attack:
+    """Submits hostile payloads before every move of a session that touches all phases."""
+
+    def __init__(self, root: Path, count: int) -> None:
+        self.root, self.count = root, count
+        self.sent: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """The whole session, attacked everywhere, comes to its end."""
+        scenario = Scenario(self.root)
+        scenario.prepare()
+        with Server(self.root) as server:
+            scenario.start(server)
+            for name, move in scenario.moves():
+                self._attack(server)
+                answer = move(server)
+                assert answer["success"], (name, answer)
+            assert answer["phase"] == "SESSION_COMPLETE"
+
+    def _attack(self, server: Server) -> None:
+        place = server.call("get_session_status")
+        phase, known = str(place["phase"]), f"{place['phase']} {place['step']}"
+        if self.sent[known] >= self.count:
+            return
+        before = self._checkpoints()
+
+        @settings(
+            max_examples=self.count,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(st.one_of(broken(self.root), spoken(phase, self.root), _of_another(phase, self.root)))
+        def submit(data: object) -> None:
+            self.sent[known] += 1
+            whole = server.answer_to("submit_phase", data=data)
+            assert "Traceback" not in json.dumps(whole)
+            if "error" in whole:  # what is no text or too deep is refused before it is a call
+                assert whole["error"]["code"] == -32700
+                self.errors["unreadable"] += 1
+                return
+            result = whole["result"]
+            if not isinstance(data, dict | str):
+                assert result["isError"] and "validation error" in result["content"][0]["text"]
+                self.errors["input schema"] += 1
+                return
+            assert not result.get("isError"), (known, data, result)
+            answer = result["structuredContent"]
+            assert answer["success"] is False, (known, data)
+            assert answer["error"] and answer["message"]
+            assert (answer["phase"], answer["step"]) == (place["phase"], place["step"]), (known, data)
+            self.errors[str(answer["error"])] += 1
+
+        submit()
+        assert self._checkpoints() == before
+        after = server.call("get_session_status")
+        assert {**after, "compaction_count": 0} == {**place, "compaction_count": 0}
+
+    def _checkpoints(self) -> dict[str, bytes]:
+        folder = self.root / ".code-intel" / "sessions"
+        return {path.name: path.read_bytes() for path in folder.glob("*.json")}
+
+
+def _of_another(phase: str, root: Path) -> st.SearchStrategy[object]:
+    """What another phase would take; never one whose fields also fit here."""
+    fits = {"Q1", "Q2", "Q3"} if phase in {"Q1", "Q2", "Q3"} else {phase}
+    # A completion of READY and a merge want nothing but a summary: there anything well-formed is an answer.
+    if phase in {"READY", "MERGE"}:
+        return spoken(phase, root)
+    others = [other for other in SPOKEN if other not in fits]
+    return st.sampled_from(others).flatmap(lambda other: spoken(other, root))
+
+
+def attacked(folder: Path, count: int) -> Attack:
+    """A session in which every place is attacked `count` times."""
+    root = foreign_repository(folder / "repo")
+    (root / ".code-intel").mkdir()
+    (root / ".code-intel" / "config.json").write_text(json.dumps({"sync_on_start": False}))
+    attack = Attack(root, count)
+    attack.run()
+    return attack
+
+
+@pytest.mark.timeout(300)
+def test_hostile_payloads_in_every_phase_are_refused_and_change_nothing(tmp_path: Path) -> None:
+    attack = attacked(tmp_path, 20)
+    assert len(attack.sent) >= PLACES, sorted(attack.sent)
+    assert len(attack.errors) > 8
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_five_hundred_hostile_payloads_in_every_phase_are(tmp_path: Path) -> None:
+    attack = attacked(tmp_path, 500)
+    print(sum(attack.sent.values()), "payloads;", dict(attack.errors))
+    assert sum(attack.sent.values()) >= 500 * PLACES
