@@ -232,5 +232,5 @@ def _ask(
 def _place(loaded: Loaded) -> Place:
     from code_intel_server.flow.session import SessionState
 
-    state = SessionState.from_checkpoint(loaded.body)  # type: ignore[arg-type]
+    state = SessionState.from_checkpoint(loaded.body)
     return str(state.phase), state.place.step
