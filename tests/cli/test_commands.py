@@ -299,3 +299,7 @@ def _launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_json_of_status_is_json_when_there_is_nothing_at_all(tmp_path: Path, capsys: Said) -> None:
     assert status.main(["--project", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["set_up"] is False
+    assert status.main(["--project", str(tmp_path)]) == 0
+    assert "code-intel is not set up in" in capsys.readouterr().out
+    assert trash.main(["--project", str(tmp_path), "list"]) == 1
+    assert "is in no git repository: nothing has been put away here" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import init, proposals
+from code_intel_server.cli import doctor, init, proposals
 from code_intel_server.cli.command import lasting_command
 from code_intel_server.cli.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
@@ -324,3 +324,46 @@ def test_a_git_that_does_not_know_its_user_is_said_at_set_up(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert init.main([str(root), *QUICK]) == 0
     assert "git config --global user.name NAME" in capsys.readouterr().out
+
+
+def test_what_was_written_before_an_interruption_can_be_taken_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project(tmp_path / "repo")
+    before = fingerprint(root)
+
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(init, "_show", closed)
+        assert init.main([str(root), *QUICK]) == 0
+    assert Manifest.load(root).files
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+
+
+def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "my repo", **{".mcp.json": "{broken"})
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "Not ready yet: .mcp.json could not be read" in said
+    assert "Ready." not in said
+    assert ".new" not in git(root, "show", "--name-only", "--format=", "HEAD")
+    assert doctor.main(["--project", str(root)]) == 1
+    assert f"mend it, then code-intel-server init --client claude '{root}'" in capsys.readouterr().out
+
+
+def test_a_folder_within_a_repository_is_said_to_be_only_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    (root / "part").mkdir()
+    assert init.main([str(root), *QUICK]) == 0
+    assert "only this folder" not in capsys.readouterr().out
+    assert init.main([str(root / "part"), *QUICK]) == 0
+    said = capsys.readouterr().out
+    assert f"only this folder of the repository {root}, which has a set-up of its own" in said
+    assert f"code-intel-server init {root}" in said

@@ -6,6 +6,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from code_intel_server import __version__, process
@@ -40,7 +41,7 @@ def claude(root: Path) -> Iterator[Finding]:
     if not file.exists() and not (root / ".claude" / "skills" / "code").is_dir():
         yield Finding("claude code", Grade.UNUSED, "not registered here")
         return
-    again = f"code-intel-server init --client claude {root}"
+    again = f"code-intel-server init --client claude {quote(str(root))}"
     content = _json(file)
     if isinstance(content, str):
         yield bad("claude code", f".mcp.json: {content}", f"mend it, then {again}")
@@ -62,7 +63,7 @@ def codex(root: Path) -> Iterator[Finding]:
     if not file.exists() and not (root / ".agents" / "skills" / "code").is_dir():
         yield Finding("codex", Grade.UNUSED, "not registered here")
         return
-    again = f"code-intel-server init --client codex {root}"
+    again = f"code-intel-server init --client codex {quote(str(root))}"
     try:
         content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

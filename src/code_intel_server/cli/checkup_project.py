@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 from code_intel_server import __version__
 from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
@@ -47,12 +48,12 @@ def repository(root: Path) -> Iterator[Finding]:
 
 def scaffold(root: Path) -> Iterator[Finding]:
     """Whether what init wrote is there, and from this version."""
-    again = f"code-intel-server init {root}"
+    again = f"code-intel-server init {quote(str(root))}"
     if not (root / FOLDER).is_dir():
         yield bad("scaffold", f"no {FOLDER}/ here", again)
         return
     if not (root / FOLDER / "sessions").parent.stat().st_mode & 0o200:
-        yield bad("scaffold", f"{FOLDER}/ cannot be written to", f"chmod u+w {root / FOLDER}")
+        yield bad("scaffold", f"{FOLDER}/ cannot be written to", f"chmod u+w {quote(str(root / FOLDER))}")
     if not (root / MANIFEST).is_file():
         yield warning("scaffold", "not written by init (no manifest)", again)
         return

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.workspace.paths import FOLDER, find_root
@@ -42,7 +43,7 @@ def scaffolded_root(given: Path | None) -> Path:
     """The project, which must have been set up. Raises Failed."""
     root = project_root(given)
     if not (root / FOLDER).is_dir():
-        raise Failed(f"{root} has no {FOLDER}/ yet: run code-intel-server init {root}")
+        raise Failed(f"{root} has no {FOLDER}/ yet: run code-intel-server init {quote(str(root))}")
     return root
 
 

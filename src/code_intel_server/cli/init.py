@@ -61,11 +61,11 @@ def _init(options: argparse.Namespace) -> int:
         config=_config(choices),
         ours=scaffold.manifest.created,
     )
-    done = _apply(scaffold, wanted)
+    _tell_place(root)
+    done = _apply(scaffold, wanted, choices)
     _show(done, dry_run=options.dry_run)
     if options.dry_run:
         return 0
-    scaffold.finish(__version__, choices)
     _exclude_from_git(root)
     _trust(root, done)
     _programs(options)
@@ -74,7 +74,7 @@ def _init(options: argparse.Namespace) -> int:
     if not options.no_proof:
         _prove(root)
     _offer_commit(root, yes=options.yes)
-    _next_steps(options.client)
+    _next_steps(options.client, [one.path for one in done if one.did is Did.UNCLEAR])
     return 0
 
 
@@ -152,14 +152,26 @@ def _default_excludes() -> list[str]:
 # -- doing it --------------------------------------------------------------------------------------------------------
 
 
-def _apply(scaffold: Scaffold, wanted: Sequence[Any]) -> list[Done]:
+def _tell_place(root: Path) -> None:
+    """Say so where only a part of a repository is set up: mostly the whole was meant."""
+    above = next((parent for parent in root.parents if (parent / ".git").exists()), None)
+    if (root / ".git").exists() or above is None:
+        return
+    outer = f", which has a set-up of its own in {above / FOLDER}" if (above / FOLDER).is_dir() else ""
+    print(f"  only this folder of the repository {above}{outer} becomes the project")
+    print(f"  (for the whole repository: code-intel-server init {shlex.quote(str(above))})")
+
+
+def _apply(scaffold: Scaffold, wanted: Sequence[Any], choices: dict[str, Any]) -> list[Done]:
+    """Write; the manifest knows of every file that was written, however it ends."""
     try:
         return scaffold.apply(wanted)
     except OSError as error:
-        scaffold.finish(__version__, scaffold.manifest.options)
         raise Failed(
             f"cannot write: {error}. Run init again when it is mended; --uninstall takes out what is there."
         ) from error
+    finally:
+        scaffold.finish(__version__, choices)
 
 
 def _show(done: Sequence[Done], *, dry_run: bool) -> None:
@@ -234,7 +246,7 @@ def _index(root: Path) -> None:
 
     desk = Desk(root)
     try:
-        with progress("index") as report:
+        with progress("  index") as report:
             synced = desk.index.sync(progress=report)
             desk.explorer.refresh_all()
     finally:
@@ -263,7 +275,8 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
     if not isinstance(git, Git):
         return
     manifest = Manifest.load(root)
-    paths = [git.at.prefix + path for path in (*manifest.files, f"{FOLDER}/manifest.json")]
+    written = [path for path in manifest.files if not path.endswith(".new")]
+    paths = [git.at.prefix + path for path in (*written, f"{FOLDER}/manifest.json")]
     tracked = [path for path in paths if git.run("check-ignore", "-q", "--", path).returncode != 0]
     if not tracked or not git.run("status", "--porcelain", "--", *tracked).stdout:
         return
@@ -280,8 +293,13 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
         print("  committed")
 
 
-def _next_steps(client: Clients) -> None:
-    print("\nReady. Start your client in the project and type:")
+def _next_steps(client: Clients, unclear: Sequence[str]) -> None:
+    if unclear:
+        print(
+            f"\nNot ready yet: {', '.join(unclear)} could not be read. Mend it, run this again; then start your client and type:"
+        )
+    else:
+        print("\nReady. Start your client in the project and type:")
     if client in {Clients.CLAUDE, Clients.ALL}:
         print("  Claude Code   /code <what to do>      (approve the server `code-intel` once when asked)")
     if client in {Clients.CODEX, Clients.ALL}:

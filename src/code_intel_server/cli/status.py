@@ -4,6 +4,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
@@ -106,6 +107,8 @@ def drawn(seen: ProjectView, session: SessionView | None, height: int | None = N
     from rich.text import Text
 
     surroundings = _surroundings(seen)
+    if session is None and not (seen.root / FOLDER).is_dir():
+        return Text(f"code-intel is not set up in {seen.root}: code-intel-server init {quote(str(seen.root))}")
     if session is None:
         said = "no session is running" + (", none is kept" if not seen.unusable else "") + f" in {seen.root}"
         unusable = [Text(f"not obeyed: {printable(line)}", "yellow") for line in seen.unusable]

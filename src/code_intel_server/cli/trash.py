@@ -3,10 +3,11 @@
 import argparse
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root
 from code_intel_server.printable import printable
-from code_intel_server.workspace.git import ARCHIVE
+from code_intel_server.workspace.git import ARCHIVE, open_repository
 from code_intel_server.workspace.trash import KEEP_DAYS, Trash
 
 
@@ -23,7 +24,15 @@ def main(arguments: list[str]) -> int:
     purging.add_argument("--older-than", type=float, default=KEEP_DAYS, metavar="DAYS", help="default %(default)s")
     purging.add_argument("--yes", action="store_true", help="do not ask")
     options = made.parse_args(arguments)
-    return guarded(lambda: _ACTIONS[options.action](Trash(project_root(options.project)), options))
+    return guarded(lambda: _ACTIONS[options.action](Trash(_repository(options)), options))
+
+
+def _repository(options: argparse.Namespace) -> Path:
+    """The project, which must be in a git repository: the archive is made of its refs. Raises Failed."""
+    root = project_root(options.project)
+    if isinstance(open_repository(root), str):
+        raise Failed(f"{root} is in no git repository: nothing has been put away here")
+    return root
 
 
 def _list(trash: Trash, options: argparse.Namespace) -> int:

@@ -2,10 +2,12 @@
 
 import contextlib
 import shutil
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_intel_server.cli.console import Failed
-from code_intel_server.cli.scaffold import MANIFEST, Did, Removal, leftovers
+from code_intel_server.cli.scaffold import MANIFEST, Did, Done, Removal, leftovers
 from code_intel_server.cli.wanted import Clients, wanted_files
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git import ARCHIVE, Git, open_repository
@@ -28,10 +30,7 @@ def uninstall(root: Path, *, dry_run: bool) -> int:
     if not dry_run:
         Approvals().revoke(root / FOLDER / "config.json")
     wanted = wanted_files(root, Clients.ALL, hooks=True, config={})
-    for one in Removal(root, dry_run=dry_run).run(wanted):
-        print(f"  {'would be ' if dry_run else ''}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}")
-        if one.did in {Did.KEPT, Did.UNCLEAR}:
-            print("    -> yours to decide")
+    _show(Removal(root, dry_run=dry_run).run(wanted), "would be " if dry_run else "")
     if dry_run:
         return 0
     _forget_private(root, git)
@@ -40,6 +39,19 @@ def uninstall(root: Path, *, dry_run: bool) -> int:
         print(f"  {len(left)} file(s) you edited or added stay under {FOLDER}/: {', '.join(left[:5])}")
     print("code-intel is taken out of this project. The program itself stays: remove its environment to be rid of it.")
     return 0
+
+
+def _show(done: Sequence[Done], would: str) -> None:
+    """One line for each file, but removed ones of one folder in one."""
+    plain = [one for one in done if one.did is Did.REMOVED and not one.note and "/" in one.path]
+    for folder, count in Counter(one.path.split("/")[0] for one in plain).items():
+        print(f"  {would}{Did.REMOVED:<12} {folder}/ ({count} file{'s' if count > 1 else ''} of ours)")
+    for one in done:
+        if one in plain:
+            continue
+        print(f"  {would}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}")
+        if one.did in {Did.KEPT, Did.UNCLEAR}:
+            print("    -> yours to decide")
 
 
 def _refuse_while_working(root: Path, git: Git | None) -> None:
