@@ -197,6 +197,9 @@ class WorldBranches:
             identity_missing=False,
         )
 
+    def standing_base(self) -> str:
+        return self.world.current_base
+
     def create(
         self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
     ) -> TaskBranch:

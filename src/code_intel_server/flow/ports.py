@@ -34,6 +34,10 @@ class Branches(Protocol):
         """Describe HEAD, stale branches and uncommitted work."""
         ...
 
+    def standing_base(self) -> str:
+        """The recorded base of the task branch HEAD is on; '' where it is on none. Cheap, unlike `survey`."""
+        ...
+
     def create(
         self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
     ) -> TaskBranch:

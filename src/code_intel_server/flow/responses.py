@@ -6,7 +6,6 @@ from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.flow.handlers.intake import merge_offered
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
 from code_intel_server.flow.ports import Ports
@@ -36,7 +35,7 @@ def variant(state: SessionState, ports: Ports) -> str:
         return "user_escalation"
     if state.phase is Phase.POST_IMPL_VERIFY and state.flags.only_verify:
         return "only_verify"
-    if state.phase is Phase.BRANCH_INTERVENTION and not merge_offered(ports.branches.survey()):
+    if state.phase is Phase.BRANCH_INTERVENTION and not ports.branches.standing_base():
         return "no_merge"
     if state.phase is Phase.DOCUMENT_RESEARCH and not ports.documents.any_document():
         return "no_documents"

@@ -179,13 +179,11 @@ class Desk:
             self.index.close()
         self.lock.release()
 
-    def text_digests(self, kit: Kit) -> dict[str, str]:
+    def text_digests(self) -> dict[str, str]:
         """What the project's texts are now; read again only where a file's stamp has changed."""
         stamp = self._stamp()
         if self._digests is None or self._digests[0] != stamp:
-            fresh = self.read_kit()
-            self._digests = (stamp, fresh.digests())
-        del kit
+            self._digests = (stamp, self.read_kit().digests())
         return self._digests[1]
 
     def _stamp(self) -> tuple[tuple[str, int, int], ...]:

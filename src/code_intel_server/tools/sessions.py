@@ -319,7 +319,7 @@ class Sessions:
 
     def _changed_files(self, active: Active) -> list[str]:
         """The project's texts that were edited since the session read them."""
-        after = self._desk.text_digests(active.kit)
+        after = self._desk.text_digests()
         before = active.state.digests
         return sorted(path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, ""))
 

@@ -96,7 +96,8 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     if not state.trees.base:
         raise Rejected("tool_errors.review_changes.task_branch_not_enabled")
     present = desk.tree.snapshot()
-    wanted = None if path is None else desk.project.inside(path)
+    wanted = None if path is None else _names(desk.project, path)[-1]
+    budget = DEFAULT_CHARACTERS * (3 if wanted else 1)
     page = review(
         desk.tree,
         state.trees.base,
@@ -105,11 +106,12 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         limit=min(max(limit, 1), 200),
         offset=max(offset, 0),
         tasks=_tasks(desk, state),
+        characters=budget,
         weakened=lambda path, before, after, old: desk.evidence.weakened(
             path, before.split("\n"), after.split("\n"), old
         ),
     )
-    results = _within_budget([row.as_row() for row in page.rows], DEFAULT_CHARACTERS * (3 if wanted else 1))
+    results = _within_budget([row.as_row() for row in page.rows], budget)
     following = max(offset, 0) + len(results)
     answer: Fields = {
         "results": results,

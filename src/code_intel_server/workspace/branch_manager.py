@@ -83,6 +83,13 @@ class BranchManager:
             warnings=_warnings(git),
         )
 
+    def standing_base(self) -> str:
+        """The recorded base of the task branch HEAD is on; '' where it is on none."""
+        git = self._open()
+        current = "" if isinstance(git, str) else git.current()
+        base = read_base(git, current) if not isinstance(git, str) and current.startswith(TASK_PREFIX) else None
+        return base.base if base else ""
+
     def tip(self) -> str:
         """Object id of HEAD, '' without git or commits."""
         git = self._open()

@@ -68,10 +68,11 @@ def review(
     offset: int = 0,
     tasks: Mapping[str, str] | None = None,
     weakened: Weakened | None = None,
+    characters: int = PAGE_CHARACTERS,
 ) -> ReviewPage:
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
 
-    A page ends early when its diffs fill `PAGE_CHARACTERS`, so `next_offset` is what to go on with, not `offset + limit`.
+    A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`.
     `tasks` maps paths to the task in which they changed.
     """
     chosen = [
@@ -82,7 +83,7 @@ def review(
     for change in chosen[offset : offset + max(limit, 1)]:
         row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), weakened)
         used += len(row.diff)
-        if rows and used > PAGE_CHARACTERS:
+        if rows and used > characters:
             break
         rows.append(row)
     end = offset + len(rows)

@@ -27,6 +27,7 @@ BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
 _CONVERT_AT_MOST = 500
+_COMPARED_AT_MOST = 16
 _ALTERED_AT_MOST = 50
 _POINTER = b"version https://git-lfs.github.com/"
 
@@ -40,6 +41,7 @@ class TreeJudge:
         self._server_paths = tuple(server_paths)
         self._lock = threading.Lock()
         self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
+        self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}  # what two ids mean never changes
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -58,6 +60,14 @@ class TreeJudge:
             opened = self._open()
         if opened is None or old == new:
             return ()
+        if (old, new) not in self._compared:
+            found = self._changes(opened, old, new)
+            if len(self._compared) >= _COMPARED_AT_MOST:
+                self._compared.pop(next(iter(self._compared)), None)
+            self._compared[old, new] = found
+        return self._compared[old, new]
+
+    def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
         for known in (old, new):
             if known and not room.run("cat-file", "-e", known, index=index.path).ok:
@@ -182,6 +192,7 @@ class TreeJudge:
             if opened:
                 opened[1].empty()
             self._opened = None
+            self._compared.clear()
 
     def tidy(self) -> None:
         """Between sessions: drop what is only true within one, and everything where the private store has outgrown its limit.

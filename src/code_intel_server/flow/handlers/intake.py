@@ -8,10 +8,9 @@ from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, Quer
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Survey, TaskBranch
+from code_intel_server.workspace.values import TaskBranch
 
 CHOICES = ("delete", "merge", "continue")
-TASK_PREFIX = "llm_task_"
 WORDS_AT_MOST = 2_000
 SYMBOLS_AT_MOST = 500
 
@@ -21,16 +20,11 @@ def branch_intervention(turn: Turn[BranchPayload]) -> Outcome:
     choice = turn.payload.choice
     if choice not in CHOICES:
         raise Rejected("failures.BRANCH_INTERVENTION.invalid_choice")
-    if choice == "merge" and not merge_offered(turn.ports.branches.survey()):
+    if choice == "merge" and not turn.ports.branches.standing_base():
         raise Rejected(
             "failures.BRANCH_INTERVENTION.merge_not_offered", reason="HEAD is on no task branch with a recorded base"
         )
     return _continue(turn) if choice == "continue" else _retire(turn, str(choice))
-
-
-def merge_offered(survey: Survey) -> bool:
-    """Whether `merge` makes sense: HEAD is on a task branch whose base was recorded."""
-    return survey.current.startswith(TASK_PREFIX) and bool(survey.current_base)
 
 
 def _continue(turn: Turn[BranchPayload]) -> Outcome:
@@ -38,7 +32,7 @@ def _continue(turn: Turn[BranchPayload]) -> Outcome:
     state, ports = turn.state, turn.ports
     survey = ports.branches.survey()
     state.branch_policy = "continue"
-    if merge_offered(survey):
+    if survey.current_base:
         state.task_branch = TaskBranch(survey.current, survey.current_base, state.head_at_start)
         state.base = survey.current_base
     state.tip = survey.head
