@@ -51,6 +51,14 @@ OUT_OF_REACH = (
         "It is an allowed new file. It stands in `review_changes` with its diff and in the commit.",
     ),
     (
+        "Swapping good files in while the verify commands run and the bad ones back before they end",
+        "A process of the same user that writes at the right moments. Files that differ afterwards are named; what was put back is not seen.",
+    ),
+    (
+        "Files that git ignores or that lie outside the project (a poisoned cache, an installed package) and bend what the commands see",
+        "No snapshot holds them. A run of the same commands on another machine shows it.",
+    ),
+    (
         "Code that does nothing useful but is no stub",
         "What an implementation is worth is judged by the verify commands and by the reviews.",
     ),

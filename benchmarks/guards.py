@@ -416,6 +416,34 @@ GUARDS = (
         '    if False:\n        raise Rejected("failures.MERGE.uncommitted"',
         "merge_by_hand_that_breaks",
     ),
+    Guard(
+        "no object stands in for another",
+        "workspace/git.py",
+        '        "GIT_NO_REPLACE_OBJECTS": "1",  # what was reviewed is what is merged, whatever stands in refs/replace\n',
+        "",
+        "stands_in_for",
+    ),
+    Guard(
+        "trailers stay in the message",
+        "workspace/messages.py",
+        "    return with_trailers(message, rows) if rows else message",
+        "    return message",
+        "takes_the_trailers_out",
+    ),
+    Guard(
+        "merge drivers are named",
+        MERGES,
+        "    if not drivers or git.is_ancestor(base, tip):",
+        "    if True:",
+        "merge_driver_that",
+    ),
+    Guard(
+        "a file is decided once",
+        DELIVERY,
+        "    if known is not None and known.decision != entry.decision:",
+        "    if False:",
+        "that_is_decided_twice",
+    ),
     # records
     Guard(
         "checkpoints have a checksum",

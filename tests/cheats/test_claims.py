@@ -201,6 +201,14 @@ def test_a_changed_file_left_out_of_the_review(stage: Stage) -> None:
     stage.refused("not reviewed: lib.py", **{**payload, "reviewed_files": ["app.py"]})
 
 
+def test_a_file_that_is_decided_twice(stage: Stage) -> None:
+    """Stopped by: two entries for one file that say different things are refused by its name."""
+    stage.verified()
+    left = {"path": "./app.py", "decision": "leave", "reason": "The user's own edit."}
+    payload = stage.commit()
+    stage.refused("app.py stands twice", **{**payload, "reviewed_files": ["app.py", left]})
+
+
 def test_nothing_typed_makes_an_unmade_change(stage: Stage) -> None:
     """Stopped by: evidence must touch a hunk that changed since the base."""
     stage.planned()

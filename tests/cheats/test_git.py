@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.stage import APP_DONE, Stage, report, verdict
+from tests.e2e.stage import APP, APP_DONE, Stage, report, verdict
 
 EVIL = "def main():\n    return 666\n"
 
@@ -138,6 +138,52 @@ def test_a_hook_that_rewrites_what_was_reviewed(stage: Stage) -> None:
     hook.unlink()
     stage.accepted(summary="Merged.")
     assert "Code-Intel-Altered: 1 file(s)" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
+
+
+def test_an_object_that_stands_in_for_the_commit_that_was_reviewed(stage: Stage) -> None:
+    """Stopped by: git is told to look at no replacements; what was committed is what is merged."""
+    stage.committed()
+    tip, tree = stage.git("rev-parse", "HEAD", "HEAD^{tree}").split()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("add", "lib.py")
+    evil = stage.git("write-tree").strip()
+    stage.git("checkout", "-q", tip, "--", "lib.py")
+    base_moves(stage, "README.md", "# App\n\nMoved on.\n")
+    stage.git("replace", tree, evil)
+    stage.cheat()
+    stage.accepted(summary="Merged.")
+    assert "LIMIT = 10" in stage.git("--no-replace-objects", "show", "main:lib.py")
+    assert stage.git("--no-replace-objects", "show", "main:app.py") == APP_DONE
+
+
+def test_a_merge_driver_that_makes_something_else(stage: Stage) -> None:
+    """Seen by: drivers are the user's and run; a trailer of the merge names them where both sides had changed."""
+    stage.committed()
+    base_moves(stage, "app.py", APP.replace("value - 1", "value - 2"))
+    driver = stage.write(".git/driver", "#!/bin/sh\necho 'def main(): return 666' >\"$1\"\n")
+    driver.chmod(0o755)
+    stage.git("config", "merge.evil.driver", f"{driver} %A")
+    (stage.root / ".git/info/attributes").write_text("app.py merge=evil\n")
+    stage.cheat()
+    stage.accepted(summary="Merged.")
+    assert "666" in stage.read("app.py")
+    assert "Code-Intel-Merge-Drivers: evil" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
+
+
+def test_a_hook_that_takes_the_trailers_out(stage: Stage) -> None:
+    """Stopped by: what a hook takes out of the message's trailers is put back."""
+    stage.verified(no_quality=True)
+    for name in ("commit-msg", "prepare-commit-msg"):
+        hook = stage.write(f".git/hooks/{name}", '#!/bin/sh\necho "Nothing to see" >"$1"\n')
+        hook.chmod(0o755)
+    stage.accepted(**stage.commit())
+    stage.accepted(summary="Merged.")
+    for commit in ("main", "main^2"):
+        said = stage.git("log", "-1", "--format=%(trailers)", commit)
+        assert "Code-Intel-Session: " in said
+        assert "Code-Intel-Skipped: " in said
     stage.notice()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
 from code_intel_server.workspace.git import HEADS, Git, Manner, RefChange, join_z, output_of, split_z
-from code_intel_server.workspace.messages import commit_object, judged, run_hook, stamped, with_trailers
+from code_intel_server.workspace.messages import commit_object, judged, run_hook, stamped, with_missing, with_trailers
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, put_back, scratch_index, write_index
 from code_intel_server.workspace.snapshot_index import lstat, parse_index
@@ -53,8 +53,9 @@ class Commit:
             if self._tree(env) == self._git.oid(self._request.expected_tip, "tree"):
                 return CommitResult("", self._request.expected_tip, self._archived)
             run_hook(self._git, "pre-commit", env=env)
-            message = with_trailers(self._request.message, stamped(self._request.trailers, self._request.session_id))
-            message = judged(self._git, message, prepare=True, env=env)
+            trailers = stamped(self._request.trailers, self._request.session_id)
+            message = judged(self._git, with_trailers(self._request.message, trailers), prepare=True, env=env)
+            message = with_missing(message, trailers)
             tree = self._tree(env)
             if tree == self._git.oid(self._request.expected_tip, "tree"):
                 return CommitResult("", self._request.expected_tip, self._archived)

@@ -19,7 +19,7 @@ from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, Manner, RefChange, output_of, split_z
-from code_intel_server.workspace.messages import commit_object, judged, run_hook, with_trailers
+from code_intel_server.workspace.messages import commit_object, judged, run_hook, with_missing, with_trailers
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
@@ -120,8 +120,9 @@ class Merge:
             raise refuse("identity_missing", "git does not know your name and e-mail address")
         tree = merged_tree(self.git, base, tip)
         subject = f"Merge branch '{self.branch.name}' into {self.branch.base}"
-        message = judged(self.git, with_trailers(subject, self.trailers), prepare=False, env={})
-        return commit_object(self.git, tree, [base, tip], message)
+        rows = [*self.trailers, *_driven(self.git, base, tip)]
+        message = judged(self.git, with_trailers(subject, rows), prepare=False, env={})
+        return commit_object(self.git, tree, [base, tip], with_missing(message, rows))
 
     def _swap(self, base: str, oid: str) -> bool:
         """Whether the base went from `base` to `oid`; False where somebody moved it first."""
@@ -133,6 +134,15 @@ class Merge:
                 raise
             return False
         return True
+
+
+def _driven(git: Git, base: str, tip: str) -> list[tuple[str, str]]:
+    """A trailer for merge drivers of the configuration, where files of both sides had to be merged: what they make of
+    them nobody has reviewed."""
+    drivers = sorted(name[6:-7] for name in git.config() if name.startswith("merge.") and name.endswith(".driver"))
+    if not drivers or git.is_ancestor(base, tip):
+        return []
+    return [("Code-Intel-Merge-Drivers", " ".join(", ".join(drivers).split())[:200])]
 
 
 def hand_merges(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> HandMerges:

@@ -39,6 +39,13 @@ def stamped(trailers: Sequence[tuple[str, str]], session_id: str) -> list[tuple[
     return [*([("Code-Intel-Session", session_id)] if missing else []), *trailers]
 
 
+def with_missing(message: str, trailers: Sequence[tuple[str, str]]) -> str:
+    """The message with those trailers that a hook has taken out of it: they are the record, not decoration."""
+    lines = {line.strip() for line in message.splitlines()}
+    rows = [(key, value) for key, value in trailers if f"{key}: {' '.join(value.split())}" not in lines]
+    return with_trailers(message, rows) if rows else message
+
+
 def judged(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -> str:
     """The message after `prepare-commit-msg` (where asked for) and `commit-msg`; HookFailed where one of them fails.
 
