@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import git as gitpython
 import pytest
 
 from tests.e2e.driver import Server, fingerprint, foreign_repository, git
@@ -24,6 +25,19 @@ def finished_as_promised(root: Path, before: dict[str, str]) -> None:
     assert "join_words" in (root / "src/click/utils.py").read_text()
     commits = git(root, "log", "--format=%s%n%b", "main^2", "--not", "main^1")
     assert commits.count("Code-Intel-Session:") == 2
+    read_by_gitpython(root)
+
+
+def read_by_gitpython(root: Path) -> None:
+    """The same end, as code that is not ours and not git's reads it."""
+    with gitpython.Repo(root) as repo:
+        merge = repo.head.commit
+        assert repo.active_branch.name == "main"
+        assert [head.name for head in repo.heads] == ["main"]
+        assert len(merge.parents) == 2
+        assert "\nCode-Intel-Session: " in str(merge.message)
+        path = "src/click/utils.py"
+        assert (merge.tree / path).data_stream.read() == (root / path).read_bytes()
 
 
 def test_a_session_touches_all_nineteen_steps_and_leaves_only_a_merge(tmp_path: Path) -> None:
