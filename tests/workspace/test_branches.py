@@ -260,6 +260,8 @@ def test_work_without_a_branch_stays_is_copied_and_named(repo: Repo) -> None:
     assert done.warnings[0].endswith("(a copy is in the trash): a.py, new.py")
     assert repo.git("show", f"{done.archived[0]}:a.py") == "one = 'of the session'"
     assert repo.git("ls-tree", "--name-only", done.archived[0], "mine.txt") == ""
+    lost = manager(repo).abandon(SESSION, None, {}, Intents().append, None, "f" * 40)
+    assert "cannot be told any more" in lost.warnings[0]
 
 
 def test_a_branch_whose_making_was_not_noted_any_more_is_abandoned_like_any_other(repo: Repo) -> None:

@@ -35,7 +35,7 @@ def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
                 dry_run=dry_run
             )
             left = {name.removeprefix("llm_task_") for name in cleaned.left or {}}
-            gone = [] if dry_run else bench.sessions.forget_checkpoints_but({mine, *left})
+            gone = [] if dry_run else bench.sessions.forget_but({mine, *left})
             if not dry_run:
                 bench.sessions.measure_anew()
         finally:

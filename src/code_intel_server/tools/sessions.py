@@ -5,13 +5,10 @@ order of an accepted submit is: git intent on disk → git effect → new state 
 a state from which the same payload, sent again, leads to the same end.
 """
 
-import contextlib
-import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -20,24 +17,24 @@ from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
-from code_intel_server.flow.phases import READY_PLAN, End, Event, Flags, Intent, Phase
+from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Answers, Road, begin
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, learning
+from code_intel_server.tools.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
+from code_intel_server.tools.endings import Endings
 from code_intel_server.tools.flags import parse_flags
 from code_intel_server.workspace.checkpoints import Loaded, new_session_id
-from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
 from code_intel_server.workspace.trust import Approvals
-from code_intel_server.workspace.values import Abandoned, GitIntent, Survey
+from code_intel_server.workspace.values import GitIntent, Survey
 
 Fields = dict[str, JsonValue]
 
-MAX_ANSWER_BYTES = 1024 * 1024
 _RECOVERABLE_AT_MOST = 5
 
 
@@ -60,6 +57,7 @@ class Sessions:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._ends = Endings(desk)
         self.active: Active | None = None
 
     # -- start -------------------------------------------------------------------------------------------------------
@@ -101,7 +99,7 @@ class Sessions:
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.folder.is_dir()
         self._prepare_folders()
-        self._forget_final()
+        self._ends.forget_final()
         ledger = self._desk.ledger(state.session_id)
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self._desk.lock.acquire(state.session_id)
@@ -214,19 +212,16 @@ class Sessions:
             active = self._with_marker(self.active)
             submission = submit(active.state, data, active.kit.contract, self._ports(active, progress))
             if submission.state is None:
-                self._log(_decision(submission), active, self.active.state, began)
+                self._log(decision_of(submission), active, self.active.state, began)
                 return submission.response
             return self._accept(active, submission, began)
 
     def _with_marker(self, active: Active) -> Active:
         """Take note of a compaction that the client's hook has told on disk (SPEC 7): summaries come with the next answer."""
-        marker = self._marker(active.state.session_id)
+        marker = self._ends.marker(active.state.session_id)
         if active.state.compacted or not marker.exists():
             return active
         return replace(active, state=active.state.model_copy(update={"compacted": True}))
-
-    def _marker(self, session_id: str) -> Path:
-        return self._desk.project.sessions / f"{session_id}.compacted"
 
     def _accept(self, active: Active, submission: Submission, began: float) -> Fields:
         state = submission.state
@@ -241,12 +236,12 @@ class Sessions:
         if submission.end is None:
             self._desk.store.save(state.session_id, state.to_checkpoint())
             self.active = replace(active, state=state)
-            self._marker(state.session_id).unlink(missing_ok=True)
-            self._log(_decision(submission), active, state, began)
+            self._ends.marker(state.session_id).unlink(missing_ok=True)
+            self._log(decision_of(submission), active, state, began)
         else:
             self._finish(active, state, submission, began)
         for session_id in submission.retired:
-            self._retire(session_id)
+            self._ends.retire(session_id)
         return submission.response
 
     def _finish(self, active: Active, state: SessionState, submission: Submission, began: float) -> None:
@@ -256,14 +251,16 @@ class Sessions:
         next start (`learning.catch_up`).
         """
         if submission.end is End.ABANDONED:
-            self._abandon(active.kit, state)
-        self._keep_final(state, submission)
-        self._log(_decision(submission), active, state, began)
+            left = self._ends.abandon(active.kit, state).warnings
+            if left:
+                submission.response["warnings"] = [*left]
+        self._ends.keep_final(state, submission)
+        self._log(decision_of(submission), active, state, began)
         archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:
             learning.record_end(self._desk, state, outcome, why, now())
-        self._forget_checkpoint(state.session_id)
+        self._ends.forget(state.session_id)
         self._desk.tree.tidy()
         self.active = None
         self._desk.lock.release()
@@ -288,7 +285,7 @@ class Sessions:
         return True
 
     def _without_session(self, data: JsonValue) -> Fields:
-        final = self._final()
+        final = self._ends.final()
         if final is not None and isinstance(final.get("response"), dict) and _digest_of(data) == final.get("digest"):
             response = final["response"]
             assert isinstance(response, dict)  # noqa: S101 - checked above
@@ -337,9 +334,9 @@ class Sessions:
             try:
                 loaded = self._to_restore(session_id, dropped)
                 SessionState.from_checkpoint(loaded.body)
-                if self.active is not None:
-                    self._drop(self.active)
-                return self._restore(loaded)
+                left = self._ends.drop(self.active.kit, self.active.state) if self.active is not None else ()
+                self.active = None
+                return self._restore(loaded, left)
             finally:
                 if self.active is None:
                     self._desk.lock.release()
@@ -355,7 +352,8 @@ class Sessions:
             raise Rejected("session_messages.no_active_session_short")
         return found
 
-    def _restore(self, loaded: Loaded) -> Fields:
+    def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
+        """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
         state = SessionState.from_checkpoint(loaded.body)
         kit = self._desk.read_kit()
         if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
@@ -371,7 +369,7 @@ class Sessions:
         answer = self._standing(self.active)
         note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
         answer |= {"restored": True, "message": responses.say(kit.contract, note)}
-        warnings: list[JsonValue] = []
+        warnings: list[JsonValue] = [*left]
         if loaded.restored_previous:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
@@ -420,71 +418,16 @@ class Sessions:
             )
         return rows
 
-    # -- ends ----------------------------------------------------------------------------------------------------------
-
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
         kit = self.active.kit if self.active else self._desk.read_kit()
-        branches = self._desk.branches(kit.config)
-        states = [self.active.state] if self.active else self._restorable_states()
-        removed: list[str] = []
-        left: list[str] = []
-        for state in states:
-            left += self._abandon(kit, state).warnings
-            removed += [state.task_branch.name] if state.task_branch else []
-            learning.record_end(self._desk, state, "abandoned", "clean", now())
-            archives.archive(
-                self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
-            )
-        cleaned = branches.cleanup_stale()
-        removed += [branch.name for branch in cleaned.branches if branch.name not in removed]
-        left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
-        gone = self._desk.store.delete_all()
-        for state in states:
-            self._forget_checkpoint(state.session_id)
-        self._desk.tree.tidy()
+        answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
-        values = {"branches": len(removed), "checkpoints": len(gone), "current": branches.current() or "no branch"}
-        answer: Fields = {
-            "success": True,
-            "phase": str(End.ABANDONED),
-            "call": "none",
-            "message": responses.say(kit.contract, Note("success.session.clean_done", values)),
-            "branches_removed": [*removed],
-            "checkpoints_removed": [*gone],
-        }
-        return answer | {"warnings": [*left]} if left else answer
+        return answer
 
-    def _abandon(self, kit: Kit, state: SessionState) -> Abandoned:
-        """Shelve a session's branch and uncommitted work; what was untracked at its start stays where it is."""
-        before = self._desk.tree.untracked_at(
-            state.trees.start, state.task_branch.base_oid if state.task_branch else state.head_at_start
-        )
-
-        def record(intent: GitIntent) -> None:
-            pending = state.model_copy(update={"pending": intent})
-            self._desk.store.save(state.session_id, pending.to_checkpoint())
-
-        branches = self._desk.branches(kit.config)
-        return branches.abandon(state.session_id, state.task_branch, before, record, state.pending, state.trees.start)
-
-    def _restorable_states(self) -> list[SessionState]:
-        states: list[SessionState] = []
-        for loaded in self._desk.store.usable():
-            try:
-                states.append(SessionState.from_checkpoint(loaded.body))
-            except Unavailable:
-                continue
-        return states
-
-    def _drop(self, active: Active) -> None:
-        """Give up the fresh session for the one that is restored; its branch, if any, is kept recoverably."""
-        state = active.state
-        if state.task_branch is not None and state.branch_policy is None:
-            self._abandon(active.kit, state)
-        learning.record_end(self._desk, state, "abandoned", "another session was restored", now())
-        self._forget_checkpoint(state.session_id)
-        self.active = None
+    def forget_but(self, mine: Collection[str]) -> list[str]:
+        """Remove every other session's checkpoint and ledger; the ids that had one."""
+        return self._ends.forget_but(mine)
 
     def measure_anew(self) -> None:
         """After HEAD moved on the user's word, before any work: changes are measured from where it is now."""
@@ -500,99 +443,11 @@ class Sessions:
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
-    def forget_checkpoints_but(self, mine: Collection[str]) -> list[str]:
-        """Remove every other session's checkpoint and ledger; the ids that had one."""
-        gone = [loaded.session_id for loaded in self._desk.store.usable() if loaded.session_id not in mine]
-        for session_id in gone:
-            self._forget_checkpoint(session_id)
-        return gone
-
-    def _retire(self, session_id: str) -> None:
-        """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons."""
-        with contextlib.suppress(CodeIntelError):
-            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)
-            learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
-        self._forget_checkpoint(session_id)
-
-    def _forget_checkpoint(self, session_id: str) -> None:
-        self._desk.store.delete(session_id)
-        self._desk.project.ledger_file(session_id).unlink(missing_ok=True)
-        self._marker(session_id).unlink(missing_ok=True)
-        with contextlib.suppress(CodeIntelError):
-            Approvals().forget(self._desk.root, session_id)
-
-    # -- the final answer ------------------------------------------------------------------------------------------------
-
-    def _keep_final(self, state: SessionState, submission: Submission) -> None:
-        assert submission.state is not None  # noqa: S101 - an end is an accepted submit
-        last = submission.state.last_submit
-        record = {
-            "session_id": state.session_id,
-            "digest": last.digest if last else "",
-            "response": submission.response,
-        }
-        write_whole(self._desk.local / _FINAL, json.dumps(record).encode())
-
-    def _final(self) -> Fields | None:
-        try:
-            record = json.loads(read_regular(self._desk.local / _FINAL, MAX_ANSWER_BYTES))
-        except (OSError, ValueError):
-            return None
-        return record if isinstance(record, dict) else None
-
-    def _forget_final(self) -> None:
-        (self._desk.local / _FINAL).unlink(missing_ok=True)
-
-    # -- decisions -------------------------------------------------------------------------------------------------------
-
-    def _log(self, decision: "Decision", before: Active, after: SessionState, started: float) -> None:
-        row: dict[str, object] = {
-            "ts": now(),
-            "session_id": after.session_id,
-            "what": decision.what,
-            "phase": str(before.state.phase),
-            "step": before.state.place.step,
-            "verdict": "refused" if decision.key else "accepted",
-            "reason": decision.key,
-            "event": decision.event,
-            "next": str(after.phase),
-            "next_step": after.place.step,
-            "ledger": len(before.ledger.entries()),
-            "ms": round((time.monotonic() - started) * 1000, 1),
-        }
-        if decision.said:
-            row["said"] = decision.said
-        if decision.proof is not None:
-            row["proof"] = decision.proof
+    def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
+        row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
         self._desk.decisions.append(row)
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What the decision log keeps of one call: `key` of the refusal ('' where accepted), in words what was found wrong."""
-
-    what: str
-    event: str = ""
-    key: str = ""
-    said: str = ""
-    proof: JsonValue = None
-
-
-def _decision(submission: Submission) -> Decision:
-    """A submission as the decision log keeps it."""
-    state, response = submission.state, submission.response
-    if submission.replayed:
-        return Decision("replay", submission.event)
-    if state is None:
-        return Decision(
-            "submit", submission.event, submission.key, str(response.get("message", "")), response.get("proof")
-        )
-    wrong = state.revert_reason if submission.event in _SETBACKS else ""
-    return Decision("submit", submission.event, "", wrong, response.get("proof"))
-
-
-_SETBACKS = {Event.FAILED, Event.REVERTED, Event.ISSUES}
-_FINAL = "last_answer.json"
 _CONTRACT = ".code-intel/phase_contract.yml"
 _CONFIG = ".code-intel/config.json"
 

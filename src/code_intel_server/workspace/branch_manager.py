@@ -269,8 +269,9 @@ class BranchManager:
         """Keep a copy of what changed since the session's start; the files themselves stay, on the user's own branch."""
         try:
             changes = self._tree.changes(start, self._tree.snapshot()) if start else ()
-        except Unavailable as error:
-            return Abandoned((), git.current(), (str(error.params.get("output") or error),))
+        except Unavailable:
+            lost = f"what changed since session {session_id} began cannot be told any more; all files stay as they are"
+            return Abandoned((), git.current(), (lost,))
         touched = {path for change in changes for path in (change.path, change.old_path) if path}
         work = sorted(git.at.prefix + path for path in touched if not is_folder(git, git.at.prefix + path))
         tip = git.oid("HEAD")
@@ -280,7 +281,8 @@ class BranchManager:
         shelved = shelf.of_files(work, tip, Kind.WORK, branch=git.current())
         shelf.keep(shelved)
         more = f" and {len(work) - 20} more" if len(work) > 20 else ""
-        stays = f"changed in this session and left as they are (a copy is in the trash): {', '.join(work[:20])}{more}"
+        stays = f"changed since session {session_id} began, left as they are (a copy is in the trash): "
+        stays += ", ".join(work[:20]) + more
         return Abandoned((shelved.ref,), git.current(), (stays,))
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
