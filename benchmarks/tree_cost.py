@@ -38,6 +38,9 @@ def main() -> None:
         "",
         f"One untracked file of 300 MB: `.git/objects` holds {before:,} bytes before and {after:,} after a snapshot ({cost:.0f} ms the",
         "first time, when it is hashed as a stream); our private store keeps nothing of it.",
+        "",
+        "How often: a submit that judges the tree takes one snapshot, PRE_COMMIT two (before and after the commit; up to eight in",
+        "earlier versions), and one more after each verify command that runs (`test_a_commit_looks_at_the_tree_before_and_after`).",
     ]
     (ROOT / "benchmarks/tree_cost.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     print("\n".join(lines))

@@ -608,6 +608,19 @@ class TestPreCommit:
         session.commit("app.py", reasoned, "app.py", "*.py")
         assert session.world.commits[0].keep == ("app.py",)
 
+    @pytest.mark.parametrize(("late_edit", "looks"), [(False, 2), (True, 2)])
+    def test_a_commit_looks_at_the_tree_before_and_after(self, late_edit: bool, looks: int) -> None:
+        """And once more after each verify command that runs; no other look could see anything new."""
+        session = self.at(proof=ProofStatus.PROVEN)
+        if late_edit:
+            session.edit(text="def main():\n    return 3\n")
+        runs = session.world.proof_runs
+        session.world.looks = 0
+        session.commit()
+        assert session.world.commits
+        assert session.world.proof_runs == runs + late_edit
+        assert session.world.looks == looks
+
     def test_a_discarded_file_is_archived_and_put_back(self) -> None:
         session = self.at()
         answer = session.commit({"path": "app.py", "decision": "discard", "reason": "debug output only"})

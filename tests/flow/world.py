@@ -55,6 +55,7 @@ class World:
     calls: list[LedgerEntry] = field(default_factory=list)
     proof: ProofStatus = ProofStatus.NONE
     proof_runs: int = 0
+    looks: int = 0
     commits: list[CommitRequest] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
     intents: list[GitIntent] = field(default_factory=list)
@@ -94,6 +95,7 @@ class WorldTree:
     world: World
 
     def snapshot(self) -> str:
+        self.world.looks += 1
         if not self.world.git:
             return ""
         files = {path: text for path, text in self.world.files.items() if path not in self.world.ignored}
@@ -251,6 +253,7 @@ class WorldBranches:
         trailers: Sequence[tuple[str, str]],
         record: Record,
         pending: GitIntent | None,
+        by_hand: HandMerges | None = None,
     ) -> MergeResult:
         self.world.fail("merge")
         self.world.current, self.world.current_base = branch.base, ""

@@ -277,6 +277,19 @@ def test_what_nobody_reviewed_is_not_merged(work: Work) -> None:
     assert caught.value.key == "failures.MERGE.head_moved"
 
 
+def test_what_was_judged_is_merged_whatever_the_branch_points_to_a_moment_later(work: Work) -> None:
+    work.on_base(a__py="one = 'base'\n")
+    work.repo.fails("merge", "-q", "main")
+    work.repo.write("a.py", "one = 'both'\n")
+    judged = work.repo.commit("merged by hand", "a.py")
+    by_hand = work.manager().hand_merges(work.branch, work.tip, None)
+    assert by_hand.commits == (judged,)
+    work.repo.write("a.py", "one = 'evil'\n")
+    work.repo.git("commit", "-q", "-a", "--amend", "-m", "merged by hand")
+    work.manager().merge(work.branch, SESSION, work.tip, [], lambda _: None, None, by_hand)
+    assert work.repo.git("show", "main:a.py") == "one = 'both'"
+
+
 def test_a_base_merged_by_hand_is_accepted_and_named(work: Work) -> None:
     work.on_base(a__py="one = 'base'\n")
     assert work.refused(expected=work.tip)["reason"] == "conflict"

@@ -86,8 +86,12 @@ class Branches(Protocol):
         trailers: Sequence[tuple[str, str]],
         record: Record,
         pending: GitIntent | None,
+        by_hand: HandMerges | None = None,
     ) -> MergeResult:
         """Merge the task branch into its base with a merge commit, switch to base, remove the branch recoverably.
+
+        What is merged is `expected_tip`, or the last of the merges `by_hand` that were judged; without these they are
+        looked for.
 
         With finish mode `branch` it only switches back and says how to push. Raises
         UserActionNeeded('failures.MERGE.merge_failed') naming conflicts; nothing has changed then.

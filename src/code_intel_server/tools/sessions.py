@@ -270,7 +270,7 @@ class Sessions:
 
         The session is taken up, so that the submit comes to its end.
         """
-        final = self._final()
+        final = self._ends.final()
         if final is None or _digest_of(data) != final.get("digest"):
             return False
         loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
@@ -278,7 +278,7 @@ class Sessions:
             return False
         self._desk.lock.acquire(loaded.session_id)
         try:
-            self._restore(loaded)
+            self._restore(loaded, ())
         finally:
             if self.active is None:
                 self._desk.lock.release()

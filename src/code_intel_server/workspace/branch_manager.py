@@ -198,6 +198,7 @@ class BranchManager:
         trailers: Sequence[tuple[str, str]],
         record: Record,
         pending: GitIntent | None,
+        by_hand: HandMerges | None = None,
     ) -> MergeResult:
         """Merge the task branch into its base with a merge commit, switch to base, remove the branch recoverably.
 
@@ -206,9 +207,11 @@ class BranchManager:
         """
         try:
             git = self._require()
-            by_hand = merges.hand_merges(git, branch, expected_tip, pending)
+            found = merges.hand_merges(git, branch, expected_tip, pending)
+            by_hand = found if by_hand is None else by_hand
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
-            merge = merges.Merge(git, branch, rows, record, pending)
+            tip = by_hand.commits[-1] if by_hand.commits else expected_tip
+            merge = merges.Merge(git, branch, rows, record, pending, tip=tip)
             return merge.keep_branch() if self._finish == "branch" else merge.run()
         except Rejected:
             raise

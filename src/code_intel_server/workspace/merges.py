@@ -31,7 +31,10 @@ NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One merge of a task branch; `operation` is the intent it records (the end of a session, or of a stale branch)."""
+    """One merge of a task branch; `operation` is the intent it records (the end of a session, or of a stale branch).
+
+    `tip` is the commit that was judged: what the branch points to a moment later is not merged.
+    """
 
     git: Git
     branch: TaskBranch
@@ -39,6 +42,7 @@ class Merge:
     record: Record
     pending: GitIntent | None
     operation: GitOperation = GitOperation.MERGE
+    tip: str = ""
 
     def run(self) -> MergeResult:
         """Merge, switch to base, remove the branch; a typed refusal before the base has moved changes nothing."""
@@ -96,7 +100,7 @@ class Merge:
 
     def _merged(self) -> str:
         """Move the base to the merge commit; '' where the base already holds everything of the task branch."""
-        tip = self.git.oid(self._task)
+        tip = self.tip or self.git.oid(self._task)
         for _ in range(_ATTEMPTS):
             base = self.git.oid(self._base)
             if self.git.is_ancestor(tip, base):

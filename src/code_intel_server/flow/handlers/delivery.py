@@ -357,7 +357,7 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
     by_hand = ports.branches.hand_merges(state.task_branch, state.tip, state.pending)
     warnings = _hand_merges_proven(turn, by_hand) if by_hand.commits else ()
     result = ports.branches.merge(
-        state.task_branch, state.session_id, state.tip, trailers(state), ports.record, state.pending
+        state.task_branch, state.session_id, state.tip, trailers(state), ports.record, state.pending, by_hand
     )
     state.pending = None
     where = {"from_branch": result.from_branch, "to_branch": result.to_branch}
