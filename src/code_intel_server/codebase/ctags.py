@@ -18,7 +18,8 @@ from code_intel_server import process
 from code_intel_server.codebase.kinds import normal_kind
 
 ENGINE = "universal-ctags"
-MAX_OUTPUT = 64 * process.MEBIBYTE
+MAX_OUTPUT = 32 * process.MEBIBYTE
+_READ_AT_ONCE = process.MEBIBYTE
 _PROBE_SECONDS = 3.0
 _PATIENCE_SECONDS = 2.0
 _REST_SECONDS = 60.0
@@ -160,9 +161,15 @@ def _valid(text: str) -> str:
 
 
 def _records(output: bytes) -> Iterable[dict[str, object]]:
-    """The JSON objects, one a line: all at once where every line is sound, which is three times faster."""
-    lines = output.decode("utf-8", "surrogateescape").split("\n")
-    complete = [line for line in lines[:-1] if line.startswith("{")]
+    """The JSON objects, one a line; many lines at once, which is three times faster, but never all: they take ten times their text."""
+    start = 0
+    while (end := output.rfind(b"\n", start, start + _READ_AT_ONCE)) >= 0 or (end := output.find(b"\n", start)) >= 0:
+        yield from _records_in(output[start:end])
+        start = end + 1
+
+
+def _records_in(whole_lines: bytes) -> Iterable[dict[str, object]]:
+    complete = [line for line in whole_lines.decode("utf-8", "surrogateescape").split("\n") if line.startswith("{")]
     try:
         rows = json.loads(f"[{','.join(complete)}]")
     except ValueError:

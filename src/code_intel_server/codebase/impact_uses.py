@@ -51,7 +51,9 @@ def _step(run: Analysis, names: Sequence[Name], step: int) -> list[Name]:
     onward: dict[str, float] = {}
     files = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     pattern = occurrences(tuple(by_name))
-    held = {file.path: {decode(name) for name in pattern.findall(file.printed)} for file in files}
+    held = {
+        file.path: {decode(name) for name in {found[0] for found in pattern.finditer(file.printed)}} for file in files
+    }
     spread.count(held.values())
     for number, file in enumerate(files):
         strongest = max(

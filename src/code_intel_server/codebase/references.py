@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase import ripgrep
@@ -239,7 +240,7 @@ def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[Refe
 
 def _occurrences(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[tuple[int, int, bytes]]:
     """(line, byte, name) of every occurrence on the lines that ripgrep found."""
-    for number in (match.line for match in file.lines()):
+    for number in (match.line for match in islice(file.lines(), len(parsed.line_starts))):
         if number > len(parsed.line_starts):
             continue  # the file has changed since the search
         begin = parsed.line_starts[number - 1]

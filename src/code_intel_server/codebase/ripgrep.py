@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from os import environ, pathsep
 from pathlib import Path
 
@@ -21,13 +22,21 @@ from code_intel_server.errors import Rejected, Unavailable
 ENGINE = "ripgrep"
 MAX_COLUMNS = 2000
 """Bytes of a line that are kept; a longer one arrives cut, so a minified file cannot flood us."""
+MOST_LINES = 20_000
+"""Lines of one file that are looked at one by one: twice as many as any answer has rows."""
+
 SEARCH_SECONDS = 15.0
 MAX_OUTPUT = 16 * process.MEBIBYTE
+MAX_LISTING = 2 * MAX_OUTPUT
+"""Bytes of paths: half a million files."""
 
 # Possessive: nothing to go back to, and a repeat that could would keep half a kilobyte a line.
-_FILE = re.compile(rb"([^\0]++)\0((?:\d++:[^\n]*+\n)++)\n?")
+_LINES = re.compile(rb"((?:\d++:[^\n]*+\n)++)\n?")
+_NAME = re.compile(rb"([^\0]+)\0")
+_NUMBER = re.compile(rb"^\d+:", re.MULTILINE)
 _LINE = re.compile(rb"^(\d+):(.*)$", re.MULTILINE)
 _PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
+_PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 _BINARY_NOTE = re.compile(
     rb"^(.*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
@@ -56,8 +65,18 @@ class FileMatches:
     printed: bytes
 
     def lines(self) -> Iterator[Match]:
-        """The matches in line order."""
-        return (self._match(*found.groups()) for found in _LINE.finditer(self.printed))
+        """The matches in line order, at most MOST_LINES."""
+        return (self._match(*found.groups()) for found in islice(_LINE.finditer(self.printed), MOST_LINES))
+
+    def texts(self, most: int) -> bytes:
+        """At most so many of the matching lines alone, each with its line feed, as ripgrep printed them."""
+        beyond = next(islice(_NUMBER.finditer(self.printed), most, None), None) if self.count > most else None
+        return _NUMBER.sub(b"", self.printed[: beyond.start()] if beyond else self.printed)
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether some line may be longer than ripgrep printed it."""
+        return len(self.printed) > MAX_COLUMNS and b" [... " in self.printed
 
     def _match(self, line: bytes, text: bytes) -> Match:
         cut = _CUT.search(text) if len(text) > MAX_COLUMNS else None
@@ -187,16 +206,16 @@ def list_files(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """All files any search visits (relative, unsorted), and what kept the listing from being complete."""
     argv = [executable(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
-    done = _run(argv, project.root, seconds, 8 * MAX_OUTPUT)
-    return tuple(_names(done.stdout)), tuple(_problems(done, seconds))
+    done = _run(argv, project.root, seconds, MAX_LISTING)
+    return tuple(set(_names(done.stdout))), tuple(_problems(done, seconds))
 
 
-def first_columns(query: Query, lines: Sequence[bytes], cwd: Path) -> dict[int, int]:
-    """The numbers of those `lines` (without line feeds) in which the query matches, judged by ripgrep itself.
+def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
+    """The numbers (0-based) of those lines of `text` in which the query matches, judged by ripgrep itself.
 
     With each the 1-based byte column at which its first match begins.
     """
-    if not lines:
+    if not text:
         return {}
     argv = [
         *(
@@ -221,11 +240,13 @@ def first_columns(query: Query, lines: Sequence[bytes], cwd: Path) -> dict[int, 
         cwd=cwd,
         timeout=SEARCH_SECONDS,
         env=process.clean_environment(),
-        stdin=b"\n".join(lines) + b"\n",
+        stdin=text,
         max_output=MAX_OUTPUT,
     )
-    places = re.findall(rb"^(\d+):(\d+):", done.stdout, re.MULTILINE)
-    return {int(number) - 1: int(column) for number, column in reversed(places)}
+    columns: dict[int, int] = {}
+    for found in _PLACE.finditer(done.stdout):
+        columns.setdefault(int(found[1]) - 1, int(found[2]))
+    return columns
 
 
 def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:
@@ -234,10 +255,16 @@ def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ..
     if b"binary file " in output:
         binary = [_relative(name) for name in _BINARY_NOTE.findall(output)]
         output = _BINARY_NOTE.sub(b"", output)
-    files = (
-        FileMatches(_relative(name.lstrip(b"\n")), lines.count(b"\n"), lines) for name, lines in _FILE.findall(output)
-    )
-    return tuple(files), tuple(binary)
+    return tuple(_files(output)), tuple(binary)
+
+
+def _files(output: bytes) -> Iterator[FileMatches]:
+    start = 0
+    while (end := output.find(b"\0", start)) >= 0:
+        lines = _LINES.match(output, end + 1)
+        if lines:
+            yield FileMatches(_relative(output[start:end].lstrip(b"\n")), lines[1].count(b"\n"), lines[1])
+        start = lines.end() if lines else end + 1
 
 
 def _start(path: str) -> str:
@@ -249,8 +276,8 @@ def _relative(name: bytes) -> str:
 
 
 def _names(output: bytes) -> Iterator[str]:
-    end = output.rfind(b"\0")
-    return (_relative(name) for name in output[:end].split(b"\0")) if end > 0 else iter(())
+    # Not beyond the last end of a name: a long text without one would be tried from each of its bytes.
+    return (_relative(found[1]) for found in _NAME.finditer(output, 0, output.rfind(b"\0") + 1))
 
 
 def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> process.Completed:

@@ -6,7 +6,7 @@ matching lines only: the answer is exact for every regex it accepts, and a few m
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 
 from code_intel_server.codebase import globs as globbing
@@ -19,6 +19,9 @@ from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
 MAX_CONTEXT = 20
+MOST_COUNTED = 100_000
+"""Lines that are asked which of several patterns they match; with more, the counts are lower bounds, as the total is."""
+
 SHOWN_COLUMNS = 240
 """Characters of a line that a row shows, around the match."""
 
@@ -151,7 +154,7 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[tuple[int, Ma
 
 @dataclass(frozen=True, slots=True)
 class _Owners:
-    """Which of several patterns a line matches: all lines are numbered, a file's from `starts` on."""
+    """Which of several patterns a line matches: the lines are numbered by file, a file's from `starts` on."""
 
     starts: Mapping[str, int]
     numbers: Mapping[str, Collection[int]]
@@ -169,15 +172,24 @@ class _Owners:
 
 
 def _owners(project: Project, query: Query, files: Sequence[FileMatches]) -> _Owners | None:
-    """None where there is one pattern, which then owns every line."""
+    """None where there is one pattern, which then owns every line. What is beyond MOST_COUNTED lines is not told apart."""
     if len(query.patterns) == 1:
         return None
-    starts = dict(
-        zip((file.path for file in files), accumulate((file.count for file in files), initial=0), strict=False)
-    )
-    lines = [_whole_line(project.root, match) for file in files for match in file.lines()]
+    starts, texts, lines = {}, [], 0
+    for file in sorted(files, key=lambda file: file.path):
+        starts[file.path] = lines
+        if lines < MOST_COUNTED:
+            texts.append(_whole_lines(project.root, file, MOST_COUNTED - lines))
+        lines += file.count
+    text = b"".join(texts)
     alone = (Query((pattern,), query.regex, query.word, query.ignore_case) for pattern in query.patterns)
-    return _Owners(starts, {one.patterns[0]: ripgrep.first_columns(one, lines, project.root).keys() for one in alone})
+    return _Owners(starts, {one.patterns[0]: ripgrep.first_columns(one, text, project.root).keys() for one in alone})
+
+
+def _whole_lines(root: Path, file: FileMatches, most: int) -> bytes:
+    if not file.may_be_cut:
+        return file.texts(most)
+    return b"".join(_whole_line(root, match) + b"\n" for match in islice(file.lines(), most))
 
 
 def _whole_line(root: Path, match: Match) -> bytes:

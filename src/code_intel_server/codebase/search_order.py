@@ -7,6 +7,7 @@ the first ones fill the page, the others come behind them anyway.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from code_intel_server.codebase import ripgrep
@@ -23,6 +24,9 @@ _DEFINES = re.compile(_KEYWORDS)
 _DEFINING_LINES = re.compile(rb"^\d+:((" + _KEYWORDS + rb").*)$", re.MULTILINE)
 _CHUNKS = (250, 1000)
 """Files looked through at once: few first, since these often fill the page, then more; the last chunk takes the rest."""
+
+_MOST_A_FILE = 1000
+"""Lines of one file that are tried: enough for any that a person wrote."""
 
 Line = tuple[bytes, int]
 """A line's text, and how many of its bytes stand before the name that it defines."""
@@ -59,8 +63,8 @@ def _with_definition(root: Path, query: Query, files: Sequence[FileMatches]) -> 
     lines: list[Line] = []
     owners: list[int] = []
     for number, file in enumerate(files):
-        for text, keyword in _DEFINING_LINES.findall(file.printed):
-            lines.append((text, len(keyword)))
+        for found in islice(_DEFINING_LINES.finditer(file.printed), _MOST_A_FILE):
+            lines.append((found[1], len(found[2])))
             owners.append(number)
     return {owners[index] for index in _fitting(root, query, lines)}
 
@@ -77,4 +81,4 @@ def first_columns(root: Path, query: Query, lines: Sequence[bytes]) -> Mapping[i
         sought = [pattern.encode("utf-8", "replace") for pattern in query.patterns]
         places = (min((at for text in sought if (at := line.find(text)) >= 0), default=-1) for line in lines)
         return {number: place + 1 for number, place in enumerate(places) if place >= 0}
-    return ripgrep.first_columns(query, lines, root)
+    return ripgrep.first_columns(query, b"".join(line + b"\n" for line in lines), root)
