@@ -317,6 +317,19 @@ def test_a_ripgrep_that_prints_without_end_is_ended_in_bounded_memory(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
+@pytest.mark.parametrize(
+    "script", ["kill -SEGV $$", "exit 3", "echo rubbish"], ids=["crashes", "fails", "talks nonsense"]
+)
+def test_a_broken_ripgrep_never_makes_an_answer_look_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n"})
+    program(tmp_path / "bin", "rg", script)
+    only_on_path(monkeypatch, tmp_path / "bin")
+    for answer in (found.search_text("needle"), found.find_references("needle"), found.search_files("a")):
+        assert (answer.results, answer.complete) == ((), False)
+
+
 def test_without_ctags_the_syntax_tree_finds_the_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctags, "executable", lambda: None)
     answer = explorer(tmp_path, {"a.py": "class A:\n    def needle(self): pass\n"}).find_definitions("A.needle")

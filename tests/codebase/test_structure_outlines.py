@@ -51,6 +51,32 @@ def expected_outlines() -> dict[str, tuple[str, list[str]]]:
 
 EXPECTED = expected_outlines()
 
+Reading = set[tuple[str, int, int]]
+"""(name, its line, last line)."""
+
+SECOND_READER: dict[str, Reading] = {
+    sample: {(row[1], int(row[2]), int(row[3])) for row in re.finditer(r"(?:^|, )(.+?) (\d+)-(\d+)(?=, |$)", rows)}
+    for line in (SAMPLES / "second_reader.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+    for sample, _, rows in [line.partition(": ")]
+}
+
+# Where the two readers differed, and what was found right: (only the second reader's, only the first's).
+SETTLED: dict[str, tuple[Reading, Reading]] = {
+    # A companion without a name is spoken of by its class: `Price.free`.
+    "shop.kt": ({("Companion", 11, 15)}, set()),
+    "shop.cpp": ({("==", 12, 12)}, {("operator==", 12, 12)}),
+    # Named constructors are qualified by their class, accessors are properties.
+    "shop.dart": (
+        {("Price.free", 13, 13), ("Price.parse", 14, 16), ("isFree", 21, 21), ("limit", 22, 24)},
+        {("free", 13, 13), ("parse", 14, 16)},
+    ),
+    # A macro without parameters, an exception and a module type were overlooked.
+    "shop.c": (set(), {("LIMIT", 4, 4)}),
+    "shop.erl": (set(), {("LIMIT", 6, 6)}),
+    "shop.ml": (set(), {("Not_found_price", 8, 8), ("REPOSITORY", 10, 12)}),
+}
+
 # Where ctags sees what is none: an object that is assigned to, and the type of the method assigned to its prototype.
 NOT_DEFINED = {("exports", 38), ("Price", 34)}
 
@@ -69,6 +95,25 @@ def test_the_outline_of_a_sample_is_what_a_reader_expects(name: str) -> None:
     made = outline(data, found)
     assert found.name + (" has_errors" if made.has_errors else "") == language
     assert [f"{s.kind} {s.qualified} {s.start_line}-{s.end_line}" for s in made.symbols] == rows
+
+
+@pytest.mark.parametrize("name", SECOND_READER)
+def test_a_second_reader_who_saw_the_sample_alone_found_the_same_types_and_callables(name: str) -> None:
+    data = (SAMPLES / name).read_bytes()
+    language = language_of(name, data)
+    assert language is not None
+    told = outline(data, language).symbols
+    ours = {
+        (symbol.name, symbol.line, symbol.end_line)
+        for symbol in told
+        if symbol.kind.is_callable or symbol.kind.is_type or symbol.kind is SymbolKind.TYPE
+    }
+    theirs = SECOND_READER[name]
+    assert (theirs - ours, ours - theirs) == SETTLED.get(name, (set(), set()))
+
+
+def test_the_second_reader_read_thirty_languages() -> None:
+    assert len({EXPECTED[name][0].split()[0] for name in SECOND_READER}) >= 30
 
 
 def test_at_least_thirty_languages_have_an_expected_outline() -> None:

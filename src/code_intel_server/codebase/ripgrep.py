@@ -179,7 +179,11 @@ def search(
     if done.returncode == 2 and not done.timed_out:
         _reject_invalid(project, query)
     files, binary = parse_matches(done.stdout)
-    problems = [*_problems(done, seconds), *(f"{name} is binary; only its beginning was searched" for name in binary)]
+    problems = [
+        *_problems(done, seconds),
+        *_unread(done, files or binary),
+        *(f"{name} is binary; only its beginning was searched" for name in binary),
+    ]
     return Found(files, tuple(problems), overflowed=done.truncated)
 
 
@@ -198,7 +202,8 @@ def matching_files(
         _start(path),
     ]
     done = _run(argv, project.root, seconds, MAX_OUTPUT)
-    return tuple(sorted(_names(done.stdout))), tuple(_problems(done, seconds))
+    names = tuple(sorted(_names(done.stdout)))
+    return names, (*_problems(done, seconds), *_unread(done, names))
 
 
 def list_files(
@@ -207,7 +212,8 @@ def list_files(
     """All files any search visits (relative, unsorted), and what kept the listing from being complete."""
     argv = [executable(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
     done = _run(argv, project.root, seconds, MAX_LISTING)
-    return tuple(set(_names(done.stdout))), tuple(_problems(done, seconds))
+    names = tuple(set(_names(done.stdout)))
+    return names, (*_problems(done, seconds), *_unread(done, names))
 
 
 def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
@@ -278,6 +284,12 @@ def _relative(name: bytes) -> str:
 def _names(output: bytes) -> Iterator[str]:
     # Not beyond the last end of a name: a long text without one would be tried from each of its bytes.
     return (_relative(found[1]) for found in _NAME.finditer(output, 0, output.rfind(b"\0") + 1))
+
+
+def _unread(done: process.Completed, understood: Sequence[object]) -> Iterable[str]:
+    """What it printed must make sense, whatever the program on PATH may be: else nothing was found, but nobody looked."""
+    if done.ok and done.stdout and not understood:
+        yield "what ripgrep printed could not be read"
 
 
 def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> process.Completed:
