@@ -209,6 +209,21 @@ def test_find_answers_as_the_server_does(root: Path, capsys: Said) -> None:
     assert find.main(["symbols", "../outside.py"]) == 1
 
 
+def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said) -> None:
+    (root / "shop.py").write_text(
+        "from app import greet\n\n\nclass Shop:\n    def open(self, name):\n        return greet(name)\n",
+        encoding="utf-8",
+    )
+    find.main(["def", "open"])
+    assert "shop.py:5: method  Shop.open(self, name)\n" in capsys.readouterr().out
+    find.main(["refs", "greet"])
+    assert "shop.py:6: call  return greet(name)  (in Shop.open)\n" in capsys.readouterr().out
+    find.main(["symbols", "shop.py"])
+    assert "shop.py:5:   method  Shop.open  def open(self, name)\n" in capsys.readouterr().out
+    find.main(["impact", "greet"])
+    assert "shop.py:6: must verify  code  call of greet\n" in capsys.readouterr().out
+
+
 def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) -> None:
     assert sync.main([]) == 0
     assert re.search(r"\d+ files \(\d+ added", capsys.readouterr().out)

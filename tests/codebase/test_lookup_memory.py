@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ from tests.codebase.lookup_project import program, write
 
 SOURCE = Path(__file__).parents[2] / "src"
 MOST_MEGABYTES = 200
+MOST_SECONDS = 20
+"""Of the processor, not of the clock: the machine may be busy with others."""
 MATCHES = "printf './a.py\\000'; yes '1:needle'"
 PATHS = "yes './some/folder/file.py' | tr '\\n' '\\000'"
 RUBBISH = "printf './a.py\\000'; yes 'neither a path nor a match'"
@@ -23,7 +24,7 @@ TAGS = (
     'yes \'{"_type": "tag", "name": "x", "path": "/nowhere/a.py", "line": 1, "kind": "function"}\';; esac'
 )
 CHILD = """
-import json, sys
+import json, sys, time
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 
@@ -31,7 +32,7 @@ found = Explorer(sys.argv[1])
 answer = {lookup}
 answer = getattr(answer, "answer", answer)
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-print(json.dumps([int(status["VmHWM"].split()[0]) // 1024, answer.complete]))
+print(json.dumps([int(status["VmHWM"].split()[0]) // 1024, time.process_time(), answer.complete]))
 """
 CASES = {
     "one pattern": ("rg", MATCHES, "found.search_text('needle')"),
@@ -58,7 +59,6 @@ def test_a_program_that_prints_without_end_costs_bounded_memory_and_time(tmp_pat
     name, script, lookup = CASES[case]
     program(tmp_path / "bin", name, script)
     root = write(tmp_path / "project", {"a.py": "needle = 1\n" * 50})
-    started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", CHILD.format(lookup=lookup), str(root)],
         env=os.environ
@@ -68,9 +68,9 @@ def test_a_program_that_prints_without_end_costs_bounded_memory_and_time(tmp_pat
         },
         capture_output=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
-    megabytes, complete = json.loads(done.stdout)
+    megabytes, seconds, complete = json.loads(done.stdout)
     assert megabytes < MOST_MEGABYTES
     assert not complete or name == "ctags"
-    assert time.monotonic() - started < 60
+    assert seconds < MOST_SECONDS

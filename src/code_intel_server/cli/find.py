@@ -14,7 +14,7 @@ from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import Project
 
-_SHOWN = ("kind", "scope", "signature", "symbol", "name", "role", "group", "text", "line", "enclosing")
+_MOST_CHARACTERS = 200
 
 
 def main(arguments: list[str]) -> int:
@@ -95,12 +95,7 @@ def _shaped(answer: Any) -> dict[str, Any]:
 def _show(found: dict[str, Any]) -> None:
     """One line a row as editors and terminals understand it, then what the answer is worth."""
     for row in found["results"]:
-        said = [
-            printable(str(row[name]))
-            for name in _SHOWN
-            if row.get(name) not in {None, ""} and not isinstance(row[name], list | dict)
-        ]
-        print(f"{row.get('path', '')}:{row.get('start_line', '')}: {'  '.join(said)[:200]}")
+        print(f"{row.get('path', '')}:{row.get('start_line', '')}: {printable(_said(row))[:_MOST_CHARACTERS]}")
     more = "+" if found.get("total_at_least") else ""
     print(
         f"-- {found['total']}{more} found by {found['engine']}; {'complete' if found['complete'] else 'not complete'}"
@@ -109,3 +104,28 @@ def _show(found: dict[str, Any]) -> None:
         print(f"   {reason}")
     for name in found.get("unresolved", []):
         print(f"   not resolved: {name}")
+    for note in found.get("notes", []):
+        print(f"   {note}")
+
+
+def _said(row: dict[str, Any]) -> str:
+    """What a person wants to know of a row beside its place."""
+    if "why" in row:
+        return f"{'must' if row['must_verify'] else 'should'} verify  {row['group']}  {row['why']}"
+    if "signature" in row:
+        return f"{'  ' * row.get('depth', 0)}{row['kind']}  {_signature(row)}"
+    if "enclosing" in row:
+        inside = f"  (in {row['enclosing']})" if row["enclosing"] else ""
+        return f"{row['kind']}  {row['text']}{inside}"
+    return str(row.get("text", ""))
+
+
+def _signature(row: dict[str, Any]) -> str:
+    """`Basket.add(self, item)` where the signature begins with the name, else the name and the line it is written in."""
+    name = f"{row['scope']}.{row['symbol']}" if row["scope"] else str(row["symbol"])
+    signature = " ".join(str(row["signature"]).split())
+    return (
+        f"{name}{signature.removeprefix(row['symbol'])}"
+        if signature.startswith(f"{row['symbol']}(")
+        else f"{name}  {signature}"
+    )
