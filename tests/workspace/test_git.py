@@ -291,6 +291,14 @@ def test_where_there_is_no_working_tree_one_sentence_says_why(
     assert (survey.git, survey.blocker) == (False, reason)
 
 
+@pytest.mark.parametrize("name", ["with space", "two\nlines", "next\x85line", "last\n"])
+def test_a_repository_is_found_whatever_its_folder_is_called(repo: Repo, tmp_path: Path, name: str) -> None:
+    repo.git("clone", "-q", str(repo.path), str(tmp_path / name))
+    found = open_repository(tmp_path / name)
+    assert isinstance(found, Git)
+    assert (found.at.top, found.at.git_dir) == (tmp_path / name, tmp_path / name / ".git")
+
+
 def test_an_embedded_bare_repository_is_not_entered(repo: Repo, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     repo.git("clone", "-q", "--bare", str(repo.path), str(repo.path / "trap"))

@@ -127,8 +127,8 @@ class Git:
         return succeeded(self.run(*arguments, manner=manner, stdin=stdin, env=env))
 
     def text(self, *arguments: str, manner: Manner = Manner.READ, stdin: bytes | None = None) -> str:
-        """First line of `must`."""
-        return os.fsdecode(self.must(*arguments, manner=manner, stdin=stdin)).rstrip("\n")
+        """What `must` gives, as text without the last line break."""
+        return os.fsdecode(self.must(*arguments, manner=manner, stdin=stdin)).removesuffix("\n")
 
     # -- refs and objects -------------------------------------------------------------------------------------------
 
@@ -399,24 +399,27 @@ def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list
         yield group
 
 
+_FOLDERS = ("--show-toplevel", "--git-dir", "--git-common-dir")
+
+
 def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | str:
     """The git door of the project at `root`, or one sentence saying why there is none."""
     root = Path(os.path.realpath(root))
     here = Git(Repository(root, root, root, root, ""), patience)
     try:
-        done = here.run("rev-parse", "--is-inside-work-tree")
+        done = here.run("rev-parse", "--path-format=absolute", "--is-inside-work-tree", *_FOLDERS)
     except Unavailable as error:
         if error.key != "tool_errors.git.missing":
             raise
         return f"git cannot be run: {error.params.get('reason', error)}"
+    inside_work_tree, *folders = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
+    if inside_work_tree == "false":
+        return "this folder is not in the working tree of its repository"
     if not done.ok:
         return _why_not(done.error_text())
-    if done.text().strip() != "true":
-        return "this folder is not in the working tree of its repository"
-    top, git_dir, common = (
-        Path(os.path.realpath(root / here.text("rev-parse", "--path-format=absolute", what)))
-        for what in ("--show-toplevel", "--git-dir", "--git-common-dir")
-    )
+    if len(folders) != len(_FOLDERS):  # one of them has a line break in its name
+        folders = [here.text("rev-parse", "--path-format=absolute", which) for which in _FOLDERS]
+    top, git_dir, common = (Path(os.path.realpath(root / folder)) for folder in folders)
     inside = root.relative_to(top).as_posix()
     return Git(Repository(root, top, git_dir, common, "" if inside == "." else inside + "/"), patience)
 
