@@ -1,0 +1,32 @@
+"""The benchmarks' index is complete: what one command runs is there, and every table is linked."""
+
+import re
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+def listed() -> list[str]:
+    """The names that run.sh takes."""
+    done = subprocess.run(["bash", "run.sh", "--list"], cwd=FOLDER, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_everything_that_the_one_command_names_is_there() -> None:
+    names = listed()
+    assert "server_costs" in names
+    assert [name for name in names if not (FOLDER / f"{name}.py").is_file()] == []
+
+
+def test_an_unknown_name_is_refused() -> None:
+    done = subprocess.run(["bash", "run.sh", "no_such_one"], cwd=FOLDER, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no benchmark 'no_such_one'" in done.stdout
+
+
+def test_every_table_is_linked_from_the_index_and_every_link_leads_somewhere() -> None:
+    links = set(re.findall(r"\]\(([^)#:]+)\)", (FOLDER / "README.md").read_text(encoding="utf-8")))
+    tables = {path.name for path in FOLDER.glob("*.md") if not path.name.endswith((".notes.md", "README.md"))}
+    assert tables <= links
+    assert [link for link in links if not (FOLDER / link).exists()] == []
