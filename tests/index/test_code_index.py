@@ -7,10 +7,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.index.code_index import CodeIndex
@@ -47,6 +50,28 @@ def test_the_first_question_is_answered_before_any_sync_was_asked_for(project: P
     answer = index.search("how many failed attempts may a login have")
     assert answer.hits[0].path == "src/auth/throttle.py"
     assert answer.indexed_files == len(SAMPLE)
+    index.close()
+
+
+class SlowEncoder(HashEncoder):
+    """Takes its time over passages, as on a machine that is busy."""
+
+    def encode(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        if kind == "passage":
+            threading.Event().wait(0.3)
+        return super().encode(texts, kind)
+
+
+def test_the_first_question_waits_for_something_to_answer_from(project: Path) -> None:
+    index = make_index(project, OFF, SlowEncoder())
+    assert index.search("login throttle", wait=0.01).hits[0].path == "src/auth/throttle.py"
+    index.close()
+
+
+def test_a_question_that_may_not_wait_is_answered_from_nothing(project: Path) -> None:
+    index = make_index(project, OFF, SlowEncoder())
+    answer = index.search("login throttle", wait=0)
+    assert (answer.hits, answer.complete) == ((), False)
     index.close()
 
 

@@ -7,6 +7,7 @@ notes, but it never stops a session.
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,8 +38,12 @@ from code_intel_server.index.values import (
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
-FIRST_ANSWER_SECONDS = 1.0
+FIRST_ANSWER_SECONDS = 0.7
 """How long the first question waits for the first sync."""
+
+FIRST_BATCH_LOOK_SECONDS = 0.05
+FIRST_BATCH_SECONDS = 8.0
+"""How long it waits at most while there is nothing at all to answer from, on a machine that is slow or busy."""
 
 CATCH_UP_SECONDS = 0.2
 """How long the first question of a process waits where an earlier process left an index."""
@@ -97,7 +102,8 @@ class CodeIndex:
     ) -> Answer:
         """Map first, then Forest (SPEC 9). Never raises for the state of the index: the answer's notes say what is missing.
 
-        `wait` bounds in seconds how long a first question waits for a first sync. Raises
+        `wait` is how long in seconds a first question waits for a first sync (0: not at all); where nothing is there then,
+        it waits on for the first batch, `FIRST_BATCH_SECONDS` at most. Raises
         Rejected('tool_errors.semantic_search.empty_query').
         """
         if not query.strip():
@@ -302,9 +308,19 @@ class CodeIndex:
         background = opened.background
         if background is None or background.ran:
             return
-        empty = opened.store is not None and not opened.store.count("files")
+        store = opened.store
+        empty = store is not None and not store.count("files")
         thread = background.start(_relevance(question))
         thread.join(wait if empty else min(wait, CATCH_UP_SECONDS))
+        deadline = time.monotonic() + FIRST_BATCH_SECONDS - FIRST_ANSWER_SECONDS
+        while (
+            wait
+            and store is not None
+            and thread.is_alive()
+            and time.monotonic() < deadline
+            and not store.count("chunks")
+        ):
+            thread.join(FIRST_BATCH_LOOK_SECONDS)
 
     def _embedder(self) -> Encoder | None:
         with self._lock:
