@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.grammars import Parsed, last_line
+from code_intel_server.codebase.grammars import Parsed, begins_line, last_line
 from code_intel_server.codebase.syntax import Block, Border, Outline, Symbol
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def blocks_of(parsed: Parsed, outline: Outline) -> tuple[Block, ...]:
     """The definitions as nested blocks; siblings never share a line, nor do they share one with their parent's header."""
-    leads = _leads(parsed)
+    leads = parsed.leads
     children: dict[int | None, list[int]] = {}
     for index, symbol in enumerate(outline.symbols):
         children.setdefault(symbol.parent_index, []).append(index)
@@ -56,22 +56,6 @@ def comment_ranges(parsed: Parsed) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _leads(parsed: Parsed) -> dict[int, int]:
-    """Last line → first line of every comment, decorator or attribute that begins its line."""
-    nodes = [
-        node
-        for part in (parsed, *parsed.injected)
-        for _, found in part.definition_matches
-        for node in found.get("lead", ())
-    ]
-    return {last_line(node): node.start_point.row + 1 for node in nodes if _begins_line(parsed.text, node)}
-
-
-def _begins_line(text: bytes, node: "tree_sitter.Node") -> bool:
-    start = node.start_byte
-    return not text[start - node.start_point.column : start].strip()
-
-
 def _lead_line(leads: dict[int, int], line: int, above: int) -> int:
     """Climb from a definition over what directly precedes it, not into line `above`."""
     while (first := leads.get(line - 1)) is not None and first > above:
@@ -81,17 +65,26 @@ def _lead_line(leads: dict[int, int], line: int, above: int) -> int:
 
 def borders_of(parsed: Parsed, start_line: int, end_line: int) -> tuple[Border, ...]:
     """Lines after `start_line` up to `end_line` at which a statement (with its comments) begins, in order."""
-    leads = _leads(parsed)
+    leads = parsed.leads
     found: dict[int, int] = {}
-    pending: list[tuple[tree_sitter.Node, int]] = [(parsed.root, 0)]
+    # All that begins between the lines lies within the smallest node around them: the rest of the file is not walked.
+    around = parsed.root.named_descendant_for_point_range((start_line - 1, 0), (end_line, 0)) or parsed.root
+    pending = [(around, _depth(around))]
     while pending:
         node, depth = pending.pop()
         for child in node.named_children:
             first, last = child.start_point.row + 1, last_line(child)
             if last <= start_line or first > end_line:
                 continue
-            if first > start_line and _begins_line(parsed.text, child) and first - 1 not in leads:
+            if first > start_line and begins_line(parsed.text, child) and first - 1 not in leads:
                 found[first] = min(depth, found.get(first, depth))
             if last > first:
                 pending.append((child, depth + 1))
     return tuple(Border(line, found[line]) for line in sorted(found))
+
+
+def _depth(node: "tree_sitter.Node") -> int:
+    depth = 0
+    while (parent := node.parent) is not None:
+        node, depth = parent, depth + 1
+    return depth

@@ -120,6 +120,17 @@ class Parsed:
         return _run(queries.definitions, self.root, self._ranges) if queries and not self.is_rubble else ()
 
     @cached_property
+    def leads(self) -> dict[int, int]:
+        """Last line → first line of every comment, decorator or attribute that begins its line."""
+        nodes = [
+            node
+            for part in (self, *self.injected)
+            for _, found in part.definition_matches
+            for node in found.get("lead", ())
+        ]
+        return {last_line(node): node.start_point.row + 1 for node in nodes if begins_line(self.text, node)}
+
+    @cached_property
     def use_matches(self) -> tuple[tuple[int, Captures], ...]:
         """(pattern number, captures) of each match of the query file's second half."""
         queries = queries_of(self.language)
@@ -171,6 +182,12 @@ def node_text(node: tree_sitter.Node) -> str:
     """What the node spans."""
     raw = node.text
     return raw.decode("utf-8", "replace") if raw else ""
+
+
+def begins_line(text: bytes, node: tree_sitter.Node) -> bool:
+    """Whether nothing but white space stands before the node on its line."""
+    start = node.start_byte
+    return not text[start - node.start_point.column : start].strip()
 
 
 def last_line(node: tree_sitter.Node) -> int:

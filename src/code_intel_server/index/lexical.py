@@ -66,14 +66,22 @@ def expand(word: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
-@lru_cache(maxsize=_CACHED_WORDS)
-def _expanded(word: str) -> str:
-    return " ".join(expand(word))
+class _Expanded(dict[str, str]):
+    """Words to their terms, cut when first asked for: a dictionary is the quickest of caches."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _CACHED_WORDS:
+            self.clear()
+        found = self[word] = " ".join(expand(word))
+        return found
+
+
+_EXPANDED = _Expanded()
 
 
 def index_terms(text: str) -> str:
     """The terms of a text, separated by spaces, in the order of the text."""
-    return " ".join(map(_expanded, _WORD.findall(text)))
+    return " ".join(map(_EXPANDED.__getitem__, _WORD.findall(text)))
 
 
 def query_words(query: str) -> list[str]:

@@ -8,7 +8,8 @@ Order is lost on purpose: a static model only adds vectors up, and a bag of dist
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 
 MAX_CHARACTERS = 1 << 15
 """Text beyond this is not read: chunks are far shorter, and one line of a minified file must not cost seconds."""
@@ -35,32 +36,36 @@ def _plain(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
+class _Runs(dict[str, tuple[int, ...]]):
+    """Runs to rows, cut when first asked for: what a text needs is then looked up without running Python."""
+
+    def __init__(self, cut: Callable[[str], list[int]]) -> None:
+        self._cut = cut
+
+    def __missing__(self, run: str) -> tuple[int, ...]:
+        found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
+        if len(self) >= CACHED_RUNS:
+            self.clear()
+        if len(run) <= MAX_CACHED_RUN:
+            self[run] = found
+        return found
+
+
 class Vocabulary:
     """The rows of the bundled model by token. Safe to share between threads: the cache is only ever a short cut."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._rows = {token: row for row, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._runs = _Runs(self._cut)
 
     def bag(self, text: str) -> dict[int, int]:
         """Row -> how often the text has it; empty where the text has no known word."""
-        bag: dict[int, int] = {}
-        for run, count in Counter(_RUN.findall(_plain(text))).items():
-            for row in self.rows(run):
-                bag[row] = bag.get(row, 0) + count
-        return bag
+        return Counter(chain.from_iterable(map(self._runs.__getitem__, _RUN.findall(_plain(text)))))
 
     def rows(self, run: str) -> tuple[int, ...]:
         """The rows of letters and digits without a break (`parseURL2`), in order; characters that the vocabulary lacks are skipped."""
-        found = self._cache.get(run)
-        if found is None:
-            found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
-            if len(self._cache) >= CACHED_RUNS:
-                self._cache = {}
-            if len(run) <= MAX_CACHED_RUN:
-                self._cache[run] = found
-        return found
+        return self._runs[run]
 
     def _cut(self, word: str) -> list[int]:
         """Greedy longest pieces of one lower-case word."""
