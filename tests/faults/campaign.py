@@ -1,6 +1,7 @@
 """The long kill run: one interrupted session a seed, one JSON line each, taken up where the last run ended.
 
 python -m tests.faults.campaign --kills 2000 --seed 1 --out kills.jsonl
+python -m tests.faults.campaign --kills 500 --seed 1 --errors --out errors.jsonl
 """
 
 import argparse
@@ -8,11 +9,11 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.faults.interrupted import Outcome, in_folder
-from tests.faults.kills import seeded
+from tests.faults.kills import Kill, failing, seeded
 from tests.faults.scenarios import SCENARIOS
 from tests.faults.zygote import Zygote
 
@@ -32,10 +33,12 @@ def seeds(first: int) -> Iterator[int]:
         first += 1
 
 
-def run(kills: int, first: int, out: Path, keep: Path | None = None) -> int:
+def run(
+    kills: int, first: int, out: Path, keep: Path | None = None, drawn: Callable[[int, int], list[Kill]] = seeded
+) -> int:
     """Until `kills` have taken place in all; the number of sessions in which something was violated.
 
-    The repository of such a session is left in `keep`.
+    The repository of such a session is left in `keep`. `drawn` says what the faults are.
     """
     done = done_seeds(out)
     total, bad = sum(done.values()), 0
@@ -49,7 +52,7 @@ def run(kills: int, first: int, out: Path, keep: Path | None = None) -> int:
                 continue
             number = seed % len(SCENARIOS)
             began = time.monotonic()
-            plan = seeded(seed, KILLS_A_SESSION)
+            plan = drawn(seed, KILLS_A_SESSION)
             outcome = in_folder(zygote, folder / str(seed), plan, SCENARIOS[number], expected[number])
             row = _row(seed, SCENARIOS[number].name, outcome, time.monotonic() - began)
             total += sum(outcome.killed.values())
@@ -82,8 +85,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--keep", type=Path, help="where repositories with a violation stay")
+    parser.add_argument("--errors", action="store_true", help="errors of the disk instead of kills")
     given = parser.parse_args()
-    bad = run(given.kills, given.seed, given.out, given.keep)
+    bad = run(given.kills, given.seed, given.out, given.keep, failing if given.errors else seeded)
     print(f"{sum(done_seeds(given.out).values())} kills, {bad} sessions with violations")
     return 1 if bad else 0
 

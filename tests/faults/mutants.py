@@ -81,9 +81,23 @@ MUTANTS = (
     Mutant(
         "plan after failure",
         "flow/handlers/ready.py",
-        " or state.place == READY_PLAN",
-        "",
-        "tests/faults/test_rule_machine.py",
+        "    if state.place == READY_PLAN:\n        raise",
+        "    if False:\n        raise",
+        "tests/flow/test_ready.py tests/flow/test_submit.py tests/cheats/test_order.py",
+    ),
+    Mutant(
+        "a killed child is no answer",
+        "workspace/git.py",
+        "if done.returncode < 0:",
+        "if False:",
+        "tests/workspace/test_git.py",
+    ),
+    Mutant(
+        "untracked stays out",
+        "flow/handlers/delivery.py",
+        "return sorted(path for path in paths if any(tree.exists(commit, path) for commit in commits))",
+        "return sorted(paths)",
+        "tests/flow/test_submit.py",
     ),
     Mutant(
         "group kill", "process.py", "os.killpg(group, number)", "os.kill(group, number)", "tests/faults/test_process.py"

@@ -2,7 +2,8 @@
 # The fault runs: what CI does, or with --full the long ones. Resumable: results lie in $FAULTS_OUT (default .faults/).
 #
 #   tests/faults/run.sh            CI size
-#   tests/faults/run.sh --full     2,000 kills of whole sessions, the long variants of all tests, mutants, an hour of soak
+#   tests/faults/run.sh --full     2,000 kills of whole sessions, each git child in turn, errors of the disk, power loss, the
+#                                  long variants of all tests, mutants, an hour of soak
 #
 # PYTHON names the interpreter of an environment that has the package and its test tools; SEED the first seed.
 set -euo pipefail
@@ -14,8 +15,11 @@ if [ "${1:-}" != --full ]; then
     exec "$python" -m pytest tests/faults -q -m "not full"
 fi
 status=0
+export FAULTS_RESULTS=$out
 "$python" -m pytest tests/faults -q -m "full or not full" || status=$?
 "$python" -m tests.faults.campaign --kills "${KILLS:-2000}" --seed "${SEED:-1}" --out "$out/kills.jsonl" || status=$?
+"$python" -m tests.faults.campaign --kills "${ERRORS:-500}" --seed "${SEED:-1}" --errors --out "$out/errors.jsonl" || status=$?
+"$python" -m tests.faults.around --out "$out/around.jsonl" || status=$?
 "$python" -m tests.faults.mutants --out "$out/mutants.json" || status=$?
 "$python" -m tests.faults.soak --minutes "${MINUTES:-60}" --out "$out/soak.json" || status=$?
 "$python" -m tests.faults.report --from "$out" || status=$?

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.e2e.driver import Server, foreign_repository
 from tests.e2e.scenario import Scenario
 from tests.faults.payloads import SPOKEN, broken, spoken
+from tests.faults.results import kept
 
 PLACES = 17
 """Phases and substeps: each is attacked."""
@@ -113,5 +114,6 @@ def test_hostile_payloads_in_every_phase_are_refused_and_change_nothing(tmp_path
 @pytest.mark.timeout(3600)
 def test_five_hundred_hostile_payloads_in_every_phase_are(tmp_path: Path) -> None:
     attack = attacked(tmp_path, 500)
-    print(sum(attack.sent.values()), "payloads;", dict(attack.errors))
+    sent = sum(attack.sent.values())
+    kept("payloads", {"payloads": sent, "places": len(attack.sent), "errors": dict(attack.errors.most_common())})
     assert sum(attack.sent.values()) >= 500 * PLACES

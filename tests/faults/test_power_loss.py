@@ -1,5 +1,6 @@
 """After a power loss at any moment an acknowledged submit is still there, and nothing torn is obeyed (P1; SPEC 7)."""
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.e2e.driver import Server
 from tests.faults.power import TRACER, Disk, Op, Replay, recorded, replay
+from tests.faults.results import kept
 from tests.faults.scenarios import SCENARIOS, prepared
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: nothing is recorded")
@@ -47,7 +49,7 @@ def test_an_acknowledged_submit_outlives_the_power_in_some_hundred_states(tmp_pa
 @pytest.mark.timeout(3600)
 def test_an_acknowledged_submit_outlives_the_power_in_every_state(tmp_path: Path) -> None:
     found = replayed(tmp_path, 1)
-    print(found)
+    kept("power", dataclasses.asdict(found))
     assert found.violations == []
 
 

@@ -1,0 +1,27 @@
+"""The soak in small: session after session with faults between, and nothing grows beyond its bound (issue, Shows 4)."""
+
+from pathlib import Path
+
+from tests.faults.scenarios import prepared
+from tests.faults.soak import BOUNDS, Soak, measure, over
+from tests.faults.test_process import Wire
+
+
+def test_sessions_with_faults_between_leave_nothing_behind(tmp_path: Path) -> None:
+    with Wire(prepared(tmp_path)) as server:
+        it = Soak(server)
+        it.run(lambda: it.calls < 120)
+        first, sessions = measure(server), it.sessions
+        it.run(lambda: it.calls < 320)
+        last = measure(server)
+    assert sum(it.faults.values()) >= 3
+    assert it.sessions - sessions >= 3
+    assert over(first, last, it.sessions - sessions) == {}
+
+
+def test_growth_beyond_a_bound_is_told() -> None:
+    names = ("rss_kib", "descriptors", "threads", "children", "cache_bytes", "record_bytes", "git_bytes", "state_bytes")
+    first = dict.fromkeys(names, 0)
+    assert over(first, first, 1) == {}
+    grown = first | {"descriptors": BOUNDS["descriptors"] + 1, "git_bytes": 10 * BOUNDS["git_bytes_a_session"]}
+    assert over(first, grown, 5) == {"descriptors": 9, "git_bytes_a_session": 2 * BOUNDS["git_bytes_a_session"]}
