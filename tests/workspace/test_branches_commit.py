@@ -529,3 +529,22 @@ def test_without_a_task_branch_a_discard_goes_back_to_head(repo: Repo) -> None:
         BranchManager(repo.path, TreeJudge(repo.path), patience=0.0).discard(request, lambda _: None, None)
     assert caught.value.key == FAILED
     assert repo.read("a.py") == "one = 2\n"
+
+
+def test_a_discard_whose_copy_cannot_be_cleared_away_is_told_and_can_be_repeated(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the runs with a failing disk: the copy stayed without a word, and the discarded file came back later."""
+
+    def fails(_path: object, **_options: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    work.repo.write("left.log", "left over\n")
+    work.repo.write("a.py", "one = 2\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("code_intel_server.workspace.shelf.shutil.rmtree", fails)
+        with pytest.raises(OSError, match="Input/output"):
+            work.commit("a.py", discard=("left.log",))
+    work.commit("a.py", discard=("left.log",))
+    assert not (work.repo.path / "left.log").exists()
+    assert not list((work.repo.path / ".git" / "code-intel" / "aside").glob("*"))

@@ -154,7 +154,8 @@ def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
         for place, original in reversed(moved):
             _return(place, original)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
+    if aside.exists():
+        shutil.rmtree(aside)  # what stayed here would come back (`return_aside`): a failure has to be heard
 
 
 def return_aside(git: Git) -> None:
