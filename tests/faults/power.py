@@ -17,7 +17,7 @@ from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
 from tests.faults.scenarios import Place
 
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir"
-TRACER = ("strace", "-f", "-y", "-xx", "-s", "4000000", "-e", f"trace={CALLS}")
+TRACER = ("strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "4000000", "-e", f"trace={CALLS}")
 COMBINATIONS_AT_MOST = 64
 
 _STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')

@@ -40,7 +40,14 @@ ROWS = (
         run="kills",
         falls_short="random points of whole sessions, not 10,000; every point only of the checkpoint's writer",
     ),
-    _row(2, "Power loss, writes reordered", "5,000 states", "faults/test_power_loss.py", run="power"),
+    _row(
+        2,
+        "Power loss, writes reordered",
+        "5,000 states",
+        "faults/test_power_loss.py",
+        run="power",
+        falls_short="one recorded session; its states all differ; at most 64 combinations of names at a time",
+    ),
     _row(
         3,
         "A full disk (ENOSPC)",

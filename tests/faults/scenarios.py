@@ -54,8 +54,8 @@ def frame(server: Server) -> Fields:
 def plan(server: Server) -> Fields:
     """One task."""
     task = {"id": "t1", "description": "Return two", "status": "pending", "checklist": ["Return two"]}
-    server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
-    return server.submit(tasks=[task])
+    added = server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+    return server.submit(tasks=[task]) if added.get("success", True) else added
 
 
 def report(root: Path) -> Move:
@@ -98,7 +98,9 @@ def discarding_moves(root: Path) -> list[Move]:
     """The same with a new file, one that is deleted, and left-overs that the review discards."""
 
     def report_three(server: Server) -> Fields:
-        server.call("add_explored_files", paths=["README.md", "app.py"], reason="both belong to the change")
+        added = server.call("add_explored_files", paths=["README.md", "app.py"], reason="both belong to the change")
+        if not added.get("success", True):
+            return added
         server.call("check_write_target", path="app.py")
         (root / "app.py").write_text("def main():\n    return 2\n")
         (root / "util.py").write_text("def two():\n    return 2\n")
