@@ -27,7 +27,7 @@ def main(source: Path = HERE / "index_growth.json") -> None:
             f"Written by `index_growth.py`. {kept['machine']}",
             "",
             "Trees of `corpus.py` (three functions a file, about 3.3 chunks). *Stub*: an encoder that costs nothing, so that the index",
-            "is compared and not the model; semble and ChromaDB got such vectors too. Runs of a size took turns; medians.",
+            "is compared and not the model; semble and ChromaDB got such vectors too. Runs of a size took turns (but at the largest size, where the peers ran earlier); medians.",
             "",
             "![Cold sync by number of files](growth_sync.svg)",
             "![Search by number of chunks](growth_search.svg)",

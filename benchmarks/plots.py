@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-WIDTH, HEIGHT = 640, 380
-LEFT, RIGHT, TOP, BOTTOM = 62, 170, 40, 48
+WIDTH, HEIGHT = 680, 380
+LEFT, RIGHT, TOP, BOTTOM = 62, 210, 40, 48
 COLOURS = ("#2f81f7", "#db6d28", "#3fb950", "#a371f7", "#d29922")
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#57606a}.t{font-size:14px;font-weight:600;fill:#24292f}"
@@ -50,7 +50,7 @@ def draw(path: Path, title: str, across: str, up: str, series: Sequence[Series])
         parts.append(f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{_short(x)}</text>')
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">{html.escape(across)}</text>')
     parts.append(f'<text x="{LEFT}" y="34">{html.escape(up)}</text>')
-    ends: list[float] = []
+    ends: list[tuple[float, float]] = []
     for number, one in enumerate(sorted(series, key=lambda each: -each.points[-1][1])):
         colour = COLOURS[number % len(COLOURS)]
         places = [at(x, y) for x, y in one.points]
@@ -59,11 +59,11 @@ def draw(path: Path, title: str, across: str, up: str, series: Sequence[Series])
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2"{dash} points="{line}"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
         x, y = places[-1]
-        y = max([y, *(end + 15 for end in ends[-1:])])
-        ends.append(y)
+        y = max([y, *(end + 15 for at, end in ends[-1:] if at == x)])  # below the name before it
+        ends.append((x, y))
         parts.append(f'<text x="{x + 8:.1f}" y="{y + 4:.1f}" style="fill:{colour}">{html.escape(one.name)}</text>')
     path.write_text("".join(parts) + "</svg>\n", encoding="utf-8")
 
 
 def _short(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:g}"
