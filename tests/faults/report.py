@@ -197,7 +197,13 @@ def _killed(summary: Summary) -> list[str]:
             "Found by these runs, fixed, and kept as tests: a commit taken over after a kill committed the user's untracked files; "
             "a killed `git symbolic-ref` was taken for a detached HEAD, so that `clean` and merge removed the branch HEAD was on; "
             "the lock of a killed git child stopped every later snapshot; a session killed between its last answer and its end came "
-            "back; a full disk was told as an internal error; a request with a lone surrogate or two hundred levels was never answered."
+            "back; a full disk was told as an internal error; a request with a lone surrogate or two hundred levels was never answered; a "
+            "discarded file whose copy could not be cleared away came back."
+        ),
+        "",
+        (
+            "Found and open: where every read of git fails just when a session starts (a lasting EIO), the project is taken for one "
+            "without git; its checkpoint is signed with the other key, and refused as foreign once git can be read again."
         ),
     ]
 
