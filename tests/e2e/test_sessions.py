@@ -386,3 +386,18 @@ def test_the_listing_of_tools_is_small_annotated_and_complete(server: Server) ->
     assert len(json.dumps(seen).encode()) < 20 * 1024
     loaded = {tool["name"] for tool in tools if tool.get("_meta", {}).get("anthropic/alwaysLoad")}
     assert loaded == {"start_session", "submit_phase", "get_session_status"}
+
+
+def test_a_repository_that_git_cannot_read_for_a_while_is_no_project_without_git(root: Path) -> None:
+    with Server(root) as server:
+        session = start(server)["session_id"]
+        server.kill()
+    head = root / ".git" / "HEAD"
+    whole = head.read_bytes()
+    head.write_bytes(b"")  # what git sees of a disk that fails
+    with Server(root) as server:
+        refused = server.call("start_session", query="Make main return two", intent="INVESTIGATE", flags={})
+        assert (refused["success"], refused["error"]) == (False, "git_failed")
+        assert server.call("search_text", patterns="main")["total"] == 1
+        head.write_bytes(whole)
+        assert server.call("get_session_status")["session_id"] == session

@@ -84,12 +84,24 @@ class Desk:
     @cached_property
     def private(self) -> Path:
         """Where the key lies: shared by all worktrees of a repository."""
-        return private_folder(None if isinstance(self.git, str) else self.git.at.common_dir, self.root)
+        return self._private_folder(lambda git: git.at.common_dir)
 
     @cached_property
     def local(self) -> Path:
         """What belongs to this worktree alone: its lock, its last answer."""
-        return private_folder(None if isinstance(self.git, str) else self.git.at.git_dir, self.root)
+        return self._private_folder(lambda git: git.at.git_dir)
+
+    def _private_folder(self, of: "Callable[[Git], Path]") -> Path:
+        """Raises Unavailable('tool_errors.git.failed') where git could not read its repository: with another folder's
+        key what this session wrote would not be believed once git can read again."""
+        from code_intel_server.workspace.git import is_unreadable
+
+        if not isinstance(self.git, str):
+            return private_folder(of(self.git), self.root)
+        if is_unreadable(self.root, self.git):
+            reason = self.__dict__.pop("git")  # asked anew next time
+            raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=reason)
+        return private_folder(None, self.root)
 
     @cached_property
     def lock(self) -> ProjectLock:

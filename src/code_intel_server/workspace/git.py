@@ -399,6 +399,8 @@ def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list
         yield group
 
 
+_NO_REPOSITORY = "this is not a git repository"
+_UNREADABLE = "git cannot read this repository"
 _FOLDERS = ("--show-toplevel", "--git-dir", "--git-common-dir")
 
 
@@ -430,5 +432,15 @@ def _why_not(message: str) -> str:
     if "dubious ownership" in message:
         return "git does not trust this folder because another user owns it (see `git help config`, safe.directory)"
     if "not a git repository" in message:
-        return "this is not a git repository"
-    return f"git cannot read this repository: {message.strip()[:300]}"
+        return _NO_REPOSITORY
+    return f"{_UNREADABLE}: {message.strip()[:300]}"
+
+
+def is_unreadable(root: Path, reason: str) -> bool:
+    """Whether `reason`, given by open_repository, speaks of a repository that stands there and that git failed to read.
+
+    A disk that fails for a moment does that too, so this is no project without git: its key lies in the repository.
+    """
+    return reason.startswith((_NO_REPOSITORY, _UNREADABLE)) and any(
+        os.path.lexists(folder / ".git" / "HEAD") for folder in (root, *root.parents)
+    )
