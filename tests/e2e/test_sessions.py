@@ -1,6 +1,7 @@
 """The life of a session over a real process: start, lock, recovery, clean, endings, bad repositories (SPEC 2, 3, 7)."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -401,3 +402,30 @@ def test_a_repository_that_git_cannot_read_for_a_while_is_no_project_without_git
         assert server.call("search_text", patterns="main")["total"] == 1
         head.write_bytes(whole)
         assert server.call("get_session_status")["session_id"] == session
+
+
+def test_a_file_of_the_users_whose_name_is_no_utf_8_stays_out_of_a_whole_session_that_is_killed(root: Path) -> None:
+    with Server(root) as server:
+        to_ready(server)
+        plan(server)
+        odd = os.fsencode(root) + b"/caf\xe9.txt"
+        with open(odd, "wb") as file:
+            file.write(b"the user's\n")
+        edit_and_report(server, root)
+        server.accepted(summary="All is done.")
+        server.accepted(passed=True, verifier_used="generic", details="looked at it")
+        server.call("review_changes")
+        answer = server.accepted(
+            reviewed_files=["app.py", {"path": "*.txt", "decision": "leave", "reason": "the user's own"}],
+            commit_message="Return two",
+            review_prompt_used="garbage_detection",
+            tools_used=["review_changes"],
+        )
+        assert answer["phase"] == "MERGE"
+        server.kill()
+    with Server(root) as server:
+        assert server.call("get_session_status")["phase"] == "MERGE"
+        assert server.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+    assert git(root, "show", "--name-only", "--format=", "HEAD^2").split() == ["app.py"]
+    with open(odd, "rb") as file:
+        assert file.read() == b"the user's\n"

@@ -43,6 +43,12 @@ def test_a_session_in_the_middle_of_its_work_comes_back_whole() -> None:
     assert restored == session.state
 
 
+def test_a_file_whose_name_is_no_utf_8_does_not_stop_a_session() -> None:
+    many = state(explored_files=["caf\udce9.txt"], summaries={"step_05_EXPLORATION": "Found \udce9. " * 30_000})
+    restored = SessionState.from_checkpoint(as_read_from_disk(many.to_checkpoint()))
+    assert restored.explored_files == ["caf\udce9.txt"]
+
+
 def test_the_layout_is_that_of_v1_13() -> None:
     body = state(
         summaries={"step_05_EXPLORATION": "Found it."}, phase=Phase.READY, substep=Substep.PLAN

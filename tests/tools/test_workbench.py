@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.workbench import Workbench
 
 QUICK = {"quick": True, "no_doc": True}
@@ -71,3 +72,24 @@ def test_a_rebuild_that_is_cancelled_leaves_no_session(bench: Workbench) -> None
     assert bench.desk.lock.owner() is None
     answer = bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})
     assert answer["phase"] == "QUERY_FRAME"
+
+
+def test_two_first_calls_at_once_get_the_same_part(tmp_path: Path) -> None:
+    inside, both = [], threading.Event()
+
+    class Slow(Desk):
+        @made_once
+        def part(self) -> object:
+            """Takes its time."""
+            inside.append(1)
+            both.wait(0.2)  # for as long as a second caller would need to come in too
+            return object()
+
+    desk, parts = Slow(tmp_path), []
+    callers = [threading.Thread(target=lambda: parts.append(desk.part)) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(10)
+    assert len(inside) == 1
+    assert parts[0] is parts[1] is desk.part

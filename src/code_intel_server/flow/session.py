@@ -217,6 +217,12 @@ class SessionState(_Stored):
             return small
         return _packed(self._shortened().layout())
 
+    @classmethod
+    def _validated(cls, text: str) -> Self:
+        passed = text.translate(_PRIVATE)
+        state = cls.model_validate_json(passed, strict=True)
+        return state if passed == text else cls.model_validate(_with_lone_surrogates(state.model_dump()))
+
     def layout(self) -> dict[str, JsonValue]:
         """The v1.13 layout in plain; the oldest summaries are compressed as far as 256 KB ask for it."""
         body = self._layout(self.summaries)
@@ -226,7 +232,7 @@ class SessionState(_Stored):
         summaries = dict(self.summaries)
         for key, text in summaries.items():
             summaries[key] = compress(text)
-            over -= len(text.encode()) - len(summaries[key].encode())
+            over -= _bytes(text) - _bytes(summaries[key])
             if over <= 0:
                 break
         return self._layout(summaries)
@@ -272,7 +278,7 @@ class SessionState(_Stored):
             flat["phase"], flat["substep"] = phase_state["current_phase"], phase_state["ready_substep"]
             flat |= {name: counters[name] for name in _COUNTERS}
             flat["summaries"] = {key: _summary(entry) for key, entry in payloads.items()}
-            restored = cls.model_validate_json(json.dumps(flat), strict=True)
+            restored = cls._validated(json.dumps(flat, ensure_ascii=False))
             restored.place.step  # noqa: B018 - a substep outside READY (or none inside) is no place
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             raise Unavailable("session_messages.checkpoint_restore_failed", reason=type(error).__name__) from error
@@ -300,7 +306,30 @@ def _brief(task: TaskModel) -> TaskModel:
 
 
 def _size(body: Mapping[str, JsonValue]) -> int:
-    return len(json.dumps(body, ensure_ascii=False).encode())
+    return _bytes(json.dumps(body, ensure_ascii=False))
+
+
+# Lone surrogates stand for the bytes of a file's name that is no UTF-8. No strict reader of JSON takes them, so they pass
+# it as private characters that no name is known to have.
+_PRIVATE = {0xDC80 + byte: 0x10DC80 + byte for byte in range(128)}
+_LONE = {private: lone for lone, private in _PRIVATE.items()}
+
+
+def _with_lone_surrogates(value: object) -> object:
+    match value:
+        case str() if type(value) is str:
+            return value.translate(_LONE)
+        case dict():
+            return {_with_lone_surrogates(key): _with_lone_surrogates(one) for key, one in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return type(value)(_with_lone_surrogates(one) for one in value)
+        case _:
+            return value
+
+
+def _bytes(text: str) -> int:
+    """A file's name need not be UTF-8: what stands for its odd bytes is a lone surrogate here."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def compress(summary: str) -> str:

@@ -10,9 +10,8 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Unavailable
@@ -60,12 +59,36 @@ class Kit:
         }
 
 
+Made = TypeVar("Made")
+
+
+class made_once(Generic[Made]):  # noqa: N801 - reads as the decorator it is
+    """A part of a desk, made at its first use; calls that ask for it at the same time get the same one.
+
+    `functools.cached_property` holds no lock from Python 3.12 on: two first lookups would make two indexes, of which the
+    one that is dropped may own the store.
+    """
+
+    def __init__(self, make: Callable[[Any], Made]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, desk: "Desk", owner: "type[Desk]") -> Made:
+        with desk.making:
+            if self._name not in desk.__dict__:
+                desk.__dict__[self._name] = self._make(desk)
+            made: Made = desk.__dict__[self._name]
+            return made
+
+
 class Desk:
     """One project and its parts."""
 
     def __init__(self, root: Path) -> None:
         self.project = Project(root)
         self.mutex = threading.RLock()
+        self.making = threading.RLock()
         self._closed = False
         self._digests: tuple[tuple[tuple[str, int, int], ...], dict[str, str]] | None = None
 
@@ -74,19 +97,19 @@ class Desk:
         """The project's root."""
         return self.project.root
 
-    @cached_property
+    @made_once
     def git(self) -> "Git | str":
         """The git door, or why there is none."""
         from code_intel_server.workspace.git import open_repository
 
         return open_repository(self.root)
 
-    @cached_property
+    @made_once
     def private(self) -> Path:
         """Where the key lies: shared by all worktrees of a repository."""
         return self._private_folder(lambda git: git.at.common_dir)
 
-    @cached_property
+    @made_once
     def local(self) -> Path:
         """What belongs to this worktree alone: its lock, its last answer."""
         return self._private_folder(lambda git: git.at.git_dir)
@@ -103,53 +126,53 @@ class Desk:
             raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=reason)
         return private_folder(None, self.root)
 
-    @cached_property
+    @made_once
     def lock(self) -> ProjectLock:
         """The lock of this worktree."""
         return ProjectLock(self.local, self.root)
 
-    @cached_property
+    @made_once
     def key(self) -> bytes:
         """The key that authenticates what this machine wrote."""
         return load_key(self.private)
 
-    @cached_property
+    @made_once
     def store(self) -> CheckpointStore:
         """The checkpoints."""
         return CheckpointStore(self.project.sessions, self.key)
 
-    @cached_property
+    @made_once
     def decisions(self) -> Journal:
         """Every decision of the server (SPEC 10)."""
         return Journal(self.project.logs / "decisions.jsonl")
 
-    @cached_property
+    @made_once
     def outcomes(self) -> Journal:
         """How sessions ended and what the user thought of them (SPEC 10)."""
         return Journal(self.project.logs / "outcomes.jsonl")
 
-    @cached_property
+    @made_once
     def tree(self) -> "TreeJudge":
         """The judge of the working tree."""
         from code_intel_server.workspace.tree import TreeJudge
 
         return TreeJudge(self.root)
 
-    @cached_property
+    @made_once
     def evidence(self) -> "ProjectEvidence":
         """The judge of evidence."""
         from code_intel_server.codebase.evidence import ProjectEvidence
 
         return ProjectEvidence(self.root)
 
-    @cached_property
+    @made_once
     def explorer(self) -> "Explorer":
         """Lookups over the project's files."""
         from code_intel_server.codebase.explorer import Explorer
 
         return Explorer(self.root, ConfigFile.load(self.project.config_file).config.exclude_patterns)
 
-    @cached_property
+    @made_once
     def index(self) -> "CodeIndex":
         """Forest and Map."""
         from code_intel_server.codebase.ignore import project_files
