@@ -408,9 +408,8 @@ def test_a_file_of_the_users_whose_name_is_no_utf_8_stays_out_of_a_whole_session
     with Server(root) as server:
         to_ready(server)
         plan(server)
-        odd = os.fsencode(root) + b"/caf\xe9.txt"
-        with open(odd, "wb") as file:
-            file.write(b"the user's\n")
+        odd = root / os.fsdecode(b"caf\xe9.txt")
+        odd.write_text("the user's\n")
         edit_and_report(server, root)
         server.accepted(summary="All is done.")
         server.accepted(passed=True, verifier_used="generic", details="looked at it")
@@ -427,5 +426,4 @@ def test_a_file_of_the_users_whose_name_is_no_utf_8_stays_out_of_a_whole_session
         assert server.call("get_session_status")["phase"] == "MERGE"
         assert server.accepted(summary="Merged.")["phase"] == "SESSION_COMPLETE"
     assert git(root, "show", "--name-only", "--format=", "HEAD^2").split() == ["app.py"]
-    with open(odd, "rb") as file:
-        assert file.read() == b"the user's\n"
+    assert odd.read_text() == "the user's\n"
