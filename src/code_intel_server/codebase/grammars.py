@@ -4,6 +4,7 @@ One query file a language says what a definition is. The captures are
 
     @definition.<kind>   the node of a definition            @name    its name
     @body                its body, where that is not the node's field `body`
+    @arity               what counts the arguments where @clause does not join functions that differ in that
     @scope               a qualifier that the tree does not nest (Go's receiver)
     @lead                comments, decorators and attributes: they belong to the definition below them
     @inject.<language>   text in another language (a script in a page)
@@ -27,6 +28,7 @@ import tree_sitter
 import tree_sitter_language_pack
 
 from code_intel_server.codebase.languages import Language
+from code_intel_server.codebase.masking import masked
 
 MAX_PARSED_BYTES = 1024 * 1024
 """Larger files are not parsed: SPEC 8 skips them too."""
@@ -160,7 +162,7 @@ def parse(data: bytes, language: Language) -> Parsed | None:
     if not language.grammar or len(data) > MAX_PARSED_BYTES:
         return None
     text = readable(data)
-    tree = _tree(_parser(language.grammar), text)
+    tree = _tree(_parser(language.grammar), masked(text, language.name))
     return Parsed(text, language, tree) if tree else None
 
 

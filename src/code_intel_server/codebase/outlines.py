@@ -17,7 +17,7 @@ _NEWLINE = 10
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition as the query found it. `scope` is a qualifier written in its own text.
+    """A definition as the query found it. `scope` is a qualifier written in its own text, `arity` -1 where it tells nothing.
 
     `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
     """
@@ -32,6 +32,7 @@ class Definition:
     end_line: int
     clause: bool
     flat: bool
+    arity: int = -1
 
 
 def outline_of(parsed: Parsed) -> Outline:
@@ -85,6 +86,7 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
         end_line=end_line,
         clause="clause" in captures,
         flat="flat" in captures,
+        arity=captures["arity"][0].named_child_count if "arity" in captures else -1,
     )
 
 
@@ -99,7 +101,7 @@ def _clauses_merged(found: list[Definition]) -> list[Definition]:
         parent = item.node.parent
         place = parent.id if parent else 0
         at = last.get(place)
-        if at is not None and merged[at].name == item.name:
+        if at is not None and (merged[at].name, merged[at].arity) == (item.name, item.arity):
             body = merged[at].body or item.body
             merged[at] = replace(merged[at], end_byte=item.end_byte, end_line=item.end_line, body=body)
         else:

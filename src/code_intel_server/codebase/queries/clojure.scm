@@ -5,7 +5,8 @@
 ((list_lit . value: (sym_lit) @_def . value: (sym_lit name: (sym_name) @name)) @definition.interface (#match? @_def "^(defprotocol|definterface)$"))
 ((list_lit . value: (sym_lit) @_def . value: (sym_lit name: (sym_name) @name)) @definition.class (#match? @_def "^(defrecord|deftype)$"))
 ((list_lit . value: (sym_lit) @_def . value: (sym_lit name: (sym_name) @name)) @definition.variable (#match? @_def "^(def|defonce|s/def|declare)$"))
-(list_lit . value: (sym_lit) @_def value: (list_lit . value: (sym_lit name: (sym_name) @name)) @definition.method (#eq? @_def "defprotocol"))
+(list_lit . value: (sym_lit) @_def value: (list_lit . value: (sym_lit name: (sym_name) @name)) @definition.method (#match? @_def "^(defprotocol|definterface|defrecord|deftype)$"))
+(list_lit . value: (sym_lit) @_def . value: (sym_lit name: (sym_name) @scope) value: (list_lit . value: (sym_lit name: (sym_name) @name)) @definition.method (#match? @_def "^extend-(protocol|type)$"))
 (comment) @lead
 
 ;;; uses

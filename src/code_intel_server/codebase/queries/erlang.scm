@@ -1,5 +1,5 @@
 (module_attribute name: (atom) @name) @definition.module
-(fun_decl clause: (function_clause name: (atom) @name body: (_) @body)) @definition.function @clause
+(fun_decl clause: (function_clause name: (atom) @name args: (_) @arity body: (_) @body)) @definition.function @clause
 (record_decl name: (atom) @name) @definition.struct
 (type_alias name: (type_name name: (atom) @name)) @definition.type
 (opaque name: (type_name name: (atom) @name)) @definition.type

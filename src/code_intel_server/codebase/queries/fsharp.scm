@@ -10,10 +10,12 @@
 (record_field . (identifier) @name) @definition.field
 (union_type_case . (identifier) @name) @definition.member
 (enum_type_case . (identifier) @name) @definition.member
-(function_or_value_defn (function_declaration_left . (identifier) @name) body: (_) @body) @definition.function
+(function_or_value_defn (function_declaration_left . (access_modifier)? . (identifier) @name) body: (_) @body) @definition.function
 (named_module (declaration_expression (function_or_value_defn (value_declaration_left (identifier_pattern (long_identifier_or_op (identifier) @name)))) @definition.variable))
 (module_defn (declaration_expression (function_or_value_defn (value_declaration_left (identifier_pattern (long_identifier_or_op (identifier) @name)))) @definition.variable))
 (member_defn (method_or_prop_defn name: (property_or_ident method: (identifier) @name))) @definition.method
+(member_defn (member_signature . (identifier) @name (curried_spec (arguments_spec)))) @definition.method
+(member_defn (member_signature . (identifier) @name)) @definition.property
 (line_comment) @lead
 (block_comment) @lead
 

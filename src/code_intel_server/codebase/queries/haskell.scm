@@ -17,6 +17,16 @@
 (instance_declarations (function name: (variable) @name) @definition.method @clause)
 (instance_declarations (bind name: (variable) @name) @definition.method @clause)
 (local_binds (function name: (variable) @name) @definition.function @clause)
+(declarations (signature name: (prefix_id (operator) @name)) @definition.function @clause)
+(declarations (function name: (prefix_id (operator) @name) match: (_) @body) @definition.function @clause)
+(declarations (bind name: (prefix_id (operator) @name) match: (_) @body) @definition.function @clause)
+(declarations (function (infix operator: [(operator) @name (infix_id (variable) @name)]) match: (_) @body) @definition.function @clause)
+(class_declarations (signature name: (prefix_id (operator) @name)) @definition.method @clause)
+(class_declarations (function name: (prefix_id (operator) @name)) @definition.method @clause)
+(class_declarations (function (infix operator: [(operator) @name (infix_id (variable) @name)])) @definition.method @clause)
+(instance_declarations (function name: (prefix_id (operator) @name)) @definition.method @clause)
+(instance_declarations (bind name: (prefix_id (operator) @name)) @definition.method @clause)
+(instance_declarations (function (infix operator: [(operator) @name (infix_id (variable) @name)])) @definition.method @clause)
 (comment) @lead
 (haddock) @lead
 

@@ -1,0 +1,170 @@
+"""Constructs that real files showed the outline to miss or to invent, each in a few lines of its own (benchmarks/outlines.md)."""
+
+import time
+
+import pytest
+
+from code_intel_server.codebase.languages import BY_NAME
+from code_intel_server.codebase.masking import masked
+from code_intel_server.codebase.structure import outline
+
+CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
+    "functions of one name and different arity are two in Elixir": (
+        "elixir",
+        (
+            "defmodule Shop do\n"
+            "  def sum(list), do: sum(list, 0)\n"
+            "  defp sum([], total), do: total\n"
+            "  defp sum([head | tail], total) when head > 0 do\n    sum(tail, total + head)\n  end\nend\n"
+        ),
+        ["module Shop 1-7", "function Shop.sum 2-2", "function Shop.sum 3-6"],
+    ),
+    "functions of one name and different arity are two in Erlang": (
+        "erlang",
+        "sum(List) -> sum(List, 0).\nsum([], Total) -> Total;\nsum([Head | Tail], Total) -> sum(Tail, Total + Head).\n",
+        ["function sum 1-1", "function sum 2-3"],
+    ),
+    "a type without parameters is a type in Elixir": (
+        "elixir",
+        "defmodule Shop do\n  @type price :: integer\n  @typep pair(x) :: {x, x}\n  @opaque key :: binary\nend\n",
+        ["module Shop 1-5", "type Shop.price 2-2", "type Shop.pair 3-3", "type Shop.key 4-4"],
+    ),
+    "an operator is a function in Haskell": (
+        "haskell",
+        (
+            "(<+>) :: Int -> Int -> Int\n(<+>) a b = a\n\nleft +++ right = left\n\nclass Joined a where\n  (<->) :: a -> a -> a\n\n"
+            "instance Joined Int where\n  a <-> b = a - b\n"
+        ),
+        [
+            "function <+> 1-2",
+            "function +++ 4-4",
+            "interface Joined 6-7",
+            "method Joined.<-> 7-7",
+            "impl Joined 9-10",
+            "method Joined.<-> 10-10",
+        ],
+    ),
+    "what a type demands of its members, and what is private, is there in F#": (
+        "fsharp",
+        "module Shop\n\ntype ICache =\n    abstract Store: key: int -> unit\n    abstract Size: int\n\nlet private hash (text: string) =\n    text\n",
+        [
+            "module Shop 1-8",
+            "class Shop.ICache 3-5",
+            "method Shop.ICache.Store 4-4",
+            "property Shop.ICache.Size 5-5",
+            "function Shop.hash 7-8",
+        ],
+    ),
+    "a type's procedures and a generic name are callable in Fortran": (
+        "fortran",
+        (
+            "module shop\n  type :: price\n    integer :: amount\n  contains\n    generic :: operator(==) => equals\n"
+            "    procedure, private :: equals, less\n    procedure :: show => show_price\n    generic :: get => get_int, get_real\n"
+            "  end type price\n  interface new_price\n    module procedure :: price_from_int\n  end interface new_price\nend module shop\n"
+        ),
+        [
+            "module shop 1-13",
+            "struct shop.price 2-9",
+            "field shop.price.amount 3-3",
+            "method shop.price.equals 6-6",
+            "method shop.price.less 6-6",
+            "method shop.price.show 7-7",
+            "method shop.price.get 8-8",
+            "function shop.new_price 10-12",
+        ],
+    ),
+    "methods with type parameters, of other modules and with a result type are functions in Julia": (
+        "julia",
+        (
+            "Pair{A, B}() where {A, B} = Pair{A, B}(1)\nBase.length(p::Pair{A}) where {A} = 2\nhalf(x)::Int = 1\n"
+            "function Pair{A}(x) where A\n    x\nend\n"
+        ),
+        ["function Pair 1-1", "method Base.length 2-2", "function half 3-3", "function Pair 4-6"],
+    ),
+    "what implements a protocol is a method in Clojure": (
+        "clojure",
+        (
+            "(extend-protocol Priced\n  Long\n  (price [this]\n    this))\n\n(extend-type String Priced (price [this] 1))\n\n"
+            "(defrecord Item [amount]\n  Priced\n  (price [this] amount))\n"
+        ),
+        ["method Priced.price 3-4", "method String.price 6-6", "class Item 8-10", "method Item.price 10-10"],
+    ),
+    "error sets and types in a block are types in Zig": (
+        "zig",
+        'const Failure = error{\n    Empty,\n};\n\ntest "kinds" {\n    const Kind = enum { a };\n    _ = Kind.a;\n}\n',
+        [
+            "enum Failure 1-3",
+            "member Failure.Empty 2-2",
+            "function kinds 5-8",
+            "enum kinds.Kind 6-6",
+            "member kinds.Kind.a 6-6",
+        ],
+    ),
+    "what is called behind a keyword is no method in Groovy": (
+        "groovy",
+        (
+            "class Shop {\n  Price load(Path path) {\n    if( path )\n      return open(path).read(1)\n    new Loader(path)\n  }\n"
+            "  Price sell(int n) {\n    assert valid(n)\n    throw new Wrong(n)\n  }\n}\n"
+        ),
+        ["class Shop 1-11", "method Shop.load 2-6", "method Shop.sell 7-10"],
+    ),
+    "a macro before a class's name does not hide the class in C++": (
+        "cpp",
+        (
+            "class SHOP_EXPORT Price : public base::Value {\n public:\n  Price();\n  int amount() const { return 1; }\n};\n\n"
+            "struct SHOP_API(1) SHOP_PACKED Item final {\n  enum KIND kind : 3;\n};\n"
+        ),
+        [
+            "class Price 1-5",
+            "constructor Price.Price 3-3",
+            "method Price.amount 4-4",
+            "struct Item 7-9",
+            "field Item.kind 8-8",
+        ],
+    ),
+    "what a configuration macro wraps is there in Rust": (
+        "rust",
+        (
+            "cfg_shop! {\n    pub struct Price {\n        amount: u32,\n    }\n\n    pub fn free() -> Price {\n        Price { amount: 0 }\n    }\n}\n\n"
+            "fn after() {}\n"
+        ),
+        ["struct Price 2-4", "field Price.amount 3-3", "function free 6-8", "function after 11-11"],
+    ),
+    "a string that begins like arithmetic does not end the script in Bash": (
+        "bash",
+        'first() {\n  if eval "(( \\${#${array}[@]} > 0 ))"; then\n    echo 1\n  fi\n}\n\nsecond() {\n  echo 2\n}\n',
+        ["function first 1-5", "function second 7-9"],
+    ),
+}
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_the_outline_knows_that(construct: str) -> None:
+    language, source, rows = CONSTRUCTS[construct]
+    made = outline(source.encode(), BY_NAME[language])
+    assert [f"{s.kind} {s.qualified} {s.start_line}-{s.end_line}" for s in made.symbols] == rows
+    assert not made.has_errors
+
+
+@pytest.mark.parametrize(
+    ("language", "piece"),
+    [
+        ("cpp", b"class AB CD : "),
+        ("cpp", b"class AB "),
+        ("cpp", b"struct AB C<"),
+        ("rust", b"cfg_x! {\n"),
+        ("bash", b'="(('),
+    ],
+)
+def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> None:
+    text = piece * (1024 * 1024 // len(piece))
+    began = time.thread_time()
+    assert len(masked(text, language)) == len(text)
+    assert time.thread_time() - began < 10
+
+
+def test_masking_leaves_lines_and_offsets_alone() -> None:
+    text = b"class A_B\n  C_D Price {\n};\nclass LONE {};\nstruct FOO item;\nenum KIND kind : 3;\nstruct FOO make(int a) {\n}\n"
+    made = masked(text, "cpp")
+    assert made == text.replace(b"A_B\n  C_D", b"   \n     ")
+    assert masked(text, "c") == text
