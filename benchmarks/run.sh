@@ -10,12 +10,13 @@
 #   PEERS          folder of environments with other servers (peers.py says how to make it)
 #   SEMBLE_PYTHON  interpreter that has semble (index_growth)
 #   REPOSITORIES   name=git-dir words (impact_recall);  RETRIEVAL  options of `retrieval.py run ours` (retrieval)
+#   REAL_FILES     folder of the files that outlines_expected.json names (outlines)
 #   PACKAGES       name=folder words of Python packages (default: three of the interpreter's own)
 # Heavy runs want an idle machine. All figures are ratios beside something that ran in the same minutes, all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(server_costs tree_cost hook_latency enforcement guards lookups definitions references_vs_jedi impact_recall peers
+all=(server_costs tree_cost hook_latency enforcement guards lookups definitions outlines references_vs_jedi impact_recall peers
     span_precision retrieval index_speed index_growth http_chroma)
 
 quick=0 names=()
@@ -23,7 +24,7 @@ for word in "$@"; do
     case "$word" in
         --quick) quick=1 ;;
         --list) printf '%s\n' "${all[@]}"; exit ;;
-        -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+        -*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
         *) names+=("$word") ;;
     esac
 done
@@ -65,6 +66,9 @@ benchmark() {
             run corpus "$scratch/tree" "$(size 1000 5000)" >/dev/null
             run lookups "$scratch/tree" --rounds "$(size 3 7)" --touch d0000/m000007.py | kept lookups ;;
         definitions) run definitions $(packages) | kept definitions ;;
+        outlines)
+            [ -n "${REAL_FILES:-}" ] || { skip "outlines needs REAL_FILES"; return; }
+            run outlines "$REAL_FILES" ;;
         references_vs_jedi) run references_vs_jedi $(packages) --symbols "$(size 6 100)" | kept references_vs_jedi ;;
         impact_recall)
             [ -n "${REPOSITORIES:-}" ] || { skip "impact_recall needs REPOSITORIES"; return; }
