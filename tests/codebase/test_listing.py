@@ -119,6 +119,44 @@ def test_a_file_made_while_the_tree_is_walked_is_not_lost(tmp_path: Path, monkey
     assert "src/late.py" in lister.files().paths
 
 
+def test_a_file_made_while_its_folder_is_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lister = Lister(Project.at(settled(write(tmp_path, FILES))))
+    real = os.scandir
+
+    def changed_then_read(path: str) -> object:
+        if path.endswith("/src"):
+            write(tmp_path, {"src/late.py": ""})
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", changed_then_read)
+        assert "src/late.py" not in lister.files().paths
+    assert "src/late.py" in lister.files().paths
+
+
+def test_a_folder_that_vanishes_while_it_is_read_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lister = Lister(Project.at(write(tmp_path, FILES)))
+    real = os.lstat
+    seen: list[object] = []
+
+    def read_then_gone(path: str) -> os.stat_result:
+        status = real(path)
+        if str(path).endswith("/src/deep"):
+            seen.append(path)
+            if len(seen) == 2:
+                (tmp_path / "src" / "deep").rename(tmp_path / "elsewhere")
+                return real(path)
+        return status
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "lstat", read_then_gone)
+        lister.files()
+    assert len(seen) == 2
+    after = lister.files().paths
+    assert after == listed_now(Project.at(tmp_path))
+    assert "elsewhere/c.py" in after
+
+
 def test_no_listing_is_believed_for_longer_than_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     lister = Lister(Project.at(settled(write(tmp_path, FILES))), clock=lambda: now[0])

@@ -160,12 +160,16 @@ def _read(root: Path, path: str, now_ns: int) -> _Folder | None:
 
 
 def _read_walked(root: Path, path: str, started_ns: int) -> _Folder | None:
-    """`_read`, for a folder that was walked since `started_ns`: what it held then is uncertain where it changed meanwhile."""
+    """`_read`, for a folder that was walked since `started_ns`: what it held then is uncertain where it changed or went meanwhile."""
     folder = _read(root, path, started_ns)
-    if folder is None or folder.mtime_ns != _UNSETTLED:
-        return folder
-    changed_ns = os.lstat(f"{root}/{path}").st_mtime_ns
-    return _Folder(_UNSETTLED, folder.names if changed_ns < started_ns - _MEANWHILE_NS else _ANYTHING)
+    if folder is None:
+        return None
+    try:
+        # Once more, behind the names: they may hold what came after the first look, and after the walk.
+        changed_ns = os.lstat(f"{root}/{path}").st_mtime_ns
+    except OSError:
+        changed_ns = started_ns
+    return folder if changed_ns < started_ns - _MEANWHILE_NS else _Folder(_UNSETTLED, _ANYTHING)
 
 
 def _inner_rules(root: Path, folders: Mapping[str, _Folder]) -> Iterator[str]:
