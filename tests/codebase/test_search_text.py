@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.codebase.lookup_project import explorer, write
+from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ripgrep, search_order
+from code_intel_server.codebase import ripgrep, search, search_order
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.search import search_text
 from code_intel_server.errors import Rejected
@@ -145,6 +145,18 @@ def test_more_than_fits_in_memory_is_cut_the_same_way_every_time(
     assert not first.complete
 
 
+def test_where_only_the_first_lines_of_each_file_fit_the_answer_says_that_there_are_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ripgrep, "MAX_OUTPUT", 8000)
+    many = {f"f{number}.txt": "e\n" * 1000 for number in range(3)}
+    answer = explorer(tmp_path, {**many, "z.txt": "needle\n" * 30}).search_text(["e", "needle"])
+    assert (answer.total, answer.total_at_least, answer.truncated, answer.complete) == (80, True, True, False)
+    assert dict(answer.counts) == {"e": 80, "needle": 20}
+    assert "the first 20 matching lines" in answer.incomplete_because[-1]
+    assert len(set(answer.incomplete_because)) == len(answer.incomplete_because)
+
+
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\p{Nonsense}", "(?<=a)b", "a\nb", "x{9999999}"])
 def test_a_regex_that_cannot_be_compiled_is_refused_with_the_reason(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(Rejected) as refusal:
@@ -169,6 +181,51 @@ def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:
 def test_patterns_beyond_the_kept_part_of_a_long_line_still_count(tmp_path: Path) -> None:
     answer = explorer(tmp_path, {"a.js": "alpha" + "x" * 5000 + "omega\n"}).search_text(["alpha", "omega"])
     assert dict(answer.counts) == {"alpha": 1, "omega": 1}
+
+
+def test_counts_are_exact_and_rows_well_owned_however_many_lines_match(tmp_path: Path) -> None:
+    many = {f"data/f{number:02}.json": "x\n" * 10_000 for number in range(12)}
+    answer = explorer(tmp_path, {**many, "src/z.py": "needle = 1\n"}).search_text(["x", "needle"], page=Page(2))
+    assert dict(answer.counts) == {"x": 120_000, "needle": 1}
+    assert [(row.path, row.pattern, row.also) for row in answer.results] == [
+        ("src/z.py", "needle", ()),
+        ("data/f00.json", "x", ()),
+    ]
+    assert answer.complete
+
+
+def test_counts_are_exact_however_often_a_line_matches(tmp_path: Path) -> None:
+    many = {f"f{number}.txt": f"{'e' * 300}\n" * 2000 for number in range(4)}
+    answer = explorer(tmp_path, many).search_text(["x", "e"])
+    assert dict(answer.counts) == {"x": 0, "e": 8000}
+
+
+def test_a_file_with_a_long_line_and_very_many_others_shifts_no_pattern(tmp_path: Path) -> None:
+    files = {"data/a.json": "foo\n" * 40_000 + "foo" + "x" * 3000 + "\n" + "foo\n" * 40_000, "src/z.py": "bar = 1\n"}
+    answer = explorer(tmp_path, files).search_text(["foo", "bar"])
+    assert dict(answer.counts) == {"foo": 80_001, "bar": 1}
+    assert [(row.path, row.pattern) for row in answer.results][:2] == [("src/z.py", "bar"), ("data/a.json", "foo")]
+
+
+def test_a_carriage_return_counts_for_the_pattern_that_means_it(tmp_path: Path) -> None:
+    answer = explorer(tmp_path, {"a.txt": f"ab\r\nzz{'x' * 3000}\r\n"}).search_text(["zz", r"b\s$"])
+    assert dict(answer.counts) == {"zz": 1, r"b\s$": 1}
+    assert [(row.pattern, row.text[:2]) for row in answer.results] == [(r"b\s$", "ab"), ("zz", "zz")]
+
+
+@pytest.mark.parametrize("most", [100_000, 1], ids=["numbered", "only counted"])
+def test_a_count_that_failed_is_not_given_as_a_nought_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(search, "MOST_NUMBERED", most)
+    real = ripgrep.executable()
+    fails_on_input = f'for last; do :; done; [ "$last" = - ] && exit 3; exec {real} "$@"'
+    program(tmp_path / "bin", "rg", fails_on_input)
+    only_on_path(monkeypatch, tmp_path / "bin")
+    answer = explorer(tmp_path / "project", PROJECT).search_text(["Basket", "total"])
+    assert answer.total > 0
+    assert not answer.complete
+    assert all(any(pattern in reason for reason in answer.incomplete_because) for pattern in ("Basket", "total"))
 
 
 def test_a_path_narrows_to_a_folder_or_to_one_file(tmp_path: Path) -> None:

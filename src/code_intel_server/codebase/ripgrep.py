@@ -8,7 +8,7 @@ matches and stays unambiguous for file names with newlines. Works with ripgrep 1
 import re
 import shutil
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -27,6 +27,7 @@ MOST_LINES = 20_000
 
 SEARCH_SECONDS = 15.0
 MAX_OUTPUT = 16 * process.MEBIBYTE
+_PIECE = process.MEBIBYTE // 4
 MAX_LISTING = 2 * MAX_OUTPUT
 """Bytes of paths: half a million files."""
 
@@ -35,6 +36,7 @@ _LINES = re.compile(rb"((?:\d++:[^\n]*+\n)++)\n?")
 _NAME = re.compile(rb"([^\0]+)\0")
 _NUMBER = re.compile(rb"^\d+:", re.MULTILINE)
 _LINE = re.compile(rb"^(\d+):(.*)$", re.MULTILINE)
+_LONG = re.compile(rb"^(\d++):([^\n]{%d,}+)\n" % (MAX_COLUMNS + 1), re.MULTILINE)
 _PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
 _PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
@@ -47,13 +49,14 @@ _BINARY_NOTE = re.compile(
 class Match:
     """A matching line. `path` as the file system spells it (surrogateescape).
 
-    `text` is the raw line; `cut` where it is longer than MAX_COLUMNS bytes.
+    `text` is the raw line; `cut` where it is longer than MAX_COLUMNS bytes; `ending` is the carriage return taken off it.
     """
 
     path: str
     line: int
     text: bytes
     cut: bool
+    ending: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,14 @@ class FileMatches:
         """The matches in line order, at most MOST_LINES."""
         return (self._match(*found.groups()) for found in islice(_LINE.finditer(self.printed), MOST_LINES))
 
-    def texts(self, most: int) -> bytes:
-        """At most so many of the matching lines alone, each with its line feed, as ripgrep printed them."""
-        beyond = next(islice(_NUMBER.finditer(self.printed), most, None), None) if self.count > most else None
-        return _NUMBER.sub(b"", self.printed[: beyond.start()] if beyond else self.printed)
+    def texts(self, whole: Callable[[Match], bytes]) -> Iterator[bytes]:
+        """All matching lines alone, each with its line feed, many a piece; `whole` gives those that may have arrived cut."""
+        start = 0
+        for found in _LONG.finditer(self.printed) if self.may_be_cut else ():
+            yield from _unnumbered(self.printed, start, found.start())
+            yield whole(self._match(*found.groups())) + b"\n"
+            start = found.end()
+        yield from _unnumbered(self.printed, start, len(self.printed))
 
     @property
     def may_be_cut(self) -> bool:
@@ -80,7 +87,10 @@ class FileMatches:
 
     def _match(self, line: bytes, text: bytes) -> Match:
         cut = _CUT.search(text) if len(text) > MAX_COLUMNS else None
-        return Match(self.path, int(line), text[: cut.start()] if cut else text.removesuffix(b"\r"), cut is not None)
+        if cut:
+            return Match(self.path, int(line), text[: cut.start()], cut=True)
+        bare = text.removesuffix(b"\r")
+        return Match(self.path, int(line), bare, cut=False, ending=text[len(bare) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,25 +233,40 @@ def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
     """
     if not text:
         return {}
+    done = _judge(query, text, cwd, ("--line-number", "--column", "--only-matching", "--replace", ""))
+    columns: dict[int, int] = {}
+    for found in _PLACE.finditer(done.stdout):
+        columns.setdefault(int(found[1]) - 1, int(found[2]))
+    return columns
+
+
+def matching_lines(query: Query, text: bytes, cwd: Path) -> tuple[frozenset[int], tuple[str, ...]]:
+    """The numbers (0-based) of those lines of `text` in which the query matches, and what kept the run from being complete."""
+    if not text:
+        return frozenset(), ()
+    # No more than a note of each line is printed: neither long lines nor many matches in one fill the output.
+    done = _judge(query, text, cwd, ("--line-number", "--max-columns=1"))
+    numbers = frozenset(int(found[0][:-1]) - 1 for found in _NUMBER.finditer(done.stdout))
+    return numbers, tuple(_problems(done, SEARCH_SECONDS))
+
+
+def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, ...]]:
+    """How many lines of `text` the query matches in, and what kept the run from being complete."""
+    if not text:
+        return 0, ()
+    done = _judge(query, text, cwd, ("--count",))
+    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS))
+
+
+def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:
     argv = [
-        *(
-            executable(),
-            "--no-config",
-            "--no-filename",
-            "--line-number",
-            "--column",
-            "--only-matching",
-            "--replace",
-            "",
-            "--color=never",
-            "--text",
-            "--encoding=none",
-        ),
+        *(executable(), "--no-config", "--no-filename", "--color=never", "--text", "--encoding=none"),
+        *extra,
         *query.arguments(),
         "--",
         "-",
     ]
-    done = process.run(
+    return process.run(
         argv,
         cwd=cwd,
         timeout=SEARCH_SECONDS,
@@ -249,10 +274,14 @@ def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
         stdin=text,
         max_output=MAX_OUTPUT,
     )
-    columns: dict[int, int] = {}
-    for found in _PLACE.finditer(done.stdout):
-        columns.setdefault(int(found[1]) - 1, int(found[2]))
-    return columns
+
+
+def _unnumbered(printed: bytes, start: int, end: int) -> Iterator[bytes]:
+    # In pieces: what a substitution holds meanwhile is several times what it is made from.
+    while start < end:
+        stop = printed.find(b"\n", min(start + _PIECE, end - 1), end) + 1 or end
+        yield _NUMBER.sub(b"", printed[start:stop])
+        start = stop
 
 
 def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:

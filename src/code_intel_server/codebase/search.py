@@ -1,11 +1,12 @@
 """search_text: lines that match one or several patterns, most relevant first, counted per pattern (SPEC 2).
 
-All patterns run in one pass over the tree. Which of them a line matches is then asked of ripgrep again, over the
-matching lines only: the answer is exact for every regex it accepts, and a few milliseconds a pattern.
+All patterns run in one pass over the tree. How many lines each of them matches, and which of them a row does, is then
+asked of ripgrep again, over the matching lines only: exact for every regex it accepts, and a few milliseconds a pattern.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -19,8 +20,11 @@ from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
 MAX_CONTEXT = 20
-MOST_COUNTED = 100_000
-"""Lines that are asked which of several patterns they match; with more, the counts are lower bounds, as the total is."""
+MOST_NUMBERED = 100_000
+"""Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
+
+FIRST_LINES = 20
+"""Matching lines of each file that are taken where all of them are too many for one answer."""
 
 SHOWN_COLUMNS = 240
 """Characters of a line that a row shows, around the match."""
@@ -68,17 +72,18 @@ def search_text(
     found = _search_all(project, query, where, globs, seconds)
     files = [file for file in found.files if _wanted(file.path, globs)]
     total = sum(file.count for file in files)
-    owners = _owners(project, query, files)
     on_page = list(_on_page(search_order.in_order(project.root, query, files), page))
-    rows = _rows(project, query, owners, on_page, min(max(context_lines, 0), MAX_CONTEXT))
+    lines = [_whole_line(project.root, match) for match in on_page]
+    owned = _owned(project, query, files, lines)
+    rows = _rows(project, query, on_page, lines, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
     return answer(
         rows,
         page,
         total,
         engine=ripgrep.ENGINE,
-        incomplete_because=found.problems,
+        incomplete_because=(*found.problems, *owned.problems),
         skipped=skipped,
-        counts=owners.counts if owners else ((query.patterns[0], total),),
+        counts=owned.counts,
         more=found.overflowed,
     )
 
@@ -117,9 +122,10 @@ def _search_all(project: Project, query: Query, where: str, globs: Sequence[str]
     found = ripgrep.search(project, query, path=where, extra=narrowing, seconds=seconds)
     if not found.overflowed:
         return found
-    return ripgrep.search(
-        project, query, path=where, extra=(*narrowing, "--sort=path", "--max-count=20"), seconds=seconds
-    )
+    first = (*narrowing, "--sort=path", f"--max-count={FIRST_LINES}")
+    again = ripgrep.search(project, query, path=where, extra=first, seconds=seconds)
+    only = f"of each file only the first {FIRST_LINES} matching lines are counted and shown"
+    return replace(again, problems=tuple(dict.fromkeys((*found.problems, *again.problems, only))), overflowed=True)
 
 
 def _narrowing(globs: Sequence[str]) -> tuple[str, ...]:
@@ -139,85 +145,89 @@ def _wanted(path: str, globs: Sequence[str]) -> bool:
     return not including or any(globbing.matches(path, glob) for glob in including)
 
 
-def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[tuple[int, Match]]:
-    """The matches of the page, each with its number in its file, taking only so many files as that needs."""
+def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
+    """The matches of the page, taking only so many files as that needs."""
     wanted = page.range
     first = 0
     for file in files:
         if first + file.count > wanted.start:
-            numbered = islice(enumerate(file.lines()), wanted.stop - first)
-            yield from ((number, match) for number, match in numbered if first + number >= wanted.start)
+            yield from islice(file.lines(), max(wanted.start - first, 0), wanted.stop - first)
         first += file.count
         if first >= wanted.stop:
             return
 
 
 @dataclass(frozen=True, slots=True)
-class _Owners:
-    """Which of several patterns a line matches: the lines are numbered by file, a file's from `starts` on."""
+class _Owned:
+    """How many lines each pattern matches, which patterns each row does, and where that is uncertain."""
 
-    starts: Mapping[str, int]
-    numbers: Mapping[str, Collection[int]]
-
-    @property
-    def counts(self) -> tuple[tuple[str, int], ...]:
-        return tuple((pattern, len(numbers)) for pattern, numbers in self.numbers.items())
-
-    def of(self, path: str, number: int) -> tuple[str, ...]:
-        """The patterns of a line by its number in its file."""
-        whole = self.starts[path] + number
-        return (
-            tuple(pattern for pattern, numbers in self.numbers.items() if whole in numbers) or tuple(self.numbers)[:1]
-        )
+    counts: tuple[tuple[str, int], ...]
+    rows: Sequence[tuple[str, ...]]
+    problems: tuple[str, ...] = ()
 
 
-def _owners(project: Project, query: Query, files: Sequence[FileMatches]) -> _Owners | None:
-    """None where there is one pattern, which then owns every line. What is beyond MOST_COUNTED lines is not told apart."""
+def _owned(project: Project, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes]) -> _Owned:
+    """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`."""
+    total = sum(file.count for file in files)
     if len(query.patterns) == 1:
-        return None
-    starts, texts, lines = {}, [], 0
-    for file in sorted(files, key=lambda file: file.path):
-        starts[file.path] = lines
-        if lines < MOST_COUNTED:
-            texts.append(_whole_lines(project.root, file, MOST_COUNTED - lines))
-        lines += file.count
-    text = b"".join(texts)
-    alone = (Query((pattern,), query.regex, query.word, query.ignore_case) for pattern in query.patterns)
-    return _Owners(starts, {one.patterns[0]: ripgrep.first_columns(one, text, project.root).keys() for one in alone})
+        return _Owned(((query.patterns[0], total),), [query.patterns] * len(lines))
+    shown = b"".join(line + b"\n" for line in lines)
+    whole = _whole_lines(project.root, files)
+    both = shown + whole if total <= MOST_NUMBERED else b""
+    counts: list[tuple[str, int]] = []
+    problems: list[str] = []
+    rows: list[tuple[str, ...]] = [()] * len(lines)
+    for pattern in query.patterns:
+        alone = replace(query, patterns=(pattern,))
+        numbers, trouble = ripgrep.matching_lines(alone, both or shown, project.root)
+        count = sum(number >= len(lines) for number in numbers)
+        if not both:
+            count, more_trouble = ripgrep.count_lines(alone, whole, project.root)
+            trouble = (*trouble, *more_trouble)
+        counts.append((pattern, count))
+        problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in trouble]
+        for number in numbers & frozenset(range(len(lines))):
+            rows[number] = (*rows[number], pattern)
+    return _Owned(tuple(counts), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
 
 
-def _whole_lines(root: Path, file: FileMatches, most: int) -> bytes:
-    if not file.may_be_cut:
-        return file.texts(most)
-    return b"".join(_whole_line(root, match) + b"\n" for match in islice(file.lines(), most))
+def _whole_lines(root: Path, files: Iterable[FileMatches]) -> bytes:
+    text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
+    for file in files:
+        for piece in file.texts(partial(_whole_line, root)):
+            text += piece
+    return bytes(text)
 
 
 def _whole_line(root: Path, match: Match) -> bytes:
+    """The line as it stands in its file, with the carriage return that a pattern may mean."""
     if not match.cut:
-        return match.text
+        return match.text + match.ending
     lines = (read_bytes(root / match.path) or b"").split(b"\n")
     return lines[match.line - 1] if match.line <= len(lines) else match.text
 
 
 def _rows(
-    project: Project, query: Query, owners: _Owners | None, on_page: Sequence[tuple[int, Match]], context: int
+    project: Project,
+    query: Query,
+    matches: Sequence[Match],
+    lines: Sequence[bytes],
+    owners: Sequence[tuple[str, ...]],
+    context: int,
 ) -> list[TextRow]:
-    matches = [match for _, match in on_page]
     defined = search_order.defining(project.root, query, matches)
-    lines = [_whole_line(project.root, match) for match in matches]
     long = [number for number, line in enumerate(lines) if len(line) > SHOWN_COLUMNS]
     columns = search_order.first_columns(project.root, query, [lines[number] for number in long])
     starts = {long[index]: column for index, column in columns.items()}
     rows = []
-    for number, (in_file, match) in enumerate(on_page):
-        names = owners.of(match.path, in_file) if owners else query.patterns
+    for number, (match, names) in enumerate(zip(matches, owners, strict=True)):
         before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
         rows.append(
             TextRow(
                 path=shown(match.path),
                 start_line=match.line,
                 end_line=match.line,
-                text=_excerpt(lines[number], starts.get(number, 1)),
+                text=_excerpt(lines[number].removesuffix(b"\r"), starts.get(number, 1)),
                 pattern=names[0],
                 also=names[1:],
                 before=before,
