@@ -198,12 +198,8 @@ def _killed(summary: Summary) -> list[str]:
             "a killed `git symbolic-ref` was taken for a detached HEAD, so that `clean` and merge removed the branch HEAD was on; "
             "the lock of a killed git child stopped every later snapshot; a session killed between its last answer and its end came "
             "back; a full disk was told as an internal error; a request with a lone surrogate or two hundred levels was never answered; a "
-            "discarded file whose copy could not be cleared away came back."
-        ),
-        "",
-        (
-            "Found and open: where every read of git fails just when a session starts (a lasting EIO), the project is taken for one "
-            "without git; its checkpoint is signed with the other key, and refused as foreign once git can be read again."
+            "discarded file whose copy could not be cleared away came back; where every read of git failed just when a session "
+            "started, its checkpoint was signed with another key and refused as foreign once git could be read again."
         ),
     ]
 
