@@ -154,6 +154,6 @@ def test_a_failed_verdict_cannot_be_replaced_by_a_passed_one(stage: Stage) -> No
     """Stopped by: a failed verdict leads back to planning, where no verdict is taken; the failure stays counted."""
     stage.completed()
     assert stage.accepted(**verdict(passed=False))["phase"] == "READY"
-    stage.refused("Submit task plan first", **verdict())
-    stage.refused("Submit task plan first", summary="There was nothing to fix.")
+    stage.refused("needs a new plan before it can be completed", **verdict())
+    stage.refused("needs a new plan before it can be completed", summary="There was nothing to fix.")
     assert stage.call("get_session_status")["counters"]["verification_failure_count"] == 1

@@ -117,7 +117,7 @@ def test_a_failing_proof_cannot_be_escaped_by_going_on(stage: Stage) -> None:
     for payload in (verdict(), {"commit_message": "x", "reviewed_files": ["app.py"]}, {"summary": "x"}, plan()):
         stage.refused("", **payload)
     stage.accepted(**verdict(passed=False, details="main is not two"))
-    stage.refused("Submit task plan first", summary="Nothing to fix, really.")
+    stage.refused("needs a new plan before it can be completed", summary="Nothing to fix, really.")
     stage.nothing_to_fix()
     stage.refused("main is not two", **verdict())
 

@@ -81,7 +81,7 @@ def test_an_empty_question_is_refused(tmp_path: Path) -> None:
         route(explorer(tmp_path, FILES), " \n")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(lambda text: re.search(r"[\w.?/]", text)))
 def test_any_question_gets_an_answer(tmp_path: Path, question: str) -> None:
     assert route(explorer(tmp_path, FILES), question).steps

@@ -108,7 +108,7 @@ def test_the_listing_leaves_out_what_is_ignored_excluded_ours_or_too_large(tmp_p
 NAMES = st.text(st.sampled_from("ab.-_[]{}*?!1"), min_size=1, max_size=6).filter(lambda name: name not in {".", ".."})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     path=st.lists(
         st.text(st.sampled_from("abc.1"), min_size=1, max_size=4).filter(lambda part: part.strip(".")),

@@ -250,7 +250,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     assert (skipped.ignored, skipped.binary, skipped.too_large) == (2, 1, 1)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     pattern=st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1, max_size=12).filter(
         str.strip
@@ -262,7 +262,7 @@ def test_any_literal_finds_the_line_that_holds_it_and_is_never_an_option(tmp_pat
     assert ("held.txt", 1) in {(row.path, row.start_line) for row in rows}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -322,7 +322,7 @@ trees = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(st.dictionaries(st.sampled_from(KEYS), trees, max_size=4) | trees)
 def test_no_tree_of_any_shape_can_raise_or_remove_a_key(tmp_path: Path, tree: object) -> None:
     import json

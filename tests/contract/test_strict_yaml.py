@@ -117,7 +117,7 @@ def test_an_error_without_a_place_is_said_of_the_first_line(monkeypatch: pytest.
     assert (broken.line, broken.problem) == (1, "not YAML")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(alphabet="abc:-[]{}&*!|>'\"#%@`,? \n\t0~", max_size=80))
 def test_any_text_is_read_or_refused_and_what_is_read_is_what_yaml_reads(text: str) -> None:
     try:

@@ -156,7 +156,7 @@ def test_nothing_visible_gives_no_chunk() -> None:
 
 
 @pytest.mark.parametrize("path", ["a.py", "a.md", "a.js", "a.txt", "a.go", "a.html"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     text=st.text(alphabet=st.sampled_from(list("abc{}()#=:'\"`-<>/ \n\t\r\u2028é☃")), max_size=400),
     limit=st.integers(8, 200),

@@ -42,7 +42,7 @@ def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
 def test_a_diff_applies(repo: Repo, old: list[str], new: list[str]) -> None:
     """What the diff says, applied by git itself to the old text, is the new text."""
