@@ -141,6 +141,63 @@ def test_a_hook_that_rewrites_what_was_reviewed(stage: Stage) -> None:
     stage.notice()
 
 
+def hooked(stage: Stage, script: str) -> None:
+    """Install a pre-commit hook."""
+    stage.write(".git/hooks/pre-commit", f"#!/bin/sh\n{script}\n").chmod(0o755)
+
+
+def test_a_hook_that_commits_what_was_to_be_left(stage: Stage) -> None:
+    """Seen by: every path of the commit is held against the review; what was committed is not said to be left."""
+    stage.verified()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.write("README.md", "# Mine\n")
+    hooked(stage, "git add lib.py")
+    stage.cheat()
+    left = [{"path": path, "decision": "leave", "reason": "The user's own."} for path in ("lib.py", "README.md")]
+    answer = stage.accepted(**stage.commit(*left))
+    assert "does not hold what was reviewed: lib.py." in answer["warning"]
+    assert "README.md" in answer["warning"]
+    stage.notice()
+    stage.accepted(summary="Merged.")
+    for commit in ("main", "main^2"):
+        said = stage.git("log", "-1", "--format=%(trailers)", commit)
+        assert "Code-Intel-Left: README.md\n" in said
+        assert "lib.py" not in said
+    assert "Code-Intel-Altered: 1 file(s)" in stage.git("log", "-1", "--format=%B", "main")
+
+
+def test_a_hook_that_commits_all_that_was_to_be_left(stage: Stage) -> None:
+    """Seen by: every path of the commit is held against the review; what was committed is not said to be left."""
+    stage.verified()
+    stage.write("lib.py", "LIMIT = 99\n")
+    hooked(stage, "git add -A")
+    stage.cheat()
+    answer = stage.accepted(**stage.commit({"path": "lib.py", "decision": "leave", "reason": "The user's own."}))
+    assert "does not hold what was reviewed: lib.py." in answer["warning"]
+    assert "Left uncommitted" not in answer["warning"]
+    stage.notice()
+    stage.accepted(summary="Merged.")
+    assert "Code-Intel-Left" not in stage.git("log", "-2", "--format=%B", "main", "main^2")
+
+
+def test_a_hook_that_commits_a_file_nobody_reviewed(stage: Stage) -> None:
+    """Seen by: every path of the commit is held against the review, also one that is only in the index."""
+    stage.verified()
+    hooked(stage, "echo 'x = 1' >pkg/evil.py && git add pkg/evil.py && rm pkg/evil.py")
+    stage.cheat()
+    assert "does not hold what was reviewed: pkg/evil.py." in stage.accepted(**stage.commit())["warning"]
+    stage.notice()
+
+
+def test_a_hook_that_keeps_a_reviewed_file_out_of_the_commit(stage: Stage) -> None:
+    """Seen by: a reviewed path that the commit lacks differs as well."""
+    stage.verified()
+    hooked(stage, "git rm -q --cached app.py")
+    stage.cheat()
+    assert "does not hold what was reviewed: app.py." in stage.accepted(**stage.commit())["warning"]
+    stage.notice()
+
+
 def test_an_object_that_stands_in_for_the_commit_that_was_reviewed(stage: Stage) -> None:
     """Stopped by: git is told to look at no replacements; what was committed is what is merged."""
     stage.committed()

@@ -1047,6 +1047,25 @@ class TestLeftFiles:
         assert "README.md" in str(answer["warning"])
         assert ("Code-Intel-Left", "README.md") in session.world.commits[-1].trailers
 
+    def test_what_a_hook_committed_although_it_was_to_be_left_is_not_said_to_be_left(self) -> None:
+        session = TestPreCommit().at()
+        session.edit("README.md", "# Mine\n")
+        session.world.altered = ("README.md",)
+        answer = session.commit("app.py", {"path": "README.md", "decision": "leave", "reason": "the user's edit"})
+        assert "does not hold what was reviewed: README.md." in str(answer["warning"])
+        assert "Left uncommitted" not in str(answer["warning"])
+        assert (session.state.left, session.state.altered) == ([], ["README.md"])
+
+    def test_what_a_hook_committed_in_an_earlier_round_stays_said_until_it_is_kept(self) -> None:
+        session = TestPreCommit().at()
+        session.state.altered = ["README.md"]
+        session.commit("app.py")
+        assert session.state.altered == ["README.md"]
+        session = TestPreCommit().at()
+        session.state.altered = ["app.py"]
+        session.commit("app.py")
+        assert session.state.altered == []
+
     def test_what_a_hook_made_of_the_commit_is_said_at_the_merge(self) -> None:
         session = TestPreCommit().at()
         session.state.altered = ["app.py"]

@@ -60,6 +60,7 @@ class World:
     discarded: list[str] = field(default_factory=list)
     intents: list[GitIntent] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)
+    altered: tuple[str, ...] = ()
     hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class WorldTree:
         return path in self.world.snapshots.get(snapshot, {})
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
-        return ()
+        return self.world.altered
 
     def head_snapshot(self, commit: str) -> str:
         return self.snapshot() if commit not in self.world.heads else self._kept(self.world.heads[commit])

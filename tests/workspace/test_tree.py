@@ -520,3 +520,23 @@ def test_a_git_child_that_was_killed_while_it_held_our_index_does_not_stop_the_n
             judge.snapshot()
     assert judge.snapshot() != first
     assert not list((repo.path / ".git" / "code-intel").rglob("*.lock"))
+
+
+def test_a_commit_is_held_against_all_that_was_reviewed(repo: Repo) -> None:
+    """Also where the project is a folder of its repository: what a hook committed beside it is named."""
+    repo.write("sub/kept.py", "x = 1\n")
+    repo.write("sub/lost.py", "y = 1\n")
+    repo.write("sub/crlf.py", "z = 1\r\n")
+    judge = TreeJudge(repo.path / "sub")
+    seen = judge.snapshot()
+    (repo.path / "sub/lost.py").unlink()
+    repo.write("sub/kept.py", "x = 2\n")
+    repo.write("sub/crlf.py", "z = 1\n")
+    repo.write("sub/stray.py", "")
+    repo.write("beside.py", "")
+    commit = repo.commit("more than that")
+    kept = ["kept.py", "lost.py", "crlf.py", "never.py"]
+    assert judge.altered(commit, kept, seen) == ("kept.py", "lost.py", "../beside.py", "stray.py")
+    repo.git("rm", "-q", "-r", "sub")
+    (repo.path / "sub").mkdir()
+    assert judge.altered(repo.commit("all of it gone"), kept, seen)[:3] == ("crlf.py", "kept.py", "lost.py")

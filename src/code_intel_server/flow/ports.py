@@ -147,7 +147,10 @@ class WorkTree(Protocol):
         ...
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
-        """Those of `paths` whose content in a commit is not a snapshot's (line endings aside): made by filters or hooks."""
+        """What a commit holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
+
+        These are those of `paths` whose content is not the snapshot's (line endings aside), and other paths it changes.
+        """
         ...
 
     def head_snapshot(self, commit: str) -> str:

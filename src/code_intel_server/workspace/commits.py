@@ -15,12 +15,22 @@ from pathlib import Path
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
 from code_intel_server.workspace.git import HEADS, Git, Manner, RefChange, join_z, output_of, split_z
-from code_intel_server.workspace.messages import commit_object, judged, run_hook, stamped, with_missing, with_trailers
+from code_intel_server.workspace.messages import (
+    commit_object,
+    judged,
+    listed,
+    run_hook,
+    stamped,
+    with_missing,
+    with_trailers,
+    without,
+)
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, put_back, scratch_index, write_index
 from code_intel_server.workspace.snapshot_index import lstat, parse_index
 from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, Record
 
+LEFT = "Code-Intel-Left"
 HEAD_MOVED = "failures.PRE_COMMIT.head_moved"
 
 
@@ -55,14 +65,25 @@ class Commit:
             run_hook(self._git, "pre-commit", env=env)
             trailers = stamped(self._request.trailers, self._request.session_id)
             message = judged(self._git, with_trailers(self._request.message, trailers), prepare=True, env=env)
-            message = with_missing(message, trailers)
             tree = self._tree(env)
+            message = self._truthful(message, trailers, tree)
             if tree == self._git.oid(self._request.expected_tip, "tree"):
                 return CommitResult("", self._request.expected_tip, self._archived)
             oid = commit_object(self._git, tree, [self._request.expected_tip], message)
             self._publish(oid, message)
             run_hook(self._git, "post-commit", env={}, may_fail=True)
         return CommitResult(oid, oid, self._archived)
+
+    def _truthful(self, message: str, trailers: Sequence[tuple[str, str]], tree: str) -> str:
+        """The message with all its trailers, none saying that a file was left which a hook has put into the tree."""
+        left = {_from_top(self._git, path): path for path in self._request.leave}
+        changed = self._changed(self._request.expected_tip, tree) if left else []
+        if left.keys().isdisjoint(changed):
+            return with_missing(message, trailers)
+        said = [row for row in trailers if row[0] == LEFT]
+        rest = sorted(left[path] for path in left.keys() - {*changed})
+        true = [row for row in trailers if row not in said] + ([(LEFT, listed(rest))] if rest else [])
+        return with_missing(without(message, said), true)
 
     def discard_only(self) -> tuple[str, ...]:
         """Archive and put back what is discarded, and commit nothing yet; the archive refs."""
@@ -182,6 +203,9 @@ class Commit:
             if not done.ok:
                 raise refuse("staging_failed", output_of(done))
 
+    def _changed(self, old: str, new: str) -> list[str]:
+        return split_z(self._git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", old, new))
+
     def _tree(self, env: dict[str, str]) -> str:
         return self._git.must("write-tree", manner=Manner.USER, env=env).decode().strip()
 
@@ -207,7 +231,7 @@ class Commit:
 
     def _align(self, old: str, new: str) -> None:
         """Bring the user's index in line with the commit for exactly its paths; other content staged there is shelved."""
-        paths = split_z(self._git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", old, new))
+        paths = self._changed(old, new)
         mine = shelf.tree_entries(self._git, new, paths)
         before = shelf.tree_entries(self._git, old, paths)
         listed = self._git.must("--literal-pathspecs", "ls-files", "-t", "-s", "-z")

@@ -19,14 +19,13 @@ from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, Manner, RefChange, output_of, split_z
-from code_intel_server.workspace.messages import commit_object, judged, run_hook, with_missing, with_trailers
+from code_intel_server.workspace.messages import commit_object, judged, listed, run_hook, with_missing, with_trailers
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
-NAMED_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +174,7 @@ def hand_trailers(by_hand: HandMerges) -> list[tuple[str, str]]:
     """What the merge commit says of merges made by hand."""
     rows = [("Code-Intel-Merged-By-Hand", merge) for merge in by_hand.commits]
     if by_hand.unreviewed:
-        more = f" and {len(by_hand.unreviewed) - NAMED_FILES} more" if len(by_hand.unreviewed) > NAMED_FILES else ""
-        rows.append(("Code-Intel-Unreviewed", " ".join(", ".join(by_hand.unreviewed[:NAMED_FILES]).split()) + more))
+        rows.append(("Code-Intel-Unreviewed", listed(by_hand.unreviewed)))
     return rows
 
 

@@ -7,6 +7,7 @@ from code_intel_server.errors import UserActionNeeded
 from code_intel_server.process import Completed
 from code_intel_server.workspace.git import Git, Manner, output_of
 
+NAMED_FILES = 20
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|[ \t]\S")
 
 
@@ -44,6 +45,18 @@ def with_missing(message: str, trailers: Sequence[tuple[str, str]]) -> str:
     lines = {line.strip() for line in message.splitlines()}
     rows = [(key, value) for key, value in trailers if f"{key}: {' '.join(value.split())}" not in lines]
     return with_trailers(message, rows) if rows else message
+
+
+def without(message: str, trailers: Sequence[tuple[str, str]]) -> str:
+    """The message without those of these trailers that stand in it."""
+    lines = {f"{key}: {' '.join(value.split())}" for key, value in trailers}
+    return "".join(line for line in message.splitlines(keepends=True) if line.strip() not in lines)
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Paths for a trailer: at most twenty, the rest counted."""
+    more = f" and {len(paths) - NAMED_FILES} more" if len(paths) > NAMED_FILES else ""
+    return " ".join(", ".join(paths[:NAMED_FILES]).split()) + more
 
 
 def judged(git: Git, message: str, *, prepare: bool, env: dict[str, str]) -> str:

@@ -60,12 +60,15 @@ class TreeJudge:
             opened = self._open()
         if opened is None or old == new:
             return ()
-        if (old, new) not in self._compared:
-            found = self._changes(opened, old, new)
+        known = self._compared.get((old, new))
+        if known is not None:
+            return known
+        found = self._changes(opened, old, new)
+        with self._lock:
             if len(self._compared) >= _COMPARED_AT_MOST:
-                self._compared.pop(next(iter(self._compared)), None)
+                self._compared.pop(next(iter(self._compared)))
             self._compared[old, new] = found
-        return self._compared[old, new]
+        return found
 
     def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
@@ -118,9 +121,11 @@ class TreeJudge:
         return done.stdout if done.ok else None
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
-        """Those of `paths` whose content in a commit is not a snapshot's; what filters or hooks made of them.
+        """What a commit (of one parent) holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
 
-        Line endings and the pointers of large file storage are no difference; at most 50 differing files are looked into.
+        These are those of `paths` whose content in it is not the snapshot's or that it lacks, and every other path it
+        changes (one outside the project's folder with `../`). Line endings and the pointers of large file storage are
+        no difference; at most 50 differing files are looked into.
         """
         with self._lock:
             opened = self._open()
@@ -128,21 +133,27 @@ class TreeJudge:
             return ()
         git, room, index = opened
         stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
-        trees = [
-            parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in (stored, snapshot)
-        ]
-        there, here = trees
-        differing = [path for path in sorted(set(paths)) if path in there and there[path] != here.get(path)]
+        known = room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=index.path)
+        trees = [known.text().strip() if known.ok else git.empty_tree(), snapshot]
+        there, here = (parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in trees)
+        differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
 
-        def blob(entry: Entry | None) -> bytes:
-            done = room.run("cat-file", "blob", entry.oid, index=index.path) if entry else None
-            return done.stdout.replace(b"\r\n", b"\n") if done and done.ok else b""
+        def blob(entry: Entry) -> bytes:
+            done = room.run("cat-file", "blob", entry.oid, index=index.path)
+            return done.stdout.replace(b"\r\n", b"\n") if done.ok else b""
 
         def other(path: str) -> bool:
-            content = blob(there[path])
-            return not content.startswith(_POINTER) and content != blob(here.get(path))
+            stored, seen = there.get(path), here.get(path)
+            if stored is None or seen is None:
+                return True
+            content = blob(stored)
+            return not content.startswith(_POINTER) and content != blob(seen)
 
-        return tuple(path for path in differing[:_ALTERED_AT_MOST] if other(path))
+        changed = room.must(
+            "diff-tree", "-r", "--no-renames", "--name-only", "-z", f"{commit}^", commit, index=index.path
+        )
+        touched = {os.path.relpath(path, git.at.prefix) if git.at.prefix else path for path in split_z(changed)}
+        return (*(path for path in differing[:_ALTERED_AT_MOST] if other(path)), *sorted(touched - {*paths}))
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have; remembered, since only a clean tree can tell it exactly."""

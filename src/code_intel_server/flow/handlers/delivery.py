@@ -272,11 +272,14 @@ def _commit(
     fields["commit"] = oid
     if result.oid:
         state.commits.append(result.oid)
-    state.altered = [*ports.tree.altered(oid, request.keep, reviewed)]
+    # What a hook put into an earlier commit is still in the branch where this one did not keep it.
+    earlier = {*state.altered, *(ports.tree.altered(adopted, (), reviewed) if adopted else ())} - {*request.keep}
+    state.altered = sorted({*ports.tree.altered(oid, request.keep, reviewed), *earlier})
     other = (Note("warnings.committed_differs", {"files": named(state.altered)}),) if state.altered else ()
     again = (Note("warnings.proof_voided"),) if voided else ()
-    if request.leave:
-        again = (*again, Note("warnings.left_uncommitted", {"files": named(request.leave)}))
+    state.left = [path for path in request.leave if path not in state.altered]
+    if state.left:
+        again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
     return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
 
 
