@@ -114,6 +114,18 @@ def test_a_merge_by_hand_that_drops_what_the_base_did(stage: Stage) -> None:
     stage.notice()
 
 
+def test_a_merge_by_hand_that_merges_nothing(stage: Stage) -> None:
+    """Stopped by: a merge of a base that the branch holds already brings nothing in; it is a commit of another hand."""
+    stage.committed()
+    stage.write("backdoor.py", "x = 1\n")
+    stage.git("add", "backdoor.py")
+    tree = stage.git("write-tree").strip()
+    oid = stage.git("commit-tree", tree, "-p", "HEAD", "-p", "main", "-m", "Merge main").strip()
+    stage.git("reset", "-q", "--soft", oid)
+    stage.cheat()
+    stage.refused("somebody has committed to it", summary="Merged.")
+
+
 def test_a_merge_by_hand_that_breaks_what_was_proven(stage: Stage) -> None:
     """Stopped by: what was merged by hand is proven anew, as it is in the merge and not as it lies on disk."""
     stage.user_wants([sys.executable, "-B", "-c", "import app, sys; sys.exit(app.main() != 2)"])

@@ -180,13 +180,13 @@ def hand_trailers(by_hand: HandMerges) -> list[tuple[str, str]]:
 
 def _hand_merges(git: Git, tip: str, expected: str, base: str) -> list[tuple[str, str, str]]:
     """The merges of the base that lead from `expected` to `tip`, oldest first, each with its two parents (the task's,
-    the base's); nothing where anything else lies between."""
+    the base's); nothing where anything else lies between, a merge of what the branch held already included."""
     found: list[tuple[str, str, str]] = []
     while tip != expected and len(found) < _HAND_MERGES:
         parents = git.text("rev-list", "--parents", "--no-walk", tip).split()[1:]
         of_base = [parent for parent in parents if base and git.is_ancestor(parent, base)]
         ours = [parent for parent in parents if parent not in of_base]
-        if len(parents) != 2 or len(of_base) != 1:
+        if len(parents) != 2 or len(of_base) != 1 or git.is_ancestor(of_base[0], ours[0]):
             return []
         found.insert(0, (tip, ours[0], of_base[0]))
         tip = ours[0]
