@@ -127,6 +127,34 @@ def test_abandoning_shelves_the_work_and_returns_to_base(repo: Repo) -> None:
     assert repo.git("rev-parse", f"{tip}^{{commit}}") == branch.base_oid
 
 
+def test_an_edit_of_what_the_server_writes_as_well_stays_when_the_session_is_abandoned(repo: Repo) -> None:
+    """The user wrote to context.yml, before the session and during it: no work of the session, and nobody's to undo."""
+    repo.write(".code-intel/context.yml", "before\n")
+    repo.write(".code-intel/agreements/one.md", "before\n")
+    repo.commit("Set up")
+    repo.write(".code-intel/context.yml", "of the user\n")
+    branch = start(repo)
+    repo.write(".code-intel/agreements/one.md", "of the user\n")
+    repo.git("add", ".code-intel/agreements")
+    repo.write("a.py", "work in progress\n")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert (done.head, done.warnings, repo.read("a.py")) == ("main", (), "one = 1\n")
+    assert repo.read(".code-intel/context.yml") == repo.read(".code-intel/agreements/one.md") == "of the user\n"
+    assert repo.git("status", "--porcelain") == "M  .code-intel/agreements/one.md\n M .code-intel/context.yml"
+
+
+def test_an_edit_of_what_the_server_writes_is_not_overwritten_by_the_way_back(repo: Repo) -> None:
+    repo.write(".code-intel/context.yml", "before\n")
+    repo.commit("Set up")
+    branch = start(repo)
+    repo.write(".code-intel/context.yml", "committed\n")
+    repo.commit("by hand", ".code-intel/context.yml")
+    repo.write(".code-intel/context.yml", "of the user\n")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert "uncommitted changes are in the way: .code-intel/context.yml" in done.warnings[0]
+    assert (done.head, repo.read(".code-intel/context.yml")) == (NAME, "of the user\n")
+
+
 def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_is_abandoned(repo: Repo) -> None:
     repo.write("mine.txt", "before\n")
     before = manager(repo).survey().untracked

@@ -66,8 +66,11 @@ class Abandon:
         self._give_back(archived)
 
     def _work(self, tip: str) -> tuple[list[str], list[str]]:
-        """What has to be shelved, and what of it must leave the working tree before HEAD can."""
-        changed = {path for path in status.dirty(self.git) if not is_folder(self.git, path)}
+        """What has to be shelved, and what of it must leave the working tree before HEAD can.
+
+        What the server itself writes (context.yml) is no work of the session; the user writes there as well, so it stays.
+        """
+        changed = {path for path in status.unfinished(self.git) if not is_folder(self.git, path)}
         fresh = {
             path
             for path, oid in self.untracked().items()
