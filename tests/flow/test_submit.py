@@ -815,6 +815,14 @@ class TestQualityAndMerge:
         session.send()
         assert session.error == "failures.MERGE.uncommitted"
 
+    @pytest.mark.parametrize("proof", [ProofStatus.NONE, ProofStatus.UNPROVEN, ProofStatus.WAIVED])
+    def test_what_lies_beside_a_merge_by_hand_is_named_where_no_command_runs(self, proof: ProofStatus) -> None:
+        session = self.merged_by_hand(proof)
+        session.edit("lib.py", "MERGED = 2\n")
+        answer = session.send()
+        assert "not in the merge made by hand: lib.py." in str(answer["warning"])
+        assert answer["phase"] == "SESSION_COMPLETE"
+
     def test_without_verification_a_merge_by_hand_is_named_only(self) -> None:
         session = self.merged_by_hand(ProofStatus.FAILED, Flags(no_quality=True, no_verify=True))
         assert "Merged by hand" in str(session.send()["warning"])

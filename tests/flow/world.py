@@ -291,6 +291,9 @@ class WorldProofs:
             return Proof(status, tree)
         return Proof(status, tree, (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why"),))
 
+    def would_run(self, session_id: str) -> bool:
+        return self.world.proof in {ProofStatus.PROVEN, ProofStatus.FAILED}
+
 
 @dataclass
 class WorldDocuments:

@@ -431,6 +431,42 @@ def test_the_base_moves_so_that_the_merge_needs_more_than_its_conflicts(stage: S
     assert "lib.py" in answer["warning"]
 
 
+@pytest.mark.parametrize("commands", [[], [["no-such-program"]], [[sys.executable, "-c", ""]]])
+def test_the_user_edits_a_file_after_a_merge_by_hand(stage: Stage, commands: list[list[str]]) -> None:
+    """Where no command runs, what lies beside the merge can prove nothing: it is named, and stays as it is."""
+    stage.user_wants(*commands, trusted=commands != [[sys.executable, "-c", ""]])
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("app.py", APP.replace("return 1", "return 3", 1))
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    stage.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
+    stage.write("README.md", "# Mine\n")
+    answer = merged(stage)
+    assert "Changed since the commit and not in the merge made by hand: README.md." in answer["warning"]
+    assert stage.git("status", "--porcelain") == " M README.md\n"
+    trailer = "Code-Intel-Unproven: " in stage.git("log", "-1", "--format=%B", "main")
+    assert trailer == bool(commands)
+
+
+def test_head_is_elsewhere_after_a_merge_by_hand(stage: Stage) -> None:
+    """The way back is named, and not the files in which the branches differ."""
+    stage.user_wants([sys.executable, "-c", ""])
+    stage.committed()
+    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
+    stage.git("switch", "-q", "main")
+    stage.write("lib.py", "LIMIT = 11\n")
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    stage.git("merge", "-q", "--no-ff", "-m", "Merge main", "main")
+    stage.git("switch", "-q", "main")
+    answer = stage.agent.submit(summary="Merged.")
+    assert f"run `git switch {name}`" in answer["remedy"]
+    stage.git("switch", "-q", name)
+    merged(stage)
+
+
 def test_untracked_files_of_the_user_stay(stage: Stage) -> None:
     stage.write("notes.txt", "mine\n")
     stage.write(".env", "SECRET=1\n")
@@ -631,6 +667,17 @@ def test_the_context_is_cleared_and_the_work_begun_anew(stage: Stage) -> None:
     stage.edit()
     stage.accepted(**report())
     finish(stage)
+
+
+def test_the_rules_are_summed_up_and_the_session_is_given_up(stage: Stage) -> None:
+    base(stage, {".code-intel/context.yml": "# the user's own\n"})
+    stage.planned()
+    assert stage.call("update_context", summary="- DO keep main small.")["success"]
+    stage.edit()
+    stage.call("start_session", flags={"clean": True})
+    assert stage.read("app.py") == APP
+    assert "DO keep main small." in stage.read(".code-intel/context.yml")
+    assert "the user's own" in stage.read(".code-intel/context.yml")
 
 
 def test_the_branch_was_switched_by_the_user_and_back(stage: Stage) -> None:

@@ -333,3 +333,26 @@ def test_the_example_of_a_real_test_run_reads_like_its_terminal(world: World) ->
     assert only(proof).returncode == 1
     assert only(proof).output_tail.splitlines()[-1].startswith("1 failed in")
     assert os.environ.get("PYTEST_CURRENT_TEST"), "it ran inside this very test"
+
+
+def test_whether_a_command_would_run_is_known_without_running_it(world: World) -> None:
+    def would(*commands: object, trust: bool = True, text: str | None = None) -> bool:
+        config = world.configured(*commands, text=text)
+        if trust:
+            world.approvals.trust(config.path)
+        return world.runner(config).would_run(SESSION)
+
+    writes = python("open('ran', 'w')")
+    assert not would()
+    assert not would(writes, trust=False)
+    assert not would(text="{")
+    assert not would(["no-such-program"], ["./no-such-script"], {"argv": writes, "cwd": "nowhere"})
+    assert would(["no-such-program"], writes)
+    (world.root / "script").write_text("#!/bin/sh\n")
+    (world.root / "script").chmod(0o755)
+    assert would(["./script"])
+    config = world.configured(writes)
+    world.approvals.trust(config.path)
+    world.approvals.waive(world.root, SESSION, tuple(writes), "broken elsewhere")
+    assert not world.runner(config).would_run(SESSION)
+    assert not (world.root / "ran").exists()

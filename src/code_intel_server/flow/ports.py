@@ -198,6 +198,10 @@ class Proofs(Protocol):
         """
         ...
 
+    def would_run(self, session_id: str) -> bool:
+        """Whether `run` would start a command: one is configured, trusted, not waived, and there."""
+        ...
+
 
 class Documents(Protocol):
     """Project documents and prompts (SPEC 11)."""

@@ -90,11 +90,7 @@ class Merge:
             raise refuse("base_missing", f"the base branch {self.branch.base} does not exist any more")
         if not self.git.oid(self._task):
             raise refuse("branch_missing", f"the task branch {self.branch.name} does not exist any more")
-        if self.git.current() != self.branch.name:
-            raise refuse(
-                "head_moved",
-                f"HEAD is not on {self.branch.name}: run `git switch {self.branch.name}` and submit again",
-            )
+        check_head(self.git, self.branch)
         check_free(self.git, self._base)
 
     def _merged(self) -> str:
@@ -166,6 +162,7 @@ def hand_merges(git: Git, branch: TaskBranch, expected: str, pending: GitIntent 
     found = _hand_merges(git, tip, expected, base)
     if not found:
         raise Rejected("failures.MERGE.head_moved", branch=branch.name, expected=expected[:12], found=tip[:12])
+    check_head(git, branch)  # what is proven next is what lies on disk
     unreviewed = {path for merge, ours, theirs in found for path in _more_than_merged(git, merge, ours, theirs)}
     return HandMerges(tuple(merge for merge, _, _ in found), tuple(sorted(unreviewed)))
 
@@ -213,6 +210,12 @@ def merged_tree(git: Git, ours: str, theirs: str) -> str:
         files = sorted(set(fields[1:]))
         raise refuse("conflict", f"conflicts in: {', '.join(files)}", conflicts=files)
     raise refuse("merge_impossible", output_of(done))
+
+
+def check_head(git: Git, branch: TaskBranch) -> None:
+    """Refuse where HEAD is not on the task branch."""
+    if git.current() != branch.name:
+        raise refuse("head_moved", f"HEAD is not on {branch.name}: run `git switch {branch.name}` and submit again")
 
 
 def check_still(git: Git) -> None:

@@ -6,6 +6,7 @@ file with exactly those bytes. What could not be run is never taken for a succes
 
 import re
 import shlex
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,20 @@ class ProofRunner:
                 runs.append(self._with_changes(done, before, tree))
         progress(len(commands), len(commands), "verify commands done")
         return Proof(_overall(runs), tree, tuple(runs))
+
+    def would_run(self, session_id: str) -> bool:
+        """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""
+        if self._config.lost("verify_commands") or not self._approvals.trusted(self._config.path, self._config.digest):
+            return False
+        waived = {waiver.argv for waiver in self._approvals.waivers(self._project.root, session_id)}
+        return any(self._startable(one) for one in self._config.config.verify_commands if one.argv not in waived)
+
+    def _startable(self, command: VerifyCommand) -> bool:
+        folder, program = self._folder(command), command.argv[0]
+        if folder is None:
+            return False
+        place = str(folder / program) if "/" in program else program
+        return shutil.which(place, path=clean_environment().get("PATH")) is not None
 
     def _run(self, command: VerifyCommand, ticker: "_Ticker") -> CommandRun:
         folder = self._folder(command)

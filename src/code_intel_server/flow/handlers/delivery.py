@@ -376,7 +376,8 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
 def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[Note, ...]:
     """Run the proofs on what was merged by hand, which no phase has seen; what is to be said of it.
 
-    Raises Rejected where they fail, or where files that are not in the merge could have made them pass.
+    Raises Rejected where they fail, or where files that are not in the merge could make them pass. Where none runs,
+    such files prove nothing, and somebody may be writing them: they are named.
     """
     state, ports = turn.state, turn.ports
     said = Note("warnings.merged_by_hand", {"commits": ", ".join(oid[:12] for oid in by_hand.commits)})
@@ -386,8 +387,10 @@ def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[
     if not state.road.runs(POST_IMPL_VERIFY):
         return notes
     strays = _not_in(turn, by_hand.commits[-1], now)
-    if strays:
+    if strays and ports.proofs.would_run(state.session_id):
         raise Rejected("failures.MERGE.uncommitted", details={"changed": sorted(strays)}, files=named(strays))
+    if strays:
+        notes = (*notes, Note("warnings.merged_beside", {"files": named(strays)}))
     if state.receipt is not None and state.receipt.tree == now:
         return notes
     proof = ports.proofs.run(state.session_id, ports.progress, now)
