@@ -189,7 +189,7 @@ def refusal(session: _Session, path: str) -> str:
         why = _why(session, path, exists=_existed(os.path.join(session.root, path), session.started_at))
     if why is Why.EARLY:
         return (
-            f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files are written in step 13 only. "
+            f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files are written in steps 13 and 14 only. "
             "Go on with submit_phase; get_session_status tells the instruction."
         )
     if why is Why.UNEXPLORED:
