@@ -57,6 +57,14 @@ class Terminal:
                 os.read(self._drawn, 65536)
         return seen
 
+    def ended(self) -> int:
+        """The exit status of the command, once it has ended; asked of tmux, whose words on the screen it may never draw."""
+        until = time.monotonic() + _SECONDS
+        while not (dead := self._run("display-message", "-p", "#{?pane_dead,#{pane_dead_status},}").strip()):
+            assert time.monotonic() < until, self.screen()
+            select.select([self._drawn], [], [], 0.3)
+        return int(dead)
+
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=20, check=False)
         os.close(self._drawn)
@@ -117,7 +125,8 @@ def test_watch_follows_a_live_session_on_a_terminal_from_start_to_end(root: Path
     assert len(seen) == 2
     assert "▶" not in terminal.wait_for("no session is running", "lock free")
     terminal.type("C-c")
-    terminal.wait_for("code-intel-server: interrupted")  # its last word; when tmux notes the end is not ours
+    terminal.wait_for("code-intel-server: interrupted")
+    assert terminal.ended() == 130
 
 
 def _unwrapped(screen: str) -> str:
