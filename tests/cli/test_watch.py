@@ -53,8 +53,7 @@ class Terminal:
         until = time.monotonic() + _SECONDS
         while not all(re.search(one, _unwrapped(seen := self.screen())) for one in wanted):
             assert time.monotonic() < until, seen
-            if select.select([self._drawn], [], [], 0.3)[0]:  # not everything that changes is drawn by the command
-                os.read(self._drawn, 65536)
+            self._something_drawn()
         return seen
 
     def ended(self) -> int:
@@ -62,8 +61,13 @@ class Terminal:
         until = time.monotonic() + _SECONDS
         while not (dead := self._run("display-message", "-p", "#{?pane_dead,#{pane_dead_status},}").strip()):
             assert time.monotonic() < until, self.screen()
-            select.select([self._drawn], [], [], 0.3)
+            self._something_drawn()
         return int(dead)
+
+    def _something_drawn(self) -> None:
+        """Wait for it, a moment only: not everything that changes is drawn by the command. What is left unread would stop tmux."""
+        if select.select([self._drawn], [], [], 0.3)[0] and not os.read(self._drawn, 1 << 20):
+            select.select([], [], [], 0.3)  # the pipe's other end is closed
 
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=20, check=False)
