@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +20,9 @@ from pathlib import Path
 from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
 from code_intel_server.workspace import git as door
+from code_intel_server.workspace import placing
 from code_intel_server.workspace.git import ARCHIVE, Git, Manner, RefChange, join_z, portions, split_z
+from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import copy_index, hash_file, lstat
 from code_intel_server.workspace.status import GITLINK
@@ -180,23 +182,18 @@ def _remove_empty(folder: Path) -> None:
             inner.rmdir()
 
 
-def write_back(git: Git, commit: str, paths: Collection[str]) -> list[str]:
-    """Write the raw content commit keeps of `paths` to where nothing stands now; returns what was written."""
+def write_back(git: Git, commit: str, paths: Collection[str], *, replace: Collection[str] = ()) -> list[str]:
+    """Write the raw content commit keeps of `paths`, each file whole or not at all; returns what was written.
+
+    To where nothing stands now; in place of what stands there for those in `replace`, which the caller has looked at.
+    """
     written = []
     for path, (mode, oid) in sorted(tree_entries(git, commit, paths).items()):
-        target = git.at.top / path
-        if mode == GITLINK or os.path.lexists(target) or blocked(git.at.top, path):
+        placing.sweep(git, path)
+        if mode == GITLINK or (path not in replace and os.path.lexists(git.at.top / path)):
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        content = git.read_blob(oid)
-        if mode == "120000":
-            target.symlink_to(os.fsdecode(content))
-        else:
-            with open(target, "xb", opener=_opener(mode)) as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        written.append(path)
+        if placing.place(git, Incoming(path, mode, git.read_blob(oid)), replace=path in replace):
+            written.append(path)
     return written
 
 
@@ -288,10 +285,6 @@ def _return(place: Path, original: Path) -> None:
     if not os.path.lexists(original):
         original.parent.mkdir(parents=True, exist_ok=True)
         place.rename(original)
-
-
-def _opener(mode: str) -> Callable[[str, int], int]:
-    return lambda path, flags: os.open(path, flags | os.O_NOFOLLOW, 0o755 if mode == "100755" else 0o644)
 
 
 def _oid_of(git: Git, path: Path) -> str:

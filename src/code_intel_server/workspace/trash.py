@@ -1,5 +1,7 @@
 """What sessions have shelved: list it, bring it back, let go of what is old (`code-intel-server trash`, SPEC 6.1)."""
 
+import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -120,11 +122,19 @@ class Trash:
         ]
         if hits:
             raise UserActionNeeded("tool_errors.trash.in_the_way", details={"files": hits}, files=", ".join(hits[:20]))
-        for path in wanted:
-            if os.path.lexists(self._git.at.top / path):
-                (self._git.at.top / path).unlink()
-        shelf.write_back(self._git, entry.commit, [path for path in wanted if path in kept])
-        return Restored(files=tuple(wanted), hint="git status")
+        for path in set(wanted) - kept.keys():
+            self._remove(path)
+        back = [path for path in wanted if path in kept]
+        done = {*shelf.write_back(self._git, entry.commit, back, replace=wanted), *(set(wanted) - kept.keys())}
+        return Restored(files=tuple(path for path in wanted if path in done), hint="git status")
+
+    def _remove(self, path: str) -> None:
+        """A file and the folders that are empty without it."""
+        place = self._git.at.top / path
+        place.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for folder in itertools.takewhile(lambda folder: folder != self._git.at.top, place.parents):
+                folder.rmdir()
 
 
 def _oid(entries: dict[str, tuple[str, str]], path: str) -> str:
