@@ -7,7 +7,7 @@ summary in the place of the old one and leaves every other line, comments includ
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from code_intel_server.contract.nodes import Sequence as ListNode
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.printable import printable
 from code_intel_server.workspace.context_edit import with_values
+from code_intel_server.workspace.document_walk import DocumentWalk
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.prompts import PromptLibrary
@@ -26,7 +27,6 @@ MAX_SOURCE_BYTES = 4 * 1024 * 1024
 MAX_SUMMARY_CHARACTERS = 16_000
 MIN_SUMMARY_CHARACTERS = 10
 MAX_PATTERNS = 200
-MAX_FILES_SEEN = 100_000
 MAX_RESOURCES = 50
 
 RULE_SOURCES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
@@ -42,18 +42,6 @@ CLIENT_FILES = (
     "/AGENTS.md",
 )
 """What set-up writes and clients read: no documents of the project (SPEC 4)."""
-
-_PRUNED = {
-    ".git",
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-    ".tox",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".pytest_cache",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +80,7 @@ class ContextProvider:
         self._project = project
         self.library = PromptLibrary.load(project) if library is None else library
         self.context = load_context(project.context_file)
+        self._walk = DocumentWalk(project.root)
 
     def project_rules(self) -> ProjectRules:
         """The rules' summary, and whether its source has changed since it was written."""
@@ -139,11 +128,9 @@ class ContextProvider:
             return
         wanted = glob_filter(self.context.include_patterns)
         unwanted = glob_filter((*self.context.exclude_patterns, *CLIENT_FILES))
-        seen: set[str] = set()
-        for path in _walk(self._project, [*self._document_folders(), "."]):
-            if wanted(path) and not unwanted(path) and path not in seen:
-                seen.add(path)
-                yield path
+        yield from self._walk.matching(
+            [*self._document_folders(), "."], lambda path: wanted(path) and not unwanted(path)
+        )
 
     def _document_folders(self) -> list[str]:
         folders = []
@@ -296,25 +283,3 @@ def _usable_summary(summary: object) -> str:
     if not MIN_SUMMARY_CHARACTERS <= len(text) <= MAX_SUMMARY_CHARACTERS:
         raise Rejected("tool_errors.update_context.summary_required")
     return printable(text)
-
-
-def _walk(project: Project, starts: Iterable[str]) -> Iterator[str]:
-    """Project-relative paths of files, links not followed, well-known machine folders left out."""
-    seen = 0
-    pending = [project.root / start for start in reversed([*starts])]
-    while pending:
-        folder = pending.pop()
-        try:
-            with os.scandir(folder) as entries:
-                children = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for child in children:
-            seen += 1
-            if seen > MAX_FILES_SEEN:
-                return
-            if child.is_dir(follow_symlinks=False):
-                if child.name not in _PRUNED:
-                    pending.append(Path(child.path))
-            elif child.is_file(follow_symlinks=False):
-                yield Path(child.path).relative_to(project.root).as_posix()
