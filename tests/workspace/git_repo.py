@@ -78,6 +78,11 @@ class Repo:
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.git("rev-parse", "HEAD")
 
+    def objects_over(self, size: int) -> list[str]:
+        """Ids of the objects of more than this many bytes."""
+        rows = self.git("cat-file", "--batch-check=%(objectsize) %(objectname)", "--batch-all-objects").splitlines()
+        return [oid for length, oid in (row.split() for row in rows) if int(length) > size]
+
     def hook(self, name: str, script: str) -> Path:
         """Install an executable hook."""
         path = self.path / ".git" / "hooks" / name

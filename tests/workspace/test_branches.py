@@ -8,7 +8,7 @@ import pytest
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.flow.ports import Branches, WorkTree
 from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.tree import BIG_BYTES, TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, TaskBranch
 from tests.workspace.git_repo import Repo
 
@@ -290,6 +290,46 @@ def test_work_without_a_branch_stays_is_copied_and_named(repo: Repo) -> None:
     assert repo.git("ls-tree", "--name-only", done.archived[0], "mine.txt") == ""
     lost = manager(repo).abandon(SESSION, None, {}, Intents().append, None, "f" * 40)
     assert "cannot be told any more" in lost.warnings[0]
+
+
+def test_of_work_without_a_branch_neither_a_large_file_nor_what_head_holds_is_copied(repo: Repo) -> None:
+    begun = TreeJudge(repo.path).snapshot()
+    large(repo, "dump.bin")
+    repo.write("a.py", "one = 'committed meanwhile'\n")
+    repo.git("commit", "-qam", "the user's own")
+    done = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun)
+    assert (done.archived, repo.objects_over(1_000_000)) == ((), [])
+    assert [warning.partition(", too large")[2] for warning in done.warnings] == [
+        " to be copied, left as they are: dump.bin"
+    ]
+    repo.write("new.py", "x = 1\n")
+    (ref,) = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun).archived
+    assert repo.git("diff", "--name-only", "HEAD", ref) == "new.py"
+
+
+def test_a_large_file_is_left_where_it_is_by_an_abandoned_session(repo: Repo) -> None:
+    branch = start(repo)
+    large(repo, "dump.bin")
+    repo.write("new.py", "x = 1\n")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert (done.head, done.warnings) == ("main", ("too large to be shelved, left where they are: dump.bin",))
+    assert (repo.git("status", "--porcelain"), repo.objects_over(1_000_000)) == ("?? dump.bin", [])
+
+
+def test_a_large_file_in_the_place_of_one_of_the_base_is_shelved_and_makes_way(repo: Repo) -> None:
+    branch = start(repo)
+    repo.git("rm", "-q", "a.py")
+    repo.git("commit", "-qm", "drop a")
+    large(repo, "a.py")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert (done.head, done.warnings, repo.read("a.py")) == ("main", (), "one = 1\n")
+    assert repo.git("cat-file", "-s", f"{done.archived[0]}:a.py") == str(BIG_BYTES + 1)
+
+
+def large(repo: Repo, path: str) -> None:
+    """A file of a byte more than is kept; without a hole it would take seconds to write."""
+    with (repo.path / path).open("wb") as file:
+        file.truncate(BIG_BYTES + 1)
 
 
 def test_a_branch_whose_making_was_not_noted_any_more_is_abandoned_like_any_other(repo: Repo) -> None:

@@ -5,15 +5,28 @@ checked out elsewhere) is left as it is and said as a warning; the work is shelv
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.workspace import merges, status
 from code_intel_server.workspace.git import HEADS, Git
 from code_intel_server.workspace.refusals import refuse
-from code_intel_server.workspace.shelf import Kind, Shelf, Shelved, put_back, return_aside, tree_entries, write_back
+from code_intel_server.workspace.shelf import (
+    Kind,
+    Shelf,
+    Shelved,
+    put_back,
+    raw_oid,
+    return_aside,
+    tree_entries,
+    write_back,
+)
+from code_intel_server.workspace.snapshot_index import lstat
+from code_intel_server.workspace.tree import BIG_BYTES
 from code_intel_server.workspace.values import Abandoned, GitIntent, GitOperation, Record, TaskBranch
+
+_NAMED_AT_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +48,7 @@ class Abandon:
         try:
             return_aside(self.git)
             if self.git.current() == self.branch.name:
-                self._leave(archived)
+                self._leave(archived, warnings)
             elif self.pending:
                 self._give_back(archived)
             archived += merges.remove(self.git, [self.branch.name], reason="code-intel: session abandoned")
@@ -43,9 +56,13 @@ class Abandon:
             warnings.append(str(error.params.get("output") or error))
         return Abandoned(tuple(archived), self.git.current(), tuple(warnings))
 
-    def _leave(self, archived: list[str]) -> None:
+    def _leave(self, archived: list[str], warnings: list[str]) -> None:
         tip = self.git.oid("HEAD")
-        work, removable = self._work(tip)
+        fresh = self._fresh()
+        large = self._large(fresh)
+        if large:
+            warnings.append(f"too large to be shelved, left where they are: {_named(large)}")
+        work, removable = self._work(tip, fresh.difference(large))
         shelf = Shelf(self.git, self.session_id)
         shelved: list[Shelved] = []
         if work:
@@ -65,17 +82,26 @@ class Abandon:
         merges.switch(self.git, self.branch.base, leaving=self.branch.name)
         self._give_back(archived)
 
-    def _work(self, tip: str) -> tuple[list[str], list[str]]:
+    def _fresh(self) -> set[str]:
+        """Untracked files that are not as the user had them at the session's start."""
+        found = self.untracked().items()
+        return {path for path, oid in found if not is_folder(self.git, path) and self.before.get(path) != oid}
+
+    def _large(self, fresh: Collection[str]) -> list[str]:
+        """Those that no shelf has to take: a file of hundreds of megabytes would stay in the repository for weeks.
+
+        Not those whose place the base wants: they have to leave it.
+        """
+        large = [path for path in fresh if _is_large(self.git, path)]
+        wanted = tree_entries(self.git, self.branch.base, large) if large else {}
+        return sorted(set(large) - wanted.keys())
+
+    def _work(self, tip: str, fresh: set[str]) -> tuple[list[str], list[str]]:
         """What has to be shelved, and what of it must leave the working tree before HEAD can.
 
         What the server itself writes (context.yml) is no work of the session; the user writes there as well, so it stays.
         """
         changed = {path for path in status.unfinished(self.git) if not is_folder(self.git, path)}
-        fresh = {
-            path
-            for path, oid in self.untracked().items()
-            if not is_folder(self.git, path) and self.before.get(path) != oid
-        }
         # Files of the user's that the task branch has taken in: the switch will remove them, and they must come back.
         taken = set(tree_entries(self.git, tip, self.before))
         return sorted(changed | fresh | taken), sorted(changed | (fresh - self.before.keys()))
@@ -85,6 +111,44 @@ class Abandon:
         for ref in archived:
             if ref.endswith(Kind.WORK.value):
                 write_back(self.git, self.git.oid(ref), self.before)
+
+
+def copy_work(git: Git, session_id: str, touched: Collection[str]) -> Abandoned:
+    """Shelve a copy of these paths (from the top) for a session that has no branch; the files stay where they are.
+
+    Neither what HEAD holds just so nor a large file is copied: nothing takes them away.
+    """
+    tip = git.oid("HEAD")
+    work = sorted(path for path in touched if not is_folder(git, path))
+    if not work or not tip:
+        return Abandoned((), git.current())
+    large = [path for path in work if _is_large(git, path)]
+    held = {path: oid for path, (_, oid) in tree_entries(git, tip, work).items()}
+    copied = [path for path in work if path not in large and raw_oid(git, path) != held.get(path, "")]
+    warnings: list[str] = []
+    archived: tuple[str, ...] = ()
+    if copied:
+        shelf = Shelf(git, session_id)
+        shelved = shelf.of_files(copied, tip, Kind.WORK, branch=git.current())
+        shelf.keep(shelved)
+        archived = (shelved.ref,)
+        since = f"changed since session {session_id} began, left as they are (a copy is in the trash)"
+        warnings.append(f"{since}: {_named(copied)}")
+    if large:
+        warnings.append(
+            f"changed since session {session_id} began, too large to be copied, left as they are: {_named(large)}"
+        )
+    return Abandoned(archived, git.current(), tuple(warnings))
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED_AT_MOST} more" if len(paths) > _NAMED_AT_MOST else ""
+    return ", ".join(paths[:_NAMED_AT_MOST]) + more
+
+
+def _is_large(git: Git, path: str) -> bool:
+    found = lstat(git.at.top, path, {})
+    return found is not None and found.st_size > BIG_BYTES
 
 
 def is_folder(git: Git, path: str) -> bool:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.workspace import merges, status
-from code_intel_server.workspace.abandon import Abandon, is_folder
+from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
 from code_intel_server.workspace.files import write_whole
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_repository
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
-from code_intel_server.workspace.shelf import Kind, Shelf, return_aside
+from code_intel_server.workspace.shelf import return_aside
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import (
     Abandoned,
@@ -207,7 +207,7 @@ class BranchManager:
         """
         try:
             git = self._require()
-            found = merges.hand_merges(git, branch, expected_tip, pending)
+            found = merges.hand_merges(git, branch, expected_tip, pending)  # refuses a branch that has moved meanwhile
             by_hand = found if by_hand is None else by_hand
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             tip = by_hand.commits[-1] if by_hand.commits else expected_tip
@@ -276,17 +276,7 @@ class BranchManager:
             lost = f"what changed since session {session_id} began cannot be told any more; all files stay as they are"
             return Abandoned((), git.current(), (lost,))
         touched = {path for change in changes for path in (change.path, change.old_path) if path}
-        work = sorted(git.at.prefix + path for path in touched if not is_folder(git, git.at.prefix + path))
-        tip = git.oid("HEAD")
-        if not work or not tip:
-            return Abandoned((), git.current())
-        shelf = Shelf(git, session_id)
-        shelved = shelf.of_files(work, tip, Kind.WORK, branch=git.current())
-        shelf.keep(shelved)
-        more = f" and {len(work) - 20} more" if len(work) > 20 else ""
-        stays = f"changed since session {session_id} began, left as they are (a copy is in the trash): "
-        stays += ", ".join(work[:20]) + more
-        return Abandoned((shelved.ref,), git.current(), (stays,))
+        return copy_work(git, session_id, {git.at.prefix + path for path in touched})
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
