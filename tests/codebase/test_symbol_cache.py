@@ -20,7 +20,7 @@ from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+from code_intel_server.codebase.symbol_store import SCHEMA_VERSION, Entry, Stamp, SymbolStore
 
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = ".code-intel/cache/symbols.sqlite3"
@@ -176,6 +176,52 @@ def test_a_cache_that_came_with_a_clone_is_not_believed(tmp_path: Path) -> None:
     assert places(Explorer(tmp_path / "clone"), "needle") == [("a.py", 1)]
 
 
+def test_a_cache_of_an_older_version_is_made_again_and_not_believed(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    found.cache.store.close()
+    with sqlite3.connect(tmp_path / CACHE) as older:
+        older.execute("UPDATE symbols SET name = 'lie', start_line = 7")
+        older.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    older.close()
+    again = Explorer(tmp_path)
+    assert places(again, "lie") == []
+    assert places(again, "needle") == [("a.py", 1)]
+    with sqlite3.connect(tmp_path / CACHE) as made:
+        assert made.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    made.close()
+
+
+def lettered(found: Explorer, symbol: str) -> list[tuple[str, str]]:
+    found.cache.verify(fresh=True)
+    return [(row.path, row.symbol) for row in found.find_definitions(symbol, match=NameMatch.FUZZY).results]
+
+
+def test_a_fuzzy_lookup_knows_every_name_whenever_it_came(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def first_one(): pass\n", "b.py": "def second_one(): pass\n"})
+    assert lettered(found, "fone") == [("a.py", "first_one")]  # before any full refresh
+    found.refresh_all()
+    assert lettered(found, "fone") == [("a.py", "first_one")]
+    write(tmp_path, {"b.py": "def FIRST_ONE(): pass\n"})  # the last one noted gives its place to another
+    assert lettered(found, "fone") == [("a.py", "first_one"), ("b.py", "FIRST_ONE")]
+    assert lettered(found, "scone") == []
+    write(tmp_path, {"b.py": "def second_one(): pass\n", "c.py": "def first_one(): pass\n"})
+    assert lettered(Explorer(tmp_path), "fone") == [("a.py", "first_one"), ("c.py", "first_one")]
+    assert lettered(found, "scone") == [("b.py", "second_one")]
+
+
+def test_a_fuzzy_lookup_does_not_wait_for_a_writer_of_another_process(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.cache.refresh_all()
+    other = sqlite3.connect(tmp_path / CACHE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    started = time.monotonic()
+    assert lettered(found, "ndl") == [("a.py", "needle")]
+    assert time.monotonic() - started < 5
+    other.execute("ROLLBACK")
+    other.close()
+
+
 @pytest.mark.parametrize("link", [".code-intel", ".code-intel/cache", CACHE])
 def test_a_cache_is_not_written_through_a_link(tmp_path: Path, link: str) -> None:
     outside = write(tmp_path / "outside", {"file": "kept\n"})
@@ -203,7 +249,7 @@ WRITER = """
     import sys
     from code_intel_server.codebase.ctags import Tag
     from code_intel_server.codebase.project import Project
-    from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+    from code_intel_server.codebase.symbol_store import SCHEMA_VERSION, Entry, Stamp, SymbolStore
     store = SymbolStore(Project.at(sys.argv[1]))
     mark, rounds = sys.argv[2], int(sys.argv[3])
     for number in range(rounds):

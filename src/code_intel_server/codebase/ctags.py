@@ -1,7 +1,7 @@
 """The one place that knows Universal Ctags' command line and output.
 
-It reads no option files (`--options=NONE`: a repository's `.ctags.d` could make it write files), and is fed absolute paths through
-`-L -`, because it takes a line that begins with '-' for an option. Many files share one process.
+It reads no option files (`--options=NONE`: a repository's `.ctags.d` could make it write files), and is fed paths that
+begin with './' through `-L -`, because it takes a line that begins with '-' for an option. Many files share one process.
 """
 
 import json
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os import environ, pathsep
 from pathlib import Path
+from typing import NamedTuple
 
 from code_intel_server import process
 from code_intel_server.codebase.kinds import normal_kind
@@ -25,6 +26,8 @@ _PATIENCE_SECONDS = 2.0
 _REST_SECONDS = 60.0
 
 _MADE_UP = re.compile(r"(?:anonymous(?:Function|Class)|__anon)[0-9a-f]*", re.IGNORECASE)
+_BREAK = "\n"
+_HERE = "./"
 _NO_LINE_OF_TEXT = re.compile("[\n\r\ud800-\udfff]")
 
 _resting: dict[str, float] = {}
@@ -47,9 +50,8 @@ _ARGUMENTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A definition. `kind` in the vocabulary of `kinds`, `scope` as 'Outer.Inner', lines 1-based and inclusive."""
+class Tag(NamedTuple):
+    """A definition (a hundred thousand at a time, so a plain tuple). `kind` in the vocabulary of `kinds`, `scope` as 'Outer.Inner', lines 1-based and inclusive."""
 
     name: str
     kind: str
@@ -62,7 +64,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """Tags by path as it was asked for (files without any are left out); `problem` says why there may be too few."""
+    """Tags by path as it was asked for (files without any may be left out); `problem` says why there may be too few."""
 
     tags: Mapping[str, Sequence[Tag]]
     problem: str = ""
@@ -107,8 +109,7 @@ def tag(root: Path, paths: Iterable[str], *, seconds: float) -> Tagged:
     program = executable()
     if program is None:
         return Tagged({}, "Universal Ctags is not installed")
-    prefix = f"{root}/"
-    listed = "".join(f"{prefix}{path}\n" for path in paths).encode("utf-8", "surrogateescape")
+    listed = "".join(f"{_HERE}{path}\n" for path in paths).encode("utf-8", "surrogateescape")
     try:
         done = process.run(
             [program, *_ARGUMENTS],
@@ -122,34 +123,39 @@ def tag(root: Path, paths: Iterable[str], *, seconds: float) -> Tagged:
         return Tagged({}, f"ctags could not be started: {problem}")
     if (done.timed_out and seconds >= _PATIENCE_SECONDS) or done.truncated:
         _resting[program] = time.monotonic() + _REST_SECONDS
-    return Tagged(parse(done.stdout, prefix), _problem(done, seconds))
+    return Tagged(parse(done.stdout, _HERE), _problem(done, seconds))
 
 
 def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
     """Tags by path without `prefix`. Lines that are no tag (torn, or no JSON) and names that ctags makes up are left out."""
     found: dict[str, list[Tag]] = {}
+    path: object = None
+    tags: list[Tag] = []
     for row in _records(output):
-        path, name, line = row.get("path"), row.get("name"), row.get("line")
-        if not (isinstance(path, str) and path.startswith(prefix) and isinstance(name, str) and isinstance(line, int)):
+        get = row.get
+        if get("path") != path:
+            path = get("path")
+            ours = isinstance(path, str) and path.startswith(prefix)
+            tags = found.setdefault(path[len(prefix) :], []) if isinstance(path, str) and ours else []
+        name, line = get("name"), get("line")
+        if not (isinstance(name, str) and isinstance(line, int)) or ("non" in name and _MADE_UP.fullmatch(name)):
             continue
-        if not _MADE_UP.fullmatch(name):
-            found.setdefault(path[len(prefix) :], []).append(_tag(row, _valid(name), line))
+        end, language = get("end"), str(get("language", ""))
+        tags.append(
+            Tag(
+                _valid(name),
+                normal_kind(str(get("kind", "")), language),
+                _scope(str(get("scope", ""))),
+                _valid(str(get("signature", ""))),
+                line,
+                end if isinstance(end, int) and end >= line else line,
+                language,
+            )
+        )
     return found
 
 
-def _tag(row: Mapping[str, object], name: str, line: int) -> Tag:
-    end, language = row.get("end"), str(row.get("language", ""))
-    return Tag(
-        name,
-        normal_kind(str(row.get("kind", "")), language),
-        _scope(str(row.get("scope", ""))),
-        _valid(str(row.get("signature", ""))),
-        line,
-        end if isinstance(end, int) and end >= line else line,
-        language,
-    )
-
-
+@lru_cache(maxsize=4096)
 def _scope(written: str) -> str:
     scope = _valid(written).replace("::", ".") if "::" in written else _valid(written)
     return ".".join(part for part in scope.split(".") if not _MADE_UP.fullmatch(part)) if "non" in scope else scope
@@ -169,11 +175,11 @@ def _records(output: bytes) -> Iterable[dict[str, object]]:
 
 
 def _records_in(whole_lines: bytes) -> Iterable[dict[str, object]]:
-    complete = [line for line in whole_lines.decode("utf-8", "surrogateescape").split("\n") if line.startswith("{")]
+    text = whole_lines.decode("utf-8", "surrogateescape")
     try:
-        rows = json.loads(f"[{','.join(complete)}]")
+        rows = json.loads(f"[{text.replace(_BREAK, ',')}]")
     except ValueError:
-        rows = [row for line in complete if (row := _record(line)) is not None]
+        rows = [row for line in text.split(_BREAK) if line.startswith("{") and (row := _record(line)) is not None]
     return (row for row in rows if isinstance(row, dict))
 
 

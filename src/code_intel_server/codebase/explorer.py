@@ -34,6 +34,7 @@ class Explorer:
         """Bring the symbol cache up to date and count what is skipped; for a background thread."""
         refresh = self.cache.refresh_all(progress, cancelled)
         if not cancelled():
+            self.cache.store.note_names()
             self.cache.remember_digests(cancelled)
             self.skips.refresh()
         return refresh

@@ -20,26 +20,33 @@ from typing import Any, NamedTuple
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
 
-SCHEMA_VERSION = 2
-_BUSY_SECONDS = 10.0
+SCHEMA_VERSION = 3
+"""Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
-_SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
--- Paths are bytes: a file's name need not be text.
-CREATE TABLE files (
-    id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB, engine TEXT NOT NULL
-);
-CREATE TABLE symbols (
-    file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL, scope TEXT NOT NULL, signature TEXT NOT NULL,
-    start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, language TEXT NOT NULL
-);
--- Every name once, with the set of its letters as bits: most names lack one of those asked for, and are not compared further.
--- A name may outlive its last symbol.
-CREATE TABLE names (name TEXT PRIMARY KEY, letters INTEGER NOT NULL) WITHOUT ROWID;
-"""
+_BUSY_SECONDS = 10.0
+_LOG_PAGES = 4000
+"""Of 4 KiB: what is written waits in the log so long, so that a first refresh does not wait for the disk at every batch."""
+
+_SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # Paths are bytes: a file's name need not be text.
+    """CREATE TABLE files (
+        id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
+        engine TEXT NOT NULL
+    )""",
+    # An id is never given twice: beyond the last one noted, all symbols are new.
+    """CREATE TABLE symbols (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+        scope TEXT NOT NULL, signature TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        language TEXT NOT NULL
+    )""",
+    # Every name once, with the set of its letters as bits: most names lack one of those asked for, and are not compared
+    # further. Filled behind a first refresh (`note_names`); a name may outlive its last symbol.
+    "CREATE TABLE names (name TEXT PRIMARY KEY, letters INTEGER NOT NULL) WITHOUT ROWID",
+)
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
 _INDEXES = (
-    "CREATE INDEX IF NOT EXISTS symbols_name ON symbols (name)",
+    # Exact names are found by it too: few differ in nothing but case.
     "CREATE INDEX IF NOT EXISTS symbols_any_case ON symbols (name COLLATE NOCASE)",
     "CREATE INDEX IF NOT EXISTS symbols_file ON symbols (file_id)",
 )
@@ -50,8 +57,20 @@ _BITS = {
     for character in digits + ascii_lowercase
     for letter in (character, character.upper())
 }
-_FIELDS = "path, engine, mtime_ns, size, name, kind, scope, signature, start_line, end_line, language"
-_SELECT = f"SELECT {_FIELDS} FROM symbols JOIN files ON files.id = symbols.file_id WHERE "  # noqa: S608 - constants
+_FIELDS = "path, engine, mtime_ns, size, symbols.name, kind, scope, signature, start_line, end_line, language"
+_SELECT = f"SELECT {_FIELDS} FROM "  # noqa: S608 - constants
+_JOINED = "symbols JOIN files ON files.id = symbols.file_id"
+_NOTED_TO = "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'noted'), 0)"
+_LAST = "coalesce((SELECT max(id) FROM symbols), 0)"
+_IN_ORDER = "LIKE ?2 ESCAPE '\\'"
+# Through the names as far as they are noted; what came since is looked through one by one.
+_LETTERED = (
+    f"names CROSS JOIN {_JOINED} WHERE letters & ?1 = ?1 AND names.name {_IN_ORDER} AND {_ANY_CASE} = names.name "
+    f"AND symbols.name = names.name AND symbols.id <= {_NOTED_TO} "
+    f"UNION ALL {_SELECT} {_JOINED} WHERE symbols.id > {_NOTED_TO} AND symbols.name {_IN_ORDER} LIMIT ?3"
+)
+_NOTE = f"INSERT OR REPLACE INTO meta SELECT 'noted', {_LAST}"
+_NEW_NAMES = f"SELECT DISTINCT name FROM symbols WHERE id > {_NOTED_TO} ORDER BY name"  # noqa: S608 - constants
 
 
 class Stamp(NamedTuple):
@@ -135,19 +154,23 @@ class SymbolStore:
     def put(self, entries: Sequence[Entry]) -> None:
         """Replace what the store knows of these files, in one transaction."""
         with self._write() as connection:
+            noted, last = connection.execute(f"SELECT {_NOTED_TO}, {_LAST}").fetchone()
             ids = [_file_id(connection, entry) for entry in entries]
-            rows = ((file_id, *_row(tag)) for file_id, entry in zip(ids, entries, strict=True) for tag in entry.tags)
-            connection.executemany("INSERT INTO symbols VALUES (?,?,?,?,?,?,?,?)", rows)
-            names = {tag.name for entry in entries for tag in entry.tags}
-            connection.executemany(
-                "INSERT OR IGNORE INTO names VALUES (?,?)", [(name, _letters(name)) for name in sorted(names)]
-            )
+            rows = ((file_id, *tag) for file_id, entry in zip(ids, entries, strict=True) for tag in entry.tags)
+            connection.executemany("INSERT INTO symbols VALUES (NULL,?,?,?,?,?,?,?,?)", rows)
+            if 0 < noted >= last:  # Only in a first refresh is it left to the end, where it is cheaper.
+                _note_names(connection)
 
     def index(self) -> None:
         """Make what exact lookups need to be fast; called after the first full refresh."""
         with self._write() as connection:
             for statement in _INDEXES:
                 connection.execute(statement)
+
+    def note_names(self) -> None:
+        """Prepare lookups by letters; once that is done, `put` keeps them so."""
+        with self._write() as connection:
+            _note_names(connection)
 
     def restamp(self, stamps: Mapping[str, Stamp]) -> None:
         """Note that files look different but hold what they held."""
@@ -174,21 +197,22 @@ class SymbolStore:
 
     def named(self, name: str) -> list[StoredSymbol]:
         """Symbols called exactly `name`."""
-        return self._symbols("symbols.name = ?", (name,))
+        return self._symbols(f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1", (name,))
 
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""
-        return self._symbols(f"{_ANY_CASE} >= ? AND {_ANY_CASE} < ? LIMIT ?", (prefix, prefix + _LAST_CHARACTER, limit))
+        return self._symbols(
+            f"{_JOINED} WHERE {_ANY_CASE} >= ? AND {_ANY_CASE} < ? LIMIT ?", (prefix, prefix + _LAST_CHARACTER, limit)
+        )
 
     def lettered(self, letters: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name holds `letters` in this order, in any (ASCII) case, at most `limit`."""
-        names = "SELECT name FROM names WHERE letters & ?1 = ?1 AND name LIKE ?2 ESCAPE '\\'"
         like = f"%{'%'.join(map(_like, letters))}%"
-        return self._symbols(f"symbols.name IN ({names}) LIMIT ?3", (_letters(letters), like, limit))
+        return self._symbols(_LETTERED, (_letters(letters), like, limit))
 
     def in_file(self, path: str) -> list[StoredSymbol]:
         """The symbols of one file in order of lines."""
-        return self._symbols("files.path = ? ORDER BY start_line, end_line DESC", (os.fsencode(path),))
+        return self._symbols(f"{_JOINED} WHERE files.path = ? ORDER BY start_line, end_line DESC", (os.fsencode(path),))
 
     def close(self) -> None:
         """Close this thread's connection; those of other threads close with them."""
@@ -254,7 +278,8 @@ class SymbolStore:
             self._path = self._prepare()
             if self._path is None:
                 self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-                self._memory.executescript(_SCHEMA)
+                for statement in _SCHEMA:
+                    self._memory.execute(statement)
             self._opened = True
 
     def _prepare(self) -> Path | None:
@@ -291,7 +316,7 @@ class SymbolStore:
         with contextlib.closing(_connect(path)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA.split(";"):
+            for statement in _SCHEMA:
                 connection.execute(statement)
             connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(self._project.root),))
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -310,6 +335,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
     return connection
 
 
@@ -352,8 +379,12 @@ def _file_id(connection: sqlite3.Connection, entry: Entry) -> int:
     return int(found[0])
 
 
-def _row(tag: Tag) -> tuple[object, ...]:
-    return tag.name, tag.kind, tag.scope, tag.signature, tag.start_line, tag.end_line, tag.language
+def _note_names(connection: sqlite3.Connection) -> None:
+    """Note the names of the symbols that came since this was last done."""
+    names = [name for (name,) in connection.execute(_NEW_NAMES)]
+    rows = zip(names, map(_letters, names), strict=True)
+    connection.executemany("INSERT OR IGNORE INTO names VALUES (?,?)", rows)
+    connection.execute(_NOTE)
 
 
 def _letters(text: str) -> int:
