@@ -1095,7 +1095,7 @@ class TestLeftFiles:
         assert trailers(Session().state) == (("Code-Intel-Session", "20260201_123456"),)
 
     def test_globs_within_and_across_folders(self) -> None:
-        from code_intel_server.flow.handlers.delivery import _globbed
+        from code_intel_server.flow.handlers.review import _globbed
 
         assert _globbed("src/a.py", "src/*.py")
         assert not _globbed("src/deep/a.py", "src/*.py")

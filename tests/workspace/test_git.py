@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.workspace import git as door
 from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.git import Git, Manner, RefChange, is_oid, is_safe_name, open_repository
+from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_repository
+from code_intel_server.workspace.git_child import Manner
 from code_intel_server.workspace.review import review
 from code_intel_server.workspace.trash import Trash
 from code_intel_server.workspace.tree import TreeJudge

@@ -269,7 +269,8 @@ def _prove(root: Path) -> None:
 
 
 def _offer_commit(root: Path, *, yes: bool) -> None:
-    from code_intel_server.workspace.git import Git, Manner, open_repository
+    from code_intel_server.workspace.git import Git, open_repository
+    from code_intel_server.workspace.git_child import Manner
 
     git = open_repository(root)
     if not isinstance(git, Git):

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
-from code_intel_server.workspace.git import HEADS, Git, Manner, RefChange, join_z, output_of, split_z
+from code_intel_server.workspace.git import HEADS, Git, RefChange, join_z, split_z
+from code_intel_server.workspace.git_child import Manner, output_of
 from code_intel_server.workspace.messages import (
     commit_object,
     judged,

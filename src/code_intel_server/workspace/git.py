@@ -1,10 +1,4 @@
-"""The one git door: fixed argument lists, a scrubbed environment, and three manners of running.
-
-READ answers questions about refs and objects of a repository that may be hostile: no hook, no fsmonitor, no transport,
-no optional lock. It never looks at the working tree; whoever must do that (status, the tree hash) goes through
-`reading_room`, where not even the repository's configuration is read. OWN writes what is ours alone (archive refs,
-snapshot objects): hooks off, everything flushed to disk. USER does what the user would have done by hand (a commit, a
-checkout, a merge): hooks, filters, merge drivers and signing run as the user set them (SPEC 6.7).
+"""The one git door: a repository, its refs and objects, by fixed argument lists in one of three manners (`git_child`).
 
 Text of an agent reaches git only as standard input, after validation, or behind `--`; never as an option.
 """
@@ -14,12 +8,20 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 
-from code_intel_server import process
 from code_intel_server.errors import Unavailable, UserActionNeeded
-from code_intel_server.process import MEBIBYTE, Completed
+from code_intel_server.process import Completed
+from code_intel_server.workspace.git_child import (
+    READ_SECONDS,
+    USER_SECONDS,
+    Manner,
+    checked_run,
+    environment,
+    environment_config,
+    is_yes,
+    succeeded,
+)
 
 TASK_PREFIX = "llm_task_"
 HEADS = "refs/heads/"
@@ -28,9 +30,6 @@ ARCHIVE = OURS + "archive/"
 BASES = OURS + "base/"
 
 LOCK_PATIENCE_SECONDS = 10.0
-READ_SECONDS = 60.0
-USER_SECONDS = 600.0
-MAX_OUTPUT = 64 * MEBIBYTE
 ARGUMENT_BYTES = 100_000
 
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
@@ -44,7 +43,6 @@ _NO_EXECUTION = (
     "log.showSignature=false",
 )
 _REF_LOCKS = ("core.filesRefLockTimeout", "core.packedRefsTimeout")
-_IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
 # What lies in the git directory while something is half done, and what to call it.
 _IN_PROGRESS = {
@@ -54,14 +52,6 @@ _IN_PROGRESS = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
 }
-
-
-class Manner(Enum):
-    """How a git command is run; see the theory above."""
-
-    READ = "read"
-    OWN = "own"
-    USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +125,12 @@ class Git:
     def oid(self, revision: str, kind: str = "commit") -> str:
         """The object id a full ref name, HEAD or an id stands for, peeled to `kind`; '' where there is none."""
         done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{{kind}}}")
-        return done.text().strip() if _is_yes(done) else ""
+        return done.text().strip() if is_yes(done) else ""
 
     def current(self) -> str:
         """Name of the branch HEAD is on (born or not); '' where detached."""
         done = self.run("symbolic-ref", "--quiet", "HEAD")
-        name = os.fsdecode(done.stdout).rstrip("\n") if _is_yes(done) else ""
+        name = os.fsdecode(done.stdout).rstrip("\n") if is_yes(done) else ""
         return name.removeprefix(HEADS)
 
     def refs(self, *prefixes: str) -> dict[str, str]:
@@ -276,93 +266,6 @@ class Git:
             if name.count(".") > 1 and name.startswith("hook.")
         }
         return environment_config({f"hook.{name}.enabled": "false" for name in sorted(names)})
-
-
-def environment_config(settings: Mapping[str, str]) -> dict[str, str]:
-    """Configuration as the variables through which git takes it for one command."""
-    rows = {
-        f"GIT_CONFIG_{what}_{n}": text
-        for n, row in enumerate(settings.items())
-        for what, text in zip(("KEY", "VALUE"), row, strict=True)
-    }
-    return {"GIT_CONFIG_COUNT": str(len(settings)), **rows} if settings else {}
-
-
-def environment(manner: Manner, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a git child: nothing inherited that tells git what to run or where to look."""
-    settings = {
-        "GIT_NO_REPLACE_OBJECTS": "1",  # what was reviewed is what is merged, whatever stands in refs/replace
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_EDITOR": ":",
-        "GIT_SEQUENCE_EDITOR": ":",
-        "GIT_PAGER": "cat",
-        "GIT_ASKPASS": "true",
-    }
-    if manner is Manner.USER:
-        settings |= {name: os.environ[name] for name in _IDENTITY if name in os.environ}
-    else:
-        settings |= {"GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    if manner is Manner.READ:
-        settings["GIT_OPTIONAL_LOCKS"] = "0"
-    return process.clean_environment({**settings, **(extra or {})})
-
-
-def checked_run(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    stdin: bytes | None = None,
-    timeout: float = READ_SECONDS,
-    on_wait: Callable[[], None] | None = None,
-) -> Completed:
-    """`process.run` with git's own ways of being unavailable turned into typed errors."""
-    try:
-        done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=MAX_OUTPUT, on_wait=on_wait)
-    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        raise Unavailable("tool_errors.git.missing", reason=str(error)) from error
-    if done.timed_out:
-        raise Unavailable(
-            "tool_errors.git.timed_out", command=command_name(done), seconds=timeout, output=done.error_text()[-2000:]
-        )
-    if done.truncated:
-        raise Unavailable("tool_errors.git.too_much_output", command=command_name(done))
-    if done.returncode < 0:
-        # Never an answer: taken for a "no", it would make a branch look left, or a repository look absent.
-        raise Unavailable(
-            "tool_errors.git.failed", command=command_name(done), output=f"ended by signal {-done.returncode}"
-        )
-    return done
-
-
-def _is_yes(done: Completed) -> bool:
-    """Git's answer to a question it answers with status 0 or 1; any other status is Unavailable('tool_errors.git.failed')."""
-    if done.returncode != 1:
-        succeeded(done)
-    return done.ok
-
-
-def succeeded(done: Completed) -> bytes:
-    """Standard output of a command that ended well; Unavailable('tool_errors.git.failed') otherwise."""
-    if not done.ok:
-        raise Unavailable("tool_errors.git.failed", command=command_name(done), output=output_of(done))
-    return done.stdout
-
-
-def output_of(done: Completed) -> str:
-    """The last 4,000 characters of what a command said, for people."""
-    return "\n".join(text for text in (done.text().strip(), done.error_text().strip()) if text)[-4000:]
-
-
-def command_name(done: Completed) -> str:
-    """`git update-ref` out of a long argument list."""
-    words = iter(done.argv[1:])
-    for word in words:
-        if word == "-c":
-            next(words, None)
-        elif not word.startswith("-"):
-            return f"git {word}"
-    return "git"
 
 
 def is_oid(text: str) -> bool:

@@ -18,7 +18,8 @@ from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
-from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, Manner, RefChange, output_of, split_z
+from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, split_z
+from code_intel_server.workspace.git_child import Manner, output_of
 from code_intel_server.workspace.messages import commit_object, judged, listed, run_hook, with_missing, with_trailers
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf

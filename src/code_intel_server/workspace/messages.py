@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.process import Completed
-from code_intel_server.workspace.git import Git, Manner, output_of
+from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.git_child import Manner, output_of
 
 NAMED_FILES = 20
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|[ \t]\S")

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server.process import Completed
-from code_intel_server.workspace.git import Git, Manner, checked_run, environment, succeeded
+from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.git_child import Manner, checked_run, environment, succeeded
 
 RAW_ATTRIBUTES = "* -filter -text -eol -ident -working-tree-encoding\n"
 """Content as it lies on disk: the tree hash."""

@@ -21,7 +21,8 @@ from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
 from code_intel_server.workspace import git as door
 from code_intel_server.workspace import placing
-from code_intel_server.workspace.git import ARCHIVE, Git, Manner, RefChange, join_z, portions, split_z
+from code_intel_server.workspace.git import ARCHIVE, Git, RefChange, join_z, portions, split_z
+from code_intel_server.workspace.git_child import Manner, command_name, environment_config, output_of
 from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import copy_index, hash_file, lstat
@@ -34,7 +35,7 @@ _NOBODY = {
     for what, value in (("NAME", _US), ("EMAIL", "code-intel@localhost.invalid"))
 }
 _MANY = 2_000
-_DURABLE = door.environment_config({"core.fsync": "all"})
+_DURABLE = environment_config({"core.fsync": "all"})
 
 
 class Kind(StrEnum):
@@ -209,7 +210,7 @@ def write_index(git: Git, *arguments: str, stdin: bytes | None = None, may_fail:
         if done.ok or may_fail:
             return done
         if "index.lock" not in done.error_text() or time.monotonic() >= deadline:
-            raise Unavailable("tool_errors.git.failed", command=door.command_name(done), output=door.output_of(done))
+            raise Unavailable("tool_errors.git.failed", command=command_name(done), output=output_of(done))
 
 
 class scratch_index:  # noqa: N801 - reads as a function in `with`

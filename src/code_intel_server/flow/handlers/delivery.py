@@ -1,37 +1,25 @@
 """Steps 17 to 19: review and commit, quality, merge (SPEC 4, 6)."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import replace
 
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
     proof_failed,
     proof_fields,
     receipt_of,
 )
-from code_intel_server.flow.judgement import named, unexplored
-from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload, ReviewedFile
+from code_intel_server.flow.judgement import named
+from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
 from code_intel_server.flow.phases import Event, Phase, Place
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Change, CommitRequest, GitOperation, HandMerges, ProofStatus
-
-DECISIONS = ("keep", "discard", "leave")
-
-
-@dataclass(slots=True)
-class Review:
-    """What shall become of each changed path."""
-
-    keep: list[str] = field(default_factory=list)
-    discard: list[str] = field(default_factory=list)
-    leave: list[str] = field(default_factory=list)
+from code_intel_server.workspace.values import CommitRequest, GitOperation, HandMerges, ProofStatus
 
 
 def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
@@ -48,7 +36,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("review_prompts"))
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
     now = turn.ports.tree.snapshot()
-    review = _review(turn, turn.ports.tree.changes(state.trees.base, now), now)
+    review = reviewed(turn, turn.ports.tree.changes(state.trees.base, now), now)
     request = _request(turn, review, now)
     archived: tuple[str, ...] = ()
     if review.discard:
@@ -96,103 +84,6 @@ def _reverted(
     state.receipt = None
     count_round_failure(state, (), reason)
     return Outcome(Event.REVERTED, fields, warnings)
-
-
-def _review(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> Review:
-    """Sort every changed path by the agent's decision. Raises Rejected naming what was not, or wrongly, reviewed."""
-    changed = {change.path: change for change in changes}
-    decisions = _decisions(turn, changed)
-    missing = [path for path in changed if path not in decisions]
-    if missing:
-        raise Rejected(
-            "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=named(missing)
-        )
-    _require_reasons(turn, changed, decisions, now)
-    review = Review()
-    for path, decided in decisions.items():
-        old = changed[path].old_path
-        bucket: list[str] = getattr(review, decided.decision)
-        bucket.extend([path, old] if old else [path])
-    return review
-
-
-def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
-    exact: dict[str, ReviewedFile] = {}
-    globbed: dict[str, list[ReviewedFile]] = {}
-    for entry in turn.payload.reviewed_files:
-        if entry.decision not in DECISIONS:
-            raise Rejected(
-                "common_failures.field_invalid", field="reviewed_files.decision", expected="keep, discard or leave"
-            )
-        if entry.decision == "discard" and not entry.reason.strip():
-            raise Rejected("failures.PRE_COMMIT.review_failed", details={"path": entry.path}, files=entry.path)
-        if entry.decision == "leave" and not entry.reason.strip():
-            raise Rejected("failures.PRE_COMMIT.leave_needs_reason", files=entry.path)
-        # A changed link is itself what is reviewed, not what it leads to.
-        path = entry.path if entry.path in changed else turn.ports.evidence.normal(entry.path) or entry.path
-        if path in changed:
-            _decide(exact, path, entry)
-        else:
-            for known in filter(partial(_globbed, pattern=entry.path), changed):
-                globbed.setdefault(known, []).append(entry)
-    for known, entries in globbed.items():
-        if known not in exact:  # a file named by itself needs no glob
-            for entry in entries:
-                _decide(exact, known, entry)
-    return exact
-
-
-def _decide(decisions: dict[str, ReviewedFile], path: str, entry: ReviewedFile) -> None:
-    """Note what shall become of a path. Raises Rejected where another entry for the same path says otherwise."""
-    known = decisions.get(path)
-    if known is not None and known.decision != entry.decision:
-        raise Rejected(
-            "failures.PRE_COMMIT.decided_twice",
-            details={"path": path},
-            files=path,
-            first=known.decision,
-            second=entry.decision,
-        )
-    if known is None or not known.reason.strip():
-        decisions[path] = entry
-
-
-def _globbed(path: str, pattern: str) -> bool:
-    """Whether a folder (`src/`) or a glob covers a path: `*` within one level, `**` across levels."""
-    if pattern.endswith("/"):
-        return path.startswith(pattern)
-    return _glob(pattern).fullmatch(path) is not None
-
-
-@lru_cache(maxsize=256)
-def _glob(pattern: str) -> "re.Pattern[str]":
-    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
-    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts), re.DOTALL)
-
-
-def _require_reasons(
-    turn: Turn[CommitPayload], changed: dict[str, Change], decisions: dict[str, ReviewedFile], now: str
-) -> None:
-    state, ports = turn.state, turn.ports
-    kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
-    strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
-    if strays:
-        raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
-    for path in sorted(kept):
-        weak = weakened(turn, changed[path], now)
-        entry = decisions[path]
-        # A reason given for a whole glob speaks of no file in particular.
-        given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
-        if weak and not given:
-            raise Rejected("failures.PRE_COMMIT.weakened_needs_reason", files=f"{path} ({'; '.join(weak)})")
-
-
-def weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
-    """What a change took from the tests in a file."""
-    before = turn.ports.tree.lines(turn.state.trees.base, change.old_path or change.path)
-    after = turn.ports.tree.lines(now, change.path)
-    return turn.ports.evidence.weakened(change.path, before, after, change.old_path)
 
 
 def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str]) -> Outcome | str:
