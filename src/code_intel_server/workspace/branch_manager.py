@@ -7,11 +7,10 @@ refs first: what is done is not done twice, what is half done is finished.
 import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
-from code_intel_server.workspace import merges, status
+from code_intel_server.workspace import merges, stale, status
 from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
@@ -20,6 +19,7 @@ from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, 
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
 from code_intel_server.workspace.shelf import return_aside
+from code_intel_server.workspace.stale import Cleaned
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import (
     Abandoned,
@@ -40,15 +40,6 @@ CREATION_FAILED = "failures.READY.branch_creation_failed"
 OPERATION_FAILED = "failures.BRANCH_INTERVENTION.branch_operation_failed"
 FINALIZE_FAILED = "failures.PRE_COMMIT.finalize_failed"
 MERGE_FAILED = "failures.MERGE.merge_failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """What `cleanup_stale` removed (or, on a dry run, would remove), where it is kept, and what it had to leave."""
-
-    branches: tuple[StaleBranch, ...]
-    archived: tuple[str, ...] = ()
-    left: Mapping[str, str] | None = None
 
 
 class BranchManager:
@@ -142,8 +133,8 @@ class BranchManager:
                 record(intent)
                 intents.append(intent)
 
-            merged = self._merge_stale(git, remember, own) if choice == "merge" else None
-            removed = self._remove_stale(git, session_id, remember, intents[-1] if intents else None)
+            merged = stale.merge(git, remember, own) if choice == "merge" else None
+            removed = stale.remove(git, session_id, remember, intents[-1] if intents else None)
         except CodeIntelError as error:
             raise failed(OPERATION_FAILED, error, choice=choice) from error
         names = [*([merged.from_branch] if merged else []), *removed.branches]
@@ -280,23 +271,9 @@ class BranchManager:
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
-        stale = self.stale()
+        found = self.stale()
         git = self._open()
-        if dry_run or isinstance(git, str):
-            return Cleaned(stale)
-        gone: list[StaleBranch] = []
-        archived: list[str] = []
-        left: dict[str, str] = {}
-        for branch in stale:
-            try:
-                if branch.current:
-                    _leave(git, branch.name)
-                archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
-            except CodeIntelError as error:
-                left[branch.name] = str(error.params.get("output") or error)
-            else:
-                gone.append(branch)
-        return Cleaned(tuple(gone), tuple(archived), left)
+        return Cleaned(found) if dry_run or isinstance(git, str) else stale.clean(git, found)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -353,56 +330,6 @@ class BranchManager:
         record(GitIntent(GitOperation.CREATE_BRANCH, HEADS + name, "", head, secrets.token_hex(8), {"base": base}))
         git.transact([RefChange(HEADS + name, "", head), remember], reason=f"branch: created from {base}")
         return TaskBranch(name, base, head)
-
-    def _merge_stale(self, git: Git, record: Record, pending: GitIntent | None) -> MergeResult | None:
-        """Merge the stale branch HEAD is on; after a crash the one the intent names."""
-        name = git.current()
-        if pending and "branch" in pending.extra:
-            name = pending.extra["branch"]
-            branch = TaskBranch(name, pending.ref.removeprefix(HEADS), pending.extra["base_oid"])
-        else:
-            base = read_base(git, name) if name in stale_branches(git) else None
-            if base is None:
-                raise refuse("base_unknown", f"it is not recorded which branch {name or 'HEAD'} came from")
-            changed = sorted(status.unfinished(git))
-            if changed:
-                raise refuse(
-                    "dirty",
-                    f"tracked files have changes that are not committed: {', '.join(changed[:20])}",
-                    files=changed,
-                )
-            branch = TaskBranch(name, base.base, base.oid)
-        trailers = [("Code-Intel-Session", name.removeprefix(TASK_PREFIX))]
-        return merges.Merge(git, branch, trailers, record, pending, GitOperation.RETIRE_BRANCHES).run()
-
-    def _remove_stale(self, git: Git, session_id: str, record: Record, last: GitIntent | None) -> Retired:
-        """Remove all stale branches; the intent goes on with what the last one said (a merge that is done stays known)."""
-        own = TASK_PREFIX + session_id
-        names = [name for name in sorted(stale_branches(git)) if name != own]
-        before = last.extra.get("removed", "").split() if last else []
-        gone = sorted({*before, *names})
-        if names:
-            last = last or GitIntent(GitOperation.RETIRE_BRANCHES, HEADS, "", "", secrets.token_hex(8))
-            record(replace(last, extra={**last.extra, "removed": " ".join(gone)}))
-        if git.current() in names:
-            _leave(git, git.current())
-        archived = merges.remove(git, names, reason="code-intel: stale branches removed")
-        return Retired(tuple(gone), tuple(archived))
-
-
-def _leave(git: Git, name: str) -> None:
-    """Go from a stale branch back to its base, on a clean tree."""
-    base = read_base(git, name)
-    if base is None or not git.oid(HEADS + base.base):
-        raise refuse("base_unknown", f"HEAD is on {name}, and it is not known which branch to return to")
-    changed = sorted(status.unfinished(git))
-    if changed:
-        raise refuse(
-            "dirty", f"tracked files have changes that are not committed: {', '.join(changed[:20])}", files=changed
-        )
-    merges.check_still(git)
-    merges.check_free(git, HEADS + base.base)
-    merges.switch(git, base.base, leaving=name)
 
 
 def _blocker(git: Git, current: str, head: str) -> str:
