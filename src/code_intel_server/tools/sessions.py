@@ -17,7 +17,7 @@ from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
-from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent, Phase
+from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Answers, Road, begin
@@ -27,10 +27,10 @@ from code_intel_server.tools.decisions import Decision, decision_of, decision_ro
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings
 from code_intel_server.tools.flags import parse_flags
+from code_intel_server.tools.standing import first_answer, standing
 from code_intel_server.workspace.checkpoints import Loaded, new_session_id
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
-from code_intel_server.workspace.trust import Approvals
 from code_intel_server.workspace.values import GitIntent, Survey
 
 Fields = dict[str, JsonValue]
@@ -105,7 +105,9 @@ class Sessions:
         self._desk.lock.acquire(state.session_id)
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
-        answer = self._first_answer(self.active, recoverable, has_scaffold=has_scaffold)
+        answer = first_answer(
+            self._desk, state, kit, survey, self._ports(self.active, silent), recoverable, has_scaffold=has_scaffold
+        )
         self._desk.warm_up()
         return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
 
@@ -133,42 +135,6 @@ class Sessions:
             trees=Trees(start=start, base=start, judged=start),
             digests=kit.digests(),
         )
-
-    def _first_answer(self, active: Active, recoverable: list[JsonValue], *, has_scaffold: bool) -> Fields:
-        state, kit, survey = active.state, active.kit, active.survey
-        contract = kit.contract
-        answer = responses.standing(state, contract, self._ports(active, silent))
-        rules = kit.context.project_rules()
-        answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
-        notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(kit))
-        hints = [str(hint) for hint in given] if isinstance(given := answer.get("hints"), list) else []
-        if rules.update_required:
-            answer["context_update_required"] = True
-            hints.append(responses.say(contract, Note("hints.update_context", {"source": rules.source})))
-        if recoverable:
-            answer["recovery_available"] = recoverable
-            first = recoverable[0]
-            assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
-            hints.append(responses.say(contract, Note("hints.recovery_choice", first)))
-        ignored = state.road.ignored_flags()
-        if ignored:
-            answer["ignored_flags"] = [*ignored]
-            notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
-        skipped = state.road.gates_skipped_by_flag()
-        if skipped:
-            answer["skipped_gates"] = [*skipped]
-        problems = (*contract.warnings, *kit.config.warnings, *kit.context.context.warnings, *kit.prompts.warnings)
-        if problems:
-            answer["contract_warnings"] = [*problems]
-        lessons = learning.lessons(self._desk, state)
-        if lessons:
-            answer["lessons"] = [*lessons]
-        said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
-        if said:
-            answer["warnings"] = [*said]
-        if hints:
-            answer["hints"] = [*hints]
-        return answer
 
     def _session_active(self, state: SessionState) -> Rejected:
         details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}
@@ -324,9 +290,9 @@ class Sessions:
 
     def status(self, *, discard_active: bool = False, session_id: str | None = None) -> Fields:
         """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
-        standing = self.active  # read once: a verification under way holds the mutex for minutes
-        if standing is not None and (not discard_active or session_id == standing.state.session_id):
-            return self._standing(standing)
+        active = self.active  # read once: a verification under way holds the mutex for minutes
+        if active is not None and (not discard_active or session_id == active.state.session_id):
+            return self._standing(active)
         with self._desk.mutex:
             self._desk.check_open()
             dropped = self.active.state.session_id if self.active else ""
@@ -381,23 +347,7 @@ class Sessions:
         return answer | {"warnings": warnings} if warnings else answer
 
     def _standing(self, active: Active) -> Fields:
-        state = active.state
-        answer = responses.standing(state, active.kit.contract, self._ports(active, silent))
-        answer |= {
-            "query": state.query,
-            "intent": str(state.intent),
-            "flags": [*state.flags.set_names()],
-            "completed_steps": [*state.completed_steps],
-            "phase_summaries": dict(state.summaries),
-            "counters": {
-                "verification_failure_count": state.verification_failure_count,
-                "intervention_count": state.intervention_count,
-                "quality_revert_count": state.quality_revert_count,
-            },
-        }
-        if state.task_branch is not None:
-            answer["branch"] = {"name": state.task_branch.name, "base": state.task_branch.base}
-        return answer
+        return standing(active.state, active.kit, self._ports(active, silent))
 
     def _recoverable(self) -> list[JsonValue]:
         """Checkpoints of sessions that no live process has, newest first."""
@@ -464,28 +414,3 @@ def _digest_of(data: JsonValue) -> str:
         return digest(parse_object(data))
     except CodeIntelError:
         return ""
-
-
-def _untrusted(kit: Kit) -> bool:
-    """Whether verify commands are configured that the user has not trusted: they will not run."""
-    config = kit.config
-    return bool(config.config.verify_commands) and not Approvals().trusted(config.path, config.digest)
-
-
-def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, untrusted: bool) -> list[Note]:
-    notes: list[Note] = []
-    commits = state.road.runs(READY_PLAN) and not state.flags.quick
-    if not survey.git:
-        notes.append(Note("warnings.no_git"))
-    if commits and survey.identity_missing:
-        notes.append(Note("warnings.identity_missing"))
-    if untrusted:
-        notes.append(Note("warnings.config_untrusted", {"file": ".code-intel/config.json"}))
-    if commits and survey.dirty:
-        notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
-    if not has_scaffold:
-        notes.append(Note("warnings.no_scaffold"))
-    skipped = state.road.gates_skipped_by_flag()
-    if skipped and state.phase is not Phase.POST_IMPL_VERIFY:
-        notes.append(Note("warnings.skipped_gates", {"phases": ", ".join(skipped)}))
-    return notes

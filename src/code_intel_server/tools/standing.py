@@ -1,0 +1,108 @@
+"""What a session tells of itself outside a submit: the answers to start_session and get_session_status (SPEC 2, 7)."""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from code_intel_server.flow import responses
+from code_intel_server.flow.phases import READY_PLAN, Phase
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools import learning
+from code_intel_server.tools.desk import Desk, Kit
+from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.values import Survey
+
+Fields = dict[str, JsonValue]
+
+
+def first_answer(
+    desk: Desk,
+    state: SessionState,
+    kit: Kit,
+    survey: Survey,
+    ports: Ports,
+    recoverable: Sequence[JsonValue],
+    *,
+    has_scaffold: bool,
+) -> Fields:
+    """The answer to start_session: where the session stands, and all that the agent must know before it begins."""
+    contract = kit.contract
+    answer = responses.standing(state, contract, ports)
+    rules = kit.context.project_rules()
+    answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
+    notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(kit))
+    hints = [str(hint) for hint in given] if isinstance(given := answer.get("hints"), list) else []
+    if rules.update_required:
+        answer["context_update_required"] = True
+        hints.append(responses.say(contract, Note("hints.update_context", {"source": rules.source})))
+    if recoverable:
+        answer["recovery_available"] = [*recoverable]
+        first = recoverable[0]
+        assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
+        hints.append(responses.say(contract, Note("hints.recovery_choice", first)))
+    ignored = state.road.ignored_flags()
+    if ignored:
+        answer["ignored_flags"] = [*ignored]
+        notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
+    skipped = state.road.gates_skipped_by_flag()
+    if skipped:
+        answer["skipped_gates"] = [*skipped]
+    problems = (*contract.warnings, *kit.config.warnings, *kit.context.context.warnings, *kit.prompts.warnings)
+    if problems:
+        answer["contract_warnings"] = [*problems]
+    lessons = learning.lessons(desk, state)
+    if lessons:
+        answer["lessons"] = [*lessons]
+    said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
+    if said:
+        answer["warnings"] = [*said]
+    if hints:
+        answer["hints"] = [*hints]
+    return answer
+
+
+def standing(state: SessionState, kit: Kit, ports: Ports) -> Fields:
+    """Where a session stands, with everything an agent needs that has forgotten it (SPEC 7)."""
+    answer = responses.standing(state, kit.contract, ports)
+    answer |= {
+        "query": state.query,
+        "intent": str(state.intent),
+        "flags": [*state.flags.set_names()],
+        "completed_steps": [*state.completed_steps],
+        "phase_summaries": dict(state.summaries),
+        "counters": {
+            "verification_failure_count": state.verification_failure_count,
+            "intervention_count": state.intervention_count,
+            "quality_revert_count": state.quality_revert_count,
+        },
+    }
+    if state.task_branch is not None:
+        answer["branch"] = {"name": state.task_branch.name, "base": state.task_branch.base}
+    return answer
+
+
+def _untrusted(kit: Kit) -> bool:
+    """Whether verify commands are configured that the user has not trusted: they will not run."""
+    config = kit.config
+    return bool(config.config.verify_commands) and not Approvals().trusted(config.path, config.digest)
+
+
+def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, untrusted: bool) -> list[Note]:
+    notes: list[Note] = []
+    commits = state.road.runs(READY_PLAN) and not state.flags.quick
+    if not survey.git:
+        notes.append(Note("warnings.no_git"))
+    if commits and survey.identity_missing:
+        notes.append(Note("warnings.identity_missing"))
+    if untrusted:
+        notes.append(Note("warnings.config_untrusted", {"file": ".code-intel/config.json"}))
+    if commits and survey.dirty:
+        notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
+    if not has_scaffold:
+        notes.append(Note("warnings.no_scaffold"))
+    skipped = state.road.gates_skipped_by_flag()
+    if skipped and state.phase is not Phase.POST_IMPL_VERIFY:
+        notes.append(Note("warnings.skipped_gates", {"phases": ", ".join(skipped)}))
+    return notes
