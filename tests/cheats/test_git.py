@@ -226,6 +226,41 @@ def test_an_object_that_stands_in_for_the_commit_that_was_reviewed(stage: Stage)
     assert stage.git("--no-replace-objects", "show", "main:app.py") == APP_DONE
 
 
+def half_of_it(stage: Stage) -> tuple[str, str, str]:
+    """Two functions are changed, reviewed and committed: that commit, the base, and a commit that has only one of the changes."""
+    both = APP_DONE.replace("value + 1", "value + 2")
+    stage.planned()
+    stage.edit(text=both)
+    stage.accepted(**report())
+    stage.accepted(summary="All tasks are done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    stage.write("app.py", APP_DONE)
+    stage.git("add", "app.py")
+    half = stage.git("commit-tree", stage.git("write-tree").strip(), "-m", "Half").strip()
+    stage.git("checkout", "-q", "HEAD", "--", "app.py")
+    tip, base = stage.git("rev-parse", "HEAD", "main").split()
+    return tip, base, half
+
+
+def merged_whole(stage: Stage) -> None:
+    """The merge holds both changes, whatever common ancestor git was to see."""
+    stage.cheat()
+    stage.accepted(summary="Merged.")
+    assert stage.git("show", "main:app.py") == APP_DONE.replace("value + 1", "value + 2")
+    stage.notice()
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["base still", "base moved"])
+def test_a_history_grafted_so_that_half_of_what_was_reviewed_is_merged(stage: Stage, moved: bool) -> None:
+    """Stopped by: no grafts are read; parents are those that the commits name."""
+    tip, base, half = half_of_it(stage)
+    if moved:
+        base_moves(stage, "README.md", "# App\n\nMoved on.\n")
+    (stage.root / ".git/info/grafts").write_text(f"{tip} {half}\n{base} {half}\n")
+    merged_whole(stage)
+
+
 def test_a_merge_driver_that_makes_something_else(stage: Stage) -> None:
     """Seen by: drivers are the user's and run; a trailer of the merge names them where both sides had changed."""
     stage.committed()

@@ -342,7 +342,7 @@ class Arena:
         folder = self.root / ".git"
         (folder / "config").write_bytes(self.config)
         (folder / "info/exclude").write_bytes(self.exclude)
-        for name in ("info/attributes", "index.lock", "MERGE_HEAD"):
+        for name in ("info/attributes", "info/grafts", "objects/info/commit-graph", "index.lock", "MERGE_HEAD"):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / "hooks", ignore_errors=True)
         git(self.root, "checkout", "-q", "-f", git(self.root, "rev-parse", "HEAD").strip())

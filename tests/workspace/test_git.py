@@ -14,6 +14,7 @@ from code_intel_server.workspace import git as door
 from code_intel_server.workspace.branch_manager import BranchManager
 from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_repository
 from code_intel_server.workspace.git_child import Manner
+from code_intel_server.workspace.merges import merged_tree
 from code_intel_server.workspace.review import review
 from code_intel_server.workspace.trash import Trash
 from code_intel_server.workspace.tree import TreeJudge
@@ -406,3 +407,35 @@ def test_what_changed_together_is_read_from_the_history(repo: Repo) -> None:
     inner = open_repository(repo.path / "sub")
     assert isinstance(inner, Git)
     assert inner.changed_together(5) == [("x\n.py", "y.py")]
+
+
+def test_a_forged_commit_graph_does_not_choose_the_common_ancestor_of_a_merge(repo: Repo) -> None:
+    repo.write("a.py", "one\n2\n3\n4\n5\n6\nseven\n")
+    base = repo.commit("base")
+    repo.git("switch", "-qc", "task")
+    repo.write("a.py", "ONE\n2\n3\n4\n5\n6\nseven\n")
+    first = repo.commit("first change")
+    repo.write("a.py", "ONE\n2\n3\n4\n5\n6\nSEVEN\n")
+    tip = repo.commit("second change")
+    repo.git("switch", "-q", "main")
+    moved = repo.commit("the base moves on")
+    half = repo.git("commit-tree", f"{first}^{{tree}}", "-m", "half")
+    repo.git("update-ref", "refs/heads/half", half)
+    repo.git("-c", "commitGraph.generationVersion=1", "commit-graph", "write", "--reachable")
+    forge_parent(repo.path / ".git/objects/info/commit-graph", {first: half, base: half})
+    git = opened(repo)
+    assert repo.git("merge-base", moved, tip) == half
+    assert git.text("cat-file", "blob", f"{merged_tree(git, moved, tip)}:a.py") == "ONE\n2\n3\n4\n5\n6\nSEVEN"
+
+
+def forge_parent(graph: Path, parents: dict[str, str]) -> None:
+    """Give commits of a commit-graph file another first parent, as old as need be."""
+    data = bytearray(graph.read_bytes())
+    rows = range(8, 8 + 12 * data[6], 12)
+    chunks = {bytes(data[at : at + 4]): int.from_bytes(data[at + 4 : at + 12], "big") for at in rows}
+    names = [bytes(data[at : at + 20]).hex() for at in range(chunks[b"OIDL"], chunks[b"CDAT"], 20)]
+    for commit, parent in parents.items():
+        row = chunks[b"CDAT"] + 36 * names.index(commit)
+        data[row + 20 : row + 24] = names.index(parent).to_bytes(4, "big")
+    graph.chmod(0o644)
+    graph.write_bytes(data)

@@ -35,7 +35,13 @@ ARGUMENT_BYTES = 100_000
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
 
-_QUIET = ("core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false")
+_QUIET = (
+    "core.fsmonitor=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "core.commitGraph=false",  # a cache that git believes unchecked: who writes it decides what is an ancestor of what
+)
 _NO_EXECUTION = (
     "core.hooksPath=/dev/null",
     "safe.bareRepository=explicit",

@@ -44,7 +44,9 @@ def environment_config(settings: Mapping[str, str]) -> dict[str, str]:
 def environment(manner: Manner, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a git child: nothing inherited that tells git what to run or where to look."""
     settings = {
-        "GIT_NO_REPLACE_OBJECTS": "1",  # what was reviewed is what is merged, whatever stands in refs/replace
+        # What was reviewed is what is merged, and onto what it was made from, whatever stands in for a commit or its parents.
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_EDITOR": ":",
         "GIT_SEQUENCE_EDITOR": ":",
