@@ -33,6 +33,7 @@ system_packages() {
     command -v git >/dev/null || missing+=(git)
     ctags --version 2>/dev/null | grep -q 'Universal Ctags' || missing+=(universal-ctags)
     command -v strace >/dev/null || missing+=(strace)
+    command -v ssh-keygen >/dev/null || missing+=(openssh-client)
     command -v tmux >/dev/null || missing+=(tmux)
     "$python" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     [ ${#missing[@]} -eq 0 ] && return
