@@ -1,6 +1,7 @@
 """The benchmarks' index is complete: what one command runs is there, and every table is linked."""
 
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -30,3 +31,11 @@ def test_every_table_is_linked_from_the_index_and_every_link_leads_somewhere() -
     tables = {path.name for path in FOLDER.glob("*.md") if not path.name.endswith((".notes.md", "README.md"))}
     assert tables <= links
     assert [link for link in links if not (FOLDER / link).exists()] == []
+
+
+def test_every_guard_of_the_table_still_stands_in_its_file_and_in_the_page() -> None:
+    guards = runpy.run_path(str(FOLDER / "guard_table.py"))["GUARDS"]
+    page = (FOLDER / "guards.md").read_text(encoding="utf-8")
+    source = FOLDER.parent / "src/code_intel_server"
+    assert [guard.name for guard in guards if guard.old not in (source / guard.file).read_text(encoding="utf-8")] == []
+    assert [guard.name for guard in guards if f"| {guard.name} |" not in page] == []

@@ -1,5 +1,7 @@
 """Text planted in the project that speaks to the agent, or in the server's voice."""
 
+import json
+
 import pytest
 
 from tests.e2e.stage import Stage
@@ -36,9 +38,10 @@ def test_terminal_codes_and_hidden_letters_are_not_shown_raw(stage: Stage) -> No
     stage.git("add", "-A")
     stage.git("commit", "-qm", "Trap")
     stage.begin(no_doc=True)
-    answer = str(stage.call("search_text", patterns="evil"))
+    answer = json.dumps(stage.call("search_text", patterns="evil"), ensure_ascii=False)
     assert "evil" in answer
-    assert not {"\x1b", "\u202e", "\u200b", "\x9b"} & set(answer)
+    assert "\\u001b" not in answer  # as JSON writes a raw one
+    assert not {"\u202e", "\u200b", "\x9b"} & set(answer)
     stage.notice()
 
 
