@@ -17,6 +17,7 @@ class Guard:
 JUDGE, READY, TASKS = "flow/judgement.py", "flow/handlers/ready.py", "flow/tasks.py"
 DISPATCH, VERIFY, DELIVERY = "flow/dispatch.py", "flow/handlers/verification.py", "flow/handlers/delivery.py"
 EXPLORE, GATES, INTAKE = "flow/handlers/exploration.py", "flow/handlers/gates.py", "flow/handlers/intake.py"
+REVIEW, CHILD = "flow/handlers/review.py", "workspace/git_child.py"
 STORE, SESSIONS, MERGES = "workspace/checkpoints.py", "tools/sessions.py", "workspace/merges.py"
 
 GUARDS = (
@@ -59,7 +60,7 @@ GUARDS = (
     ),
     Guard(
         "the tree at the commit",
-        DELIVERY,
+        REVIEW,
         '    if strays:\n        raise Rejected("failures.PRE_COMMIT',
         '    if False:\n        raise Rejected("failures.PRE_COMMIT',
         "after_the_receipt",
@@ -327,10 +328,10 @@ GUARDS = (
         "taken_out_and_the_server_killed",
     ),
     # review and commit
-    Guard("every changed file is reviewed", DELIVERY, "    if missing:\n", "    if False:\n", "left_out_of_the_review"),
+    Guard("every changed file is reviewed", REVIEW, "    if missing:\n", "    if False:\n", "left_out_of_the_review"),
     Guard(
         "weakened tests need a reason",
-        DELIVERY,
+        REVIEW,
         "        if weak and not given:",
         "        if False:",
         "weakened_test_is_kept and assertion",
@@ -400,10 +401,17 @@ GUARDS = (
     ),
     Guard(
         "no object stands in for another",
-        "workspace/git.py",
-        '        "GIT_NO_REPLACE_OBJECTS": "1",  # what was reviewed is what is merged, whatever stands in refs/replace\n',
+        CHILD,
+        '        "GIT_NO_REPLACE_OBJECTS": "1",\n',
         "",
         "stands_in_for",
+    ),
+    Guard(
+        "no graft stands in for a parent",
+        CHILD,
+        '        "GIT_GRAFT_FILE": os.devnull,\n',
+        "",
+        "grafted",
     ),
     Guard(
         "trailers stay in the message",
@@ -421,7 +429,7 @@ GUARDS = (
     ),
     Guard(
         "a file is decided once",
-        DELIVERY,
+        REVIEW,
         "    if known is not None and known.decision != entry.decision:",
         "    if False:",
         "that_is_decided_twice",
@@ -591,21 +599,21 @@ GUARDS = (
     ),
     Guard(
         "files are kept, discarded or left",
-        DELIVERY,
+        REVIEW,
         "        if entry.decision not in DECISIONS:",
         "        if False:",
         "decisions_about_files",
     ),
     Guard(
         "discarding needs a reason",
-        DELIVERY,
+        REVIEW,
         '        if entry.decision == "discard" and not entry.reason.strip():',
         "        if False:",
         "decisions_about_files",
     ),
     Guard(
         "leaving needs a reason",
-        DELIVERY,
+        REVIEW,
         '        if entry.decision == "leave" and not entry.reason.strip():',
         "        if False:",
         "decisions_about_files",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.workspace import git as door
+from code_intel_server.workspace import git_child
 from code_intel_server.workspace.branch_manager import BranchManager
 from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_repository
 from code_intel_server.workspace.git_child import Manner
@@ -346,7 +347,7 @@ def test_a_question_that_git_cannot_answer_is_an_error(repo: Repo) -> None:
 
 
 def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "MAX_OUTPUT", 10)
+    monkeypatch.setattr(git_child, "MAX_OUTPUT", 10)
     with pytest.raises(Unavailable) as caught:
         opened(repo)
     assert caught.value.key == "tool_errors.git.too_much_output"
