@@ -195,3 +195,9 @@ def test_the_memory_of_files_forgets_the_longest_unused_first() -> None:
     memory.get("c", lambda: (3,))
     assert memory.get("a", lambda: (0,)) == (1, 2)
     assert memory.get("b", lambda: (9, 9)) == (9, 9)
+
+
+def test_a_name_far_out_in_a_long_line_of_prose_is_found(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"notes.txt": f"{'x ' * 2000}Basket\n"})
+    answer = found.find_references("Basket", include_comments=True)
+    assert [(row.path, row.start_line, row.symbol) for row in answer.results] == [("notes.txt", 1, "Basket")]

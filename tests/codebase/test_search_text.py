@@ -1,14 +1,16 @@
 """search_text: exact, ranked, counted by pattern, and honest about what it left out."""
 
+import itertools
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ripgrep, search, search_order
+from code_intel_server.codebase import ripgrep, search, search_order, whole_lines
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.search import search_text
 from code_intel_server.errors import Rejected
@@ -181,6 +183,50 @@ def test_a_long_line_is_shown_around_its_match(tmp_path: Path) -> None:
 def test_patterns_beyond_the_kept_part_of_a_long_line_still_count(tmp_path: Path) -> None:
     answer = explorer(tmp_path, {"a.js": "alpha" + "x" * 5000 + "omega\n"}).search_text(["alpha", "omega"])
     assert dict(answer.counts) == {"alpha": 1, "omega": 1}
+
+
+def test_patterns_are_counted_exactly_in_however_many_pieces_long_lines_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "alpha" + "x" * 3000
+    files = {f"{name}.txt": f"{line}\n{line}omega\nomega\n" * 10 for name in "abc"}
+    found = explorer(tmp_path, files)
+    at_once = found.search_text(["alpha", "omega"], page=Page(7, 20))
+    assert dict(at_once.counts) == {"alpha": 60, "omega": 60}
+    monkeypatch.setattr(search, "PIECE_BYTES", 5000)
+    assert found.search_text(["alpha", "omega"], page=Page(7, 20)) == at_once
+
+
+def test_a_file_is_read_once_for_all_its_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr(whole_lines, "read_bytes", noted)
+    found = explorer(tmp_path, {f"{name}.txt": f"{'x' * 3000} one two\n" * 30 for name in "ab"})
+    answer = found.search_text(["one", "two"], page=Page(1))
+    assert dict(answer.counts) == {"one": 60, "two": 60}
+    assert len(read) <= 3  # each once for the counts, one for the row
+
+
+def test_patterns_that_cannot_be_counted_in_time_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PIECE_BYTES", 50)
+    found = explorer(tmp_path, {f"{number}.txt": "one two\n" * 10 for number in range(25)})
+    answer = found.search_text(["one", "two"])
+    assert (dict(answer.counts), answer.complete) == ({"one": 250, "two": 250}, True)
+    clock = itertools.count()
+    monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    answer = found.search_text(["one", "two"])
+    assert 0 < dict(answer.counts)["one"] < 250
+    assert not answer.complete
+    assert "not counted to the end" in answer.incomplete_because[0]
+
+
+def test_a_long_line_of_utf_16_counts_for_the_pattern_at_its_end(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.txt": f"first\n{'x' * 3000}alpha\nalpha omega\n".encode("utf-16")})
+    assert dict(found.search_text(["alpha", "omega"]).counts) == {"alpha": 2, "omega": 1}
 
 
 def test_counts_are_exact_and_rows_well_owned_however_many_lines_match(tmp_path: Path) -> None:

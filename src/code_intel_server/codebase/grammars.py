@@ -86,7 +86,9 @@ class Parsed:
         ranges = _merged(bytes_)
         if queries is None or not queries.is_local or not 0 < len(ranges) <= _MOST_RANGES:
             return self
-        return Parsed(self.text, self.language, self.tree, ranges)
+        part = Parsed(self.text, self.language, self.tree, ranges)
+        part.line_starts = self.line_starts
+        return part
 
     @property
     def root(self) -> tree_sitter.Node:

@@ -23,6 +23,7 @@ from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Outline, Symbol, Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
 from code_intel_server.codebase.text import decode, read_bytes
+from code_intel_server.codebase.whole_lines import WholeLines
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -139,7 +140,9 @@ def collect(
     for file in sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path)):
         late = clock() > deadline
         unclassified += late
-        rows.append(list(_plain(file, asked, Use.OTHER)) if late else _remembered(remembered, project, file, asked))
+        rows.append(
+            list(_plain(project, file, asked, Use.OTHER)) if late else _remembered(remembered, project, file, asked)
+        )
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
@@ -185,10 +188,11 @@ def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
         yield f"{definitions} definitions share the name {name}; uses are told by name, not by type"
 
 
-def _plain(file: FileMatches, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
+def _plain(project: Project, file: FileMatches, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
     """The lines as ripgrep found them, all taken for the same use."""
+    whole = WholeLines(project.root)
     for match in file.lines():
-        name = asked.names.search(match.text)
+        name = asked.names.search(whole.of(match))
         if name is not None:
             text = _clipped(decode(match.text))
             yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
@@ -200,9 +204,9 @@ def classify(project: Project, file: FileMatches, asked: Asked) -> Iterator[Refe
     language = language_of(file.path, data) if data is not None else None
     if data is None or language is None or language.kind is LanguageKind.DOCS:
         # Prose: it mentions, it does not use.
-        return _plain(file, asked, Use.COMMENT) if asked.include_comments else iter(())
+        return _plain(project, file, asked, Use.COMMENT) if asked.include_comments else iter(())
     parsed = _parsed(data, language)
-    return _by_tree(parsed, file, asked) if parsed else _plain(file, asked, Use.OTHER)
+    return _by_tree(parsed, file, asked) if parsed else _plain(project, file, asked, Use.OTHER)
 
 
 def _parsed(data: bytes, language: Language) -> "Parsed | None":

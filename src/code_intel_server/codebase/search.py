@@ -4,24 +4,30 @@ All patterns run in one pass over the tree. How many lines each of them matches,
 asked of ripgrep again, over the matching lines only: exact for every regex it accepts, and a few milliseconds a pattern.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from code_intel_server import process
 from code_intel_server.codebase import globs as globbing
 from code_intel_server.codebase import ripgrep, search_order
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
+from code_intel_server.codebase.search_order import Columns
 from code_intel_server.codebase.text import decode, is_binary, read_bytes, read_text, split_lines
+from code_intel_server.codebase.whole_lines import WholeLines
 from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
 MAX_CONTEXT = 20
 MOST_NUMBERED = 100_000
 """Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
+
+PIECE_BYTES = 16 * process.MEBIBYTE
+"""Matching lines that are held and counted at once: all, unless overlong ones, which arrive cut, make much more of them."""
 
 FIRST_LINES = 20
 """Matching lines of each file that are taken where all of them are too many for one answer."""
@@ -72,10 +78,12 @@ def search_text(
     found = _search_all(project, query, where, globs, seconds)
     files = [file for file in found.files if _wanted(file.path, globs)]
     total = sum(file.count for file in files)
-    on_page = list(_on_page(search_order.in_order(project.root, query, files), page))
-    lines = [_whole_line(project.root, match) for match in on_page]
-    owned = _owned(project, query, files, lines)
-    rows = _rows(project, query, on_page, lines, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
+    columns = Columns(project.root, query)
+    on_page = list(_on_page(search_order.in_order(columns, files), page))
+    whole = WholeLines(project.root)
+    lines = [whole.of(match) for match in on_page]
+    owned = _owned(project, query, files, lines, seconds)
+    rows = _rows(project, columns, on_page, lines, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
     return answer(
         rows,
         page,
@@ -166,59 +174,76 @@ class _Owned:
     problems: tuple[str, ...] = ()
 
 
-def _owned(project: Project, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes]) -> _Owned:
-    """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`."""
-    total = sum(file.count for file in files)
+def _owned(
+    project: Project, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes], seconds: float
+) -> _Owned:
+    """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`; counts for so many `seconds`."""
     if len(query.patterns) == 1:
-        return _Owned(((query.patterns[0], total),), [query.patterns] * len(lines))
-    shown = b"".join(line + b"\n" for line in lines)
-    whole = _whole_lines(project.root, files)
-    both = shown + whole if total <= MOST_NUMBERED else b""
-    counts: list[tuple[str, int]] = []
-    problems: list[str] = []
+        return _Owned(((query.patterns[0], sum(file.count for file in files)),), [query.patterns] * len(lines))
+    deadline = time.monotonic() + seconds
+    counts = dict.fromkeys(query.patterns, 0)
     rows: list[tuple[str, ...]] = [()] * len(lines)
-    for pattern in query.patterns:
-        alone = replace(query, patterns=(pattern,))
-        numbers, trouble = ripgrep.matching_lines(alone, both or shown, project.root)
-        count = sum(number >= len(lines) for number in numbers)
-        if not both:
-            count, more_trouble = ripgrep.count_lines(alone, whole, project.root)
-            trouble = (*trouble, *more_trouble)
-        counts.append((pattern, count))
-        problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in trouble]
-        for number in numbers & frozenset(range(len(lines))):
-            rows[number] = (*rows[number], pattern)
-    return _Owned(tuple(counts), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
+    problems: list[str] = []
+    shown = b"".join(line + b"\n" for line in lines)
+    for piece in _pieces(project.root, files):
+        if time.monotonic() > deadline:
+            problems.append(f"the lines of each pattern were not counted to the end within {seconds:g} s")
+            break
+        for pattern in query.patterns:
+            one = _owned_in(project.root, replace(query, patterns=(pattern,)), shown, piece)
+            counts[pattern] += one.count
+            for number in one.shown:
+                rows[number] = (*rows[number], pattern)
+            problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in one.problems]
+        shown = b""
+    return _Owned(tuple(counts.items()), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
 
 
-def _whole_lines(root: Path, files: Iterable[FileMatches]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _OwnedIn:
+    """How many lines of a piece one pattern matches, and which of the shown ones."""
+
+    count: int
+    shown: frozenset[int]
+    problems: tuple[str, ...]
+
+
+def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
+    many = piece.count(b"\n") > MOST_NUMBERED
+    numbers, problems = ripgrep.matching_lines(alone, shown if many else shown + piece, root)
+    first = shown.count(b"\n")
+    on_page = frozenset(number for number in numbers if number < first)
+    if not many:
+        return _OwnedIn(len(numbers) - len(on_page), on_page, problems)
+    count, more_problems = ripgrep.count_lines(alone, piece, root)
+    return _OwnedIn(count, on_page, (*problems, *more_problems))
+
+
+def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
+    """The matching lines as they stand in their files, so many a piece as one run of ripgrep is given."""
+    whole = WholeLines(root)
     text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
     for file in files:
-        for piece in file.texts(partial(_whole_line, root)):
-            text += piece
-    return bytes(text)
-
-
-def _whole_line(root: Path, match: Match) -> bytes:
-    """The line as it stands in its file, with the carriage return that a pattern may mean."""
-    if not match.cut:
-        return match.text + match.ending
-    lines = (read_bytes(root / match.path) or b"").split(b"\n")
-    return lines[match.line - 1] if match.line <= len(lines) else match.text
+        for part in file.texts(whole.of):
+            text += part
+            if len(text) > PIECE_BYTES:
+                yield bytes(text)
+                text.clear()
+    if text:
+        yield bytes(text)
 
 
 def _rows(
     project: Project,
-    query: Query,
+    columns: Columns,
     matches: Sequence[Match],
     lines: Sequence[bytes],
     owners: Sequence[tuple[str, ...]],
     context: int,
 ) -> list[TextRow]:
-    defined = search_order.defining(project.root, query, matches)
+    defined = search_order.defining(columns, matches)
     long = [number for number, line in enumerate(lines) if len(line) > SHOWN_COLUMNS]
-    columns = search_order.first_columns(project.root, query, [lines[number] for number in long])
-    starts = {long[index]: column for index, column in columns.items()}
+    starts = dict(zip(long, columns.of([lines[number] for number in long]), strict=True))
     rows = []
     for number, (match, names) in enumerate(zip(matches, owners, strict=True)):
         before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
@@ -227,7 +252,7 @@ def _rows(
                 path=shown(match.path),
                 start_line=match.line,
                 end_line=match.line,
-                text=_excerpt(lines[number].removesuffix(b"\r"), starts.get(number, 1)),
+                text=_excerpt(lines[number].removesuffix(b"\r"), starts.get(number) or 1),
                 pattern=names[0],
                 also=names[1:],
                 before=before,

@@ -6,7 +6,7 @@ the first ones fill the page, the others come behind them anyway.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -32,21 +32,43 @@ Line = tuple[bytes, int]
 """A line's text, and how many of its bytes stand before the name that it defines."""
 
 
-def in_order(root: Path, query: Query, files: Collection[FileMatches]) -> Iterator[FileMatches]:
+class Columns:
+    """Where a query first matches in a line. Ripgrep is asked about many lines at once, and about none twice."""
+
+    def __init__(self, root: Path, query: Query) -> None:
+        self._root = root
+        self._query = query
+        self._known: dict[bytes, int] = {}
+
+    def of(self, lines: Sequence[bytes]) -> Sequence[int]:
+        """The 1-based byte column of the first match in each line, 0 where there is none."""
+        new = [line for line in dict.fromkeys(lines) if line not in self._known]
+        self._known.update(zip(new, self._asked(new), strict=True))
+        return [self._known[line] for line in lines]
+
+    def _asked(self, lines: Sequence[bytes]) -> Sequence[int]:
+        if self._query.is_plain:
+            sought = [pattern.encode("utf-8", "replace") for pattern in self._query.patterns]
+            return [min((at for text in sought if (at := line.find(text)) >= 0), default=-1) + 1 for line in lines]
+        found = ripgrep.first_columns(self._query, b"".join(line + b"\n" for line in lines), self._root)
+        return [found.get(number, 0) for number in range(len(lines))]
+
+
+def in_order(columns: Columns, files: Collection[FileMatches]) -> Iterator[FileMatches]:
     """The files, most relevant first; only as much is looked through as the caller takes."""
     by_role = sorted(files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     others: list[FileMatches] = []
     for chunk in _chunks(by_role):
-        defining = _with_definition(root, query, chunk)
+        defining = _with_definition(columns, chunk)
         yield from (file for number, file in enumerate(chunk) if number in defining)
         others += [file for number, file in enumerate(chunk) if number not in defining]
     yield from others
 
 
-def defining(root: Path, query: Query, matches: Sequence[Match]) -> set[int]:
+def defining(columns: Columns, matches: Sequence[Match]) -> set[int]:
     """The numbers of those matches that stand where their line defines a name (judged by the line alone)."""
     begun = [(number, found) for number, match in enumerate(matches) if (found := _DEFINES.match(match.text))]
-    fitting = _fitting(root, query, [(matches[number].text, found.end()) for number, found in begun])
+    fitting = _fitting(columns, [(matches[number].text, found.end()) for number, found in begun])
     return {begun[index][0] for index in fitting}
 
 
@@ -58,7 +80,7 @@ def _chunks(files: Sequence[FileMatches]) -> Iterator[Sequence[FileMatches]]:
         start += size
 
 
-def _with_definition(root: Path, query: Query, files: Sequence[FileMatches]) -> set[int]:
+def _with_definition(columns: Columns, files: Sequence[FileMatches]) -> set[int]:
     """The numbers of the files of which a match is a defined name."""
     lines: list[Line] = []
     owners: list[int] = []
@@ -66,19 +88,10 @@ def _with_definition(root: Path, query: Query, files: Sequence[FileMatches]) -> 
         for found in islice(_DEFINING_LINES.finditer(file.printed), _MOST_A_FILE):
             lines.append((found[1], len(found[2])))
             owners.append(number)
-    return {owners[index] for index in _fitting(root, query, lines)}
+    return {owners[index] for index in _fitting(columns, lines)}
 
 
-def _fitting(root: Path, query: Query, lines: Sequence[Line]) -> set[int]:
+def _fitting(columns: Columns, lines: Sequence[Line]) -> set[int]:
     """The numbers of the lines whose first match begins no later than the name that they define."""
-    columns = first_columns(root, query, [text for text, _ in lines])
-    return {number for number, (_, before) in enumerate(lines) if columns.get(number, before + 2) <= before + 1}
-
-
-def first_columns(root: Path, query: Query, lines: Sequence[bytes]) -> Mapping[int, int]:
-    """The 1-based byte column of the first match in each line that has one, by the line's number."""
-    if query.is_plain:
-        sought = [pattern.encode("utf-8", "replace") for pattern in query.patterns]
-        places = (min((at for text in sought if (at := line.find(text)) >= 0), default=-1) for line in lines)
-        return {number: place + 1 for number, place in enumerate(places) if place >= 0}
-    return ripgrep.first_columns(query, b"".join(line + b"\n" for line in lines), root)
+    places = zip(columns.of([text for text, _ in lines]), lines, strict=True)
+    return {number for number, (column, (_, before)) in enumerate(places) if 0 < column <= before + 1}

@@ -23,6 +23,11 @@ def decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
+def as_searched(data: bytes) -> bytes:
+    """`data` as ripgrep searches it: UTF-16 re-coded as UTF-8, without a byte order mark."""
+    return decode(data).encode() if data.startswith(_UTF16_MARKS) else data.removeprefix(codecs.BOM_UTF8)
+
+
 def is_binary(data: bytes) -> bool:
     """Whether the beginning of a file holds a NUL byte and no UTF-16 mark."""
     return not data.startswith(_UTF16_MARKS) and b"\0" in data[:_SNIFFED]
