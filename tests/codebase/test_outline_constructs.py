@@ -24,6 +24,24 @@ CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
         "sum(List) -> sum(List, 0).\nsum([], Total) -> Total;\nsum([Head | Tail], Total) -> sum(Tail, Total + Head).\n",
         ["function sum 1-1", "function sum 2-3"],
     ),
+    "a method is called by its whole selector in Objective-C": (
+        "objective-c",
+        (
+            "@protocol Cache\n- (BOOL)removeAll;\n+ (nullable Image *)imageNamed:(NSString *)name in:(Bundle *)b;\n@end\n"
+            "@implementation Foo\n- (void)addImage:(Image *)image\n      withIdentifier:(NSString *)identifier {\n}\n"
+            "- (void)log:(NSString *)format, ... { }\n- plain { }\n- (id)at:(int)x :(int)y { }\n@end\n"
+        ),
+        [
+            "interface Cache 1-4",
+            "method Cache.removeAll 2-2",
+            "method Cache.imageNamed:in: 3-3",
+            "impl Foo 5-12",
+            "method Foo.addImage:withIdentifier: 6-8",
+            "method Foo.log: 9-9",
+            "method Foo.plain 10-10",
+            "method Foo.at:: 11-11",
+        ],
+    ),
     "a type without parameters is a type in Elixir": (
         "elixir",
         "defmodule Shop do\n  @type price :: integer\n  @typep pair(x) :: {x, x}\n  @opaque key :: binary\nend\n",

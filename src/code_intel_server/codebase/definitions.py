@@ -1,6 +1,5 @@
 """find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
+from code_intel_server.codebase.names import parts, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -17,7 +17,6 @@ from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
 from code_intel_server.codebase.text import is_binary, line_at, read_bytes
 from code_intel_server.errors import Rejected
 
-_SEPARATOR = re.compile(r"::|->|[.#]")
 _TEXT_COLUMNS = 200
 
 
@@ -82,6 +81,8 @@ def find_definitions(
 ) -> Answer[DefinitionRow]:
     """Where `symbol` is defined: its name, or the name with what it stands in (`Class.method`, `ns::f`, `package.module.f`).
 
+    A selector (`move:to:`) is found by its first word too.
+
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
     """
@@ -121,7 +122,7 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
 
     On a cold cache only files that hold the name are tagged: a definition holds the name it defines.
     """
-    name = _SEPARATOR.split(name.removesuffix("()"))[-1] or name
+    name = written(parts(name)[-1]) if parts(name) else name
     difference = cache.verify()
     if not difference.pending:
         return difference.problems
@@ -136,11 +137,10 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
 
 
 def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> _Wanted:
-    bare = symbol.strip().removesuffix("()")
-    parts = [part for part in _SEPARATOR.split(bare) if part]
-    if not parts:
+    *scope, name = parts(symbol) or [""]
+    if not name:
         raise Rejected("tool_errors.query.no_symbol")
-    return _Wanted(parts[-1], tuple(parts[:-1]), wanted_kinds(kind) if kind else None, below, match)
+    return _Wanted(name, tuple(scope), wanted_kinds(kind) if kind else None, below, match)
 
 
 def _matching(cache: SymbolCache, wanted: _Wanted) -> Iterable[StoredSymbol]:

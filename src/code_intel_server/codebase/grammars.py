@@ -5,6 +5,7 @@ One query file a language says what a definition is. The captures are
     @definition.<kind>   the node of a definition            @name    its name
     @body                its body, where that is not the node's field `body`
     @arity               what counts the arguments where @clause does not join functions that differ in that
+    @selector            a definition whose name is all the words before its parameters, a colon behind each (Objective-C)
     @scope               a qualifier that the tree does not nest (Go's receiver)
     @lead                comments, decorators and attributes: they belong to the definition below them
     @inject.<language>   text in another language (a script in a page)

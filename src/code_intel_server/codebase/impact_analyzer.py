@@ -20,6 +20,7 @@ from code_intel_server.codebase.impact_ties import tie_by_file_name, tie_by_hist
 from code_intel_server.codebase.impact_uses import follow
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Place, Target, Tie, ranked
 from code_intel_server.codebase.kinds import CALLABLE, TYPES
+from code_intel_server.codebase.names import parts, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.references import ENGINE
 from code_intel_server.codebase.symbol_store import StoredSymbol
@@ -142,7 +143,7 @@ def _names_in(run: Analysis, target: str, path: str) -> list[Name]:
     grouped: dict[str, list[StoredSymbol]] = {}
     for symbol in symbols:
         if symbol.tag.kind in CALLABLE | TYPES or not symbol.tag.scope:
-            grouped.setdefault(symbol.tag.name, []).append(symbol)
+            grouped.setdefault(written(symbol.tag.name), []).append(symbol)
     weighed = sorted(((_own_weight(found[0]), name) for name, found in grouped.items() if tells(name)), reverse=True)
     return [
         Name(
@@ -168,8 +169,8 @@ def _named(run: Analysis, target: str) -> list[Name]:
     if symbols:
         return [_defined(run, target, symbols)]
     run.unresolved.append(target)
-    bare = re.split(r"::|->|[.#]", target.removesuffix("()"))[-1]
-    return [Name(bare, 0.8, frozenset())] if tells(bare) else []
+    bare = [written(part) for part in parts(target)[-1:]]
+    return [Name(name, 0.8, frozenset()) for name in bare if tells(name)]
 
 
 def _defined(run: Analysis, target: str, symbols: Sequence[StoredSymbol]) -> Name:
@@ -181,7 +182,7 @@ def _defined(run: Analysis, target: str, symbols: Sequence[StoredSymbol]) -> Nam
             Place(tag.start_line, Tie.DEFINES, target, tag.scope, depth=0, weight=0.99 / math.sqrt(len(symbols))),
         )
     own = frozenset((symbol.path, symbol.tag.start_line) for symbol in symbols)
-    return Name(symbols[0].tag.name, 1.0, _homes(symbols), own)
+    return Name(written(symbols[0].tag.name), 1.0, _homes(symbols), own)
 
 
 def _homes(symbols: Sequence[StoredSymbol]) -> frozenset[str]:

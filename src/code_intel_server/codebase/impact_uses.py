@@ -11,6 +11,7 @@ from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.impact_run import IMPORTING, Analysis, Name, by_hand, tells
 from code_intel_server.codebase.impact_values import Place, Tie
 from code_intel_server.codebase.kinds import CALLABLE, TYPES
+from code_intel_server.codebase.names import written
 from code_intel_server.codebase.project import shown
 from code_intel_server.codebase.references import Asked, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
@@ -110,7 +111,7 @@ def _by_look(path: str, match: Match, found: re.Match[bytes], symbols: Sequence[
     name = decode(found[0])
     around = [tag for tag in symbols if tag.start_line < match.line <= tag.end_line]
     tag = min(around, key=lambda tag: tag.end_line - tag.start_line, default=None)
-    if any(other.name == name and other.start_line == match.line for other in symbols):
+    if any(written(other.name) == name and other.start_line == match.line for other in symbols):
         use = Use.DEFINITION
     elif IMPORTING.match(match.text.lstrip()):
         use = Use.IMPORT
@@ -162,7 +163,7 @@ def _imports_home(run: Analysis, path: str, name: Name) -> bool:
 
 def _go_on(run: Analysis, path: str, row: ReferenceRow, base: float, onward: dict[str, float]) -> None:
     """Follow the symbol around a use: nobody calls a test, and a name that many share leads astray."""
-    inner = row.enclosing.rpartition(".")[2]
+    inner = written(row.enclosing.rpartition(".")[2])
     if row.kind is Use.DEFINITION or not tells(inner) or inner in run.seen or role(path) is not Role.CODE:
         return
     if inner not in onward and len(run.cache.store.named(inner)) > _SHARED_BY:

@@ -73,6 +73,8 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
     body = captures["body"][0] if "body" in captures else node.child_by_field_name("body")
     scope = node_text(captures["scope"][0]).strip('"') if "scope" in captures else ""
     qualifier, name = split_qualified(text[name_node.start_byte : name_node.end_byte].decode("utf-8", "replace"))
+    if "selector" in captures:
+        name = _selector(node)
     last = body if body is not None and body.end_byte > node.end_byte else node
     end_byte, end_line = _trimmed(text, node, last.end_byte, last.end_point.row)
     return Definition(
@@ -88,6 +90,11 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
         flat="flat" in captures,
         arity=captures["arity"][0].named_child_count if "arity" in captures else -1,
     )
+
+
+def _selector(node: "tree_sitter.Node") -> str:
+    words = (child for child in node.named_children if child.type in {"identifier", "method_parameter"})
+    return "".join(node_text(child) if child.type == "identifier" else ":" for child in words)
 
 
 def _clauses_merged(found: list[Definition]) -> list[Definition]:

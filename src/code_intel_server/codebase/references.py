@@ -16,6 +16,7 @@ from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
+from code_intel_server.codebase.names import parts, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
-_SEPARATOR = re.compile(r"::|->|[.#]")
 _WORD = re.compile(r"\w+")
 _TEXT_COLUMNS = 200
 _PROSE = frozenset({Use.COMMENT, Use.STRING})
@@ -80,7 +80,7 @@ def find_references(
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
 ) -> Answer[ReferenceRow]:
-    """Where `symbol` is used; of `Class.method` the last part counts. Comments, strings and prose only with `include_comments`.
+    """Where `symbol` is used; of `Class.method` the last part counts, of a selector (`move:to:`) the first word. Comments, strings and prose only with `include_comments`.
 
     `kinds` narrows to some of definition, call, import, attribute, type, other, comment, string. Raises
     Rejected('tool_errors.query.no_symbol'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
@@ -110,10 +110,10 @@ def find_references(
 
 def last_name(symbol: str) -> str:
     """The part of a qualified symbol that is written where it is used."""
-    parts = [part for part in _SEPARATOR.split(symbol.strip().removesuffix("()")) if part]
-    if not parts or "\n" in parts[-1] or "\0" in parts[-1]:
+    found = parts(symbol)
+    if not found or "\n" in found[-1] or "\0" in found[-1]:
         raise Rejected("tool_errors.query.no_symbol")
-    return parts[-1]
+    return written(found[-1])
 
 
 def collect(

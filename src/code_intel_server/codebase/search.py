@@ -26,7 +26,7 @@ MAX_CONTEXT = 20
 MOST_NUMBERED = 100_000
 """Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
 
-PIECE_BYTES = 16 * process.MEBIBYTE
+PIECE_BYTES = 8 * process.MEBIBYTE
 """Matching lines that are held and counted at once: all, unless overlong ones, which arrive cut, make much more of them."""
 
 FIRST_LINES = 20

@@ -63,6 +63,10 @@ _JOINED = "symbols JOIN files ON files.id = symbols.file_id"
 _NOTED_TO = "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'noted'), 0)"
 _LAST = "coalesce((SELECT max(id) FROM symbols), 0)"
 _IN_ORDER = "LIKE ?2 ESCAPE '\\'"
+_NAMED = (
+    f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1 UNION ALL {_SELECT} {_JOINED} "
+    f"WHERE {_ANY_CASE} >= ?2 AND {_ANY_CASE} < ?3 AND symbols.name >= ?2 AND symbols.name < ?3 AND symbols.name LIKE '%:'"
+)
 # Through the names as far as they are noted; what came since is looked through one by one.
 _LETTERED = (
     f"names CROSS JOIN {_JOINED} WHERE letters & ?1 = ?1 AND names.name {_IN_ORDER} AND {_ANY_CASE} = names.name "
@@ -196,8 +200,8 @@ class SymbolStore:
             connection.executemany("DELETE FROM files WHERE path = ?", rows)
 
     def named(self, name: str) -> list[StoredSymbol]:
-        """Symbols called exactly `name`."""
-        return self._symbols(f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1", (name,))
+        """Symbols called exactly `name`, or by a selector whose first word it is (`name:to:`)."""
+        return self._symbols(_NAMED, (name, f"{name}:", f"{name}:{_LAST_CHARACTER}"))
 
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""

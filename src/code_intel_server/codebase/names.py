@@ -1,0 +1,27 @@
+"""How a symbol's name is taken apart, and how it is written where it is used.
+
+An Objective-C method is called what its selector says (`initWithName:age:`), by Xcode, clangd and ctags alike; where it is
+called, arguments stand between the selector's words, so its first word finds it.
+"""
+
+import re
+
+_SEPARATOR = re.compile(r"::|->|[.#]")
+_SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
+_MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
+"""How debuggers write a method: -[Class(Category) selector:]."""
+
+
+def parts(symbol: str) -> list[str]:
+    """A symbol as it was asked for, the name last and what it stands in before it; empty where there is no name."""
+    bare = symbol.strip().removesuffix("()")
+    message = _MESSAGE.fullmatch(bare)
+    if message or _SELECTOR.fullmatch(bare):
+        return list(message.groups()) if message else [bare]
+    return [part for part in _SEPARATOR.split(bare) if part]
+
+
+def written(name: str) -> str:
+    """What stands in the text where `name` is used: the first word of a selector, any other name itself."""
+    selector = _SELECTOR.fullmatch(name)
+    return selector[1] if selector else name
