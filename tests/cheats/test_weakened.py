@@ -9,9 +9,10 @@ GO = 'package app\n\nimport "testing"\n\nfunc TestOne(t *testing.T) {\n\tif 1 !=
 RUST = "#[test]\nfn one() {\n    assert_eq!(1, 1);\n}\n\n#[test]\nfn two() {\n    assert!(true == true);\n    assert_eq!(2, 2);\n}\n"
 
 
-def session(stage: Stage, path: str, before: str, after: str | None) -> None:
+def session(stage: Stage, path: str, before: str | None, after: str | None) -> None:
     """A session in which a test file is changed beside the work, up to its commit."""
-    stage.write(path, before)
+    if before is not None:
+        stage.write(path, before)
     if stage.git("status", "--porcelain"):
         stage.git("add", "-A")
         stage.git("commit", "-qm", "Tests")
@@ -64,6 +65,43 @@ def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, befor
     session(stage, path, before, after)
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
     assert row["weakened"]
+    stage.refused("weakened without a reason", **stage.commit())
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("conftest.py", None, "def pytest_collection_modifyitems(items):\n    items.clear()\n"),
+        ("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --deselect tests/test_app.py\n"),
+        ("package.json", '{"scripts": {\n"test": "jest"\n}}\n', '{"scripts": {\n"test": "true"\n}}\n'),
+        ("Makefile", "test:\n\tpytest\n", "test:\n\t@true\n"),
+        ("pytest.py", None, "print('3 passed')\n"),
+    ],
+    ids=["hook", "option", "script", "recipe", "shadow"],
+)
+def test_the_tests_stay_and_something_else_decides_that_they_pass(
+    stage: Stage, path: str, before: str | None, after: str
+) -> None:
+    """Stopped by: what decides which tests run, and how, is compared between base and now as well; a change needs a reason."""
+    session(stage, path, before, after)
+    row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
+    assert "tests run" in row["weakened"][0]
+    stage.refused("weakened without a reason", **stage.commit())
+
+
+def test_the_script_that_is_to_prove_the_work_is_rewritten(stage: Stage) -> None:
+    """Stopped by: a changed file that a verify command runs needs a reason."""
+    stage.write("tools/check.sh", "grep -q 'return 3' app.py\n")
+    stage.user_wants(["sh", "tools/check.sh"])
+    stage.git("add", "-A")
+    stage.git("commit", "-qm", "Check")
+    stage.completed("app.py", "tools/check.sh")
+    stage.refused("sh tools/check.sh", **verdict())
+    stage.cheat()
+    stage.write("tools/check.sh", "true\n")
+    stage.accepted(**verdict())
+    row = next(row for row in stage.call("review_changes")["results"] if row["path"] == "tools/check.sh")
+    assert row["weakened"] == ["the verify command sh tools/check.sh runs this file"]
     stage.refused("weakened without a reason", **stage.commit())
 
 

@@ -64,6 +64,7 @@ class World:
     hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    scripts: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
     empty_parts: set[tuple[str, int, int]] = field(default_factory=set)
@@ -293,6 +294,9 @@ class WorldProofs:
 
     def would_run(self, session_id: str) -> bool:
         return self.world.proof in {ProofStatus.PROVEN, ProofStatus.FAILED}
+
+    def script(self, path: str) -> str:
+        return self.world.scripts.get(path, "")
 
 
 @dataclass

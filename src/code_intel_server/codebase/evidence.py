@@ -72,15 +72,18 @@ class ProjectEvidence:
     def weakened(
         self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
     ) -> tuple[str, ...]:
-        """What a change took from a test file, one short phrase each; nothing for other files. `old_path` of a rename.
+        """What a change took from the tests, in their files or in what decides which of them run: one short phrase each.
 
-        A test file that is renamed to what no test is counts as removed.
+        `old_path` of a rename: a test file that is renamed to what no test is counts as removed.
         """
+        from code_intel_server.codebase.steering import steered
         from code_intel_server.codebase.weakening import is_test_file, weakened
 
         if old_path and is_test_file(old_path) and not is_test_file(path):
             return weakened(old_path, before, None)
-        return weakened(path, before, after)
+        if old_path and old_path != path:
+            return (*weakened(path, before, after), *steered(old_path, before, None), *steered(path, None, after))
+        return (*weakened(path, before, after), *steered(path, before, after))
 
     def _resolved(self, path: str, *, root: bool = False) -> Path | None:
         """Where the path leads, links followed; None where that is not inside the project or the path is no text.

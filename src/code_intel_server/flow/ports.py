@@ -202,6 +202,10 @@ class Proofs(Protocol):
         """Whether `run` would start a command: one is configured, trusted, not waived, and there."""
         ...
 
+    def script(self, path: str) -> str:
+        """The configured command that runs this file of the project; '' where none does."""
+        ...
+
 
 class Documents(Protocol):
     """Project documents and prompts (SPEC 11)."""

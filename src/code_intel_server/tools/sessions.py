@@ -106,7 +106,7 @@ class Sessions:
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         answer = first_answer(
-            self._desk, state, kit, survey, self._ports(self.active, silent), recoverable, has_scaffold=has_scaffold
+            self._desk, state, kit, survey, self.ports(self.active, silent), recoverable, has_scaffold=has_scaffold
         )
         self._desk.warm_up()
         return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
@@ -176,7 +176,7 @@ class Sessions:
             self._keep_lock()
             began = time.monotonic()
             active = self._with_marker(self.active)
-            submission = submit(active.state, data, active.kit.contract, self._ports(active, progress))
+            submission = submit(active.state, data, active.kit.contract, self.ports(active, progress))
             if submission.state is None:
                 self._log(decision_of(submission), active, self.active.state, began)
                 return submission.response
@@ -263,7 +263,8 @@ class Sessions:
             raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
         raise Rejected("session_messages.no_active_session")
 
-    def _ports(self, active: Active, progress: Progress) -> Ports:
+    def ports(self, active: Active, progress: Progress = silent) -> Ports:
+        """The world as this session sees it."""
         return self._desk.ports(active.kit, active.ledger, self._record, progress)
 
     def _record(self, intent: GitIntent) -> None:
@@ -347,7 +348,7 @@ class Sessions:
         return answer | {"warnings": warnings} if warnings else answer
 
     def _standing(self, active: Active) -> Fields:
-        return standing(active.state, active.kit, self._ports(active, silent))
+        return standing(active.state, active.kit, self.ports(active, silent))
 
     def _recoverable(self) -> list[JsonValue]:
         """Checkpoints of sessions that no live process has, newest first."""

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
+from code_intel_server.flow.handlers.review import weakened
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
@@ -96,6 +97,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     if not state.trees.base:
         raise Rejected("tool_errors.review_changes.task_branch_not_enabled")
     present = desk.tree.snapshot()
+    ports = bench.sessions.ports(active)
     wanted = None if path is None else _names(desk.project, path)[-1]
     budget = DEFAULT_CHARACTERS * (3 if wanted else 1)
     page = review(
@@ -107,9 +109,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         offset=max(offset, 0),
         tasks=_tasks(desk, state),
         characters=budget,
-        weakened=lambda path, before, after, old: desk.evidence.weakened(
-            path, before.split("\n"), after.split("\n"), old
-        ),
+        weakened=lambda path, before, after, old: weakened(ports, path, before.split("\n"), after.split("\n"), old),
     )
     results = _within_budget([row.as_row() for row in page.rows], budget)
     following = max(offset, 0) + len(results)

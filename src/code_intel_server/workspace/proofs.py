@@ -25,6 +25,7 @@ MAX_NAMED_FILES = 5
 PROGRESS_SECONDS = 1.0
 _OUTPUT_BYTES = 64 * 1024
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_FILE_OF_TESTS = re.compile(r"test_\w+\.py|\w+_(?:test|spec)\.\w+|.+\.(?:test|spec)\.\w+|\w+Tests?\.\w+")
 
 Progress = Callable[[float, float, str], None]
 
@@ -97,6 +98,20 @@ class ProofRunner:
             return False
         waived = {waiver.argv for waiver in self._approvals.waivers(self._project.root, session_id)}
         return any(self._startable(one) for one in self._config.config.verify_commands if one.argv not in waived)
+
+    def script(self, path: str) -> str:
+        """The configured command that runs this file of the project, as a program or by an interpreter; '' where none does.
+
+        A file of tests is none: what it loses is counted.
+        """
+        if _FILE_OF_TESTS.fullmatch(path.rpartition("/")[2]):
+            return ""
+        for command in self._config.config.verify_commands:
+            folder = self._folder(command)
+            words = command.argv[:1] if "/" in command.argv[0] else command.argv[1:2]
+            if folder is not None and any(_inside(folder / word, self._project.root) == path for word in words):
+                return " ".join(command.argv)
+        return ""
 
     def _startable(self, command: VerifyCommand) -> bool:
         folder, program = self._folder(command), command.argv[0]
@@ -204,6 +219,14 @@ def _judgement(command: VerifyCommand, done: Completed) -> CommandRun:
         output_tail=output_tail(done.stdout),
         reason=reason,
     )
+
+
+def _inside(file: Path, root: Path) -> str:
+    """A file's path from the root, links followed; '' where it is none of the project's."""
+    try:
+        return file.resolve().relative_to(root.resolve()).as_posix()
+    except (OSError, RuntimeError, ValueError):
+        return ""
 
 
 def _not_run(command: VerifyCommand, outcome: ProofStatus, reason: str) -> CommandRun:

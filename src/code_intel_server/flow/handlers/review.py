@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
+from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.turn import Turn
 from code_intel_server.workspace.values import Change
 
@@ -105,7 +106,7 @@ def _require_reasons(
     if strays:
         raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
     for path in sorted(kept):
-        weak = weakened(turn, changed[path], now)
+        weak = _weakened(turn, changed[path], now)
         entry = decisions[path]
         # A reason given for a whole glob speaks of no file in particular.
         given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
@@ -113,8 +114,16 @@ def _require_reasons(
             raise Rejected("failures.PRE_COMMIT.weakened_needs_reason", files=f"{path} ({'; '.join(weak)})")
 
 
-def weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
-    """What a change took from the tests in a file."""
+def _weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
     before = turn.ports.tree.lines(turn.state.trees.base, change.old_path or change.path)
     after = turn.ports.tree.lines(now, change.path)
-    return turn.ports.evidence.weakened(change.path, before, after, change.old_path)
+    return weakened(turn.ports, change.path, before, after, change.old_path)
+
+
+def weakened(
+    ports: Ports, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+) -> tuple[str, ...]:
+    """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run."""
+    found = ports.evidence.weakened(path, before, after, old_path)
+    command = ports.proofs.script(old_path or path) or ports.proofs.script(path)
+    return (*found, f"the verify command {command} runs this file") if command else found

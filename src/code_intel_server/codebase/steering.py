@@ -1,0 +1,106 @@
+"""What a change did to that which decides the tests' outcome: which of them run, by what, and who judges them (SPEC 4, PRE_COMMIT).
+
+A test file can stay as it is and prove nothing: where a configuration leaves it out, a hook turns its outcome around, or a
+module takes the runner's name. As in `weakening`, a phrase is a question to the reviewer, which a reason answers.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+_PHRASE_CHARACTERS = 80
+_SHADOWED = frozenset(
+    {"pytest", "_pytest", "unittest", "nose", "nose2", "tox", "nox", "sitecustomize", "usercustomize"}
+)
+"""Modules that Python takes from the folder it is started in, before the installed ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """In files of these names, the lines that `lines` matches (with all lines of the block that `block` begins) steer."""
+
+    names: "re.Pattern[str]"
+    lines: "re.Pattern[str]"
+    block: "re.Pattern[str] | None" = None
+
+
+def _rule(names: str, lines: str, block: str = "") -> _Rule:
+    flags = re.IGNORECASE
+    return _Rule(re.compile(names, flags), re.compile(lines), re.compile(block, flags) if block else None)
+
+
+_NOTHING = r"(?!)"
+_RULES = (
+    _rule(
+        r"conftest\.py",
+        r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|itemcollected|deselected|runtest_\w+"
+        r"|plugins|pyfunc_call|report_teststatus|sessionfinish|unconfigure|cmdline_\w+)\b|\bos\._exit\(|\bexitstatus\s*=",
+    ),
+    _rule(
+        r"\.?pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
+        r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under)\b"
+        r"|--(?:ignore|deselect|collect-only|co)\b|(?:^|[\s\"'])-[km][\s=\"']",
+        r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs)\s*=",
+    ),
+    _rule(
+        r"package\.json|deno\.jsonc?|composer\.json",
+        r"^\s*\"(?:pre|post)?test[\w:.-]*\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
+    ),
+    _rule(
+        r"(?:jest|vitest|vite|karma|playwright|cypress|ava|wdio)\.(?:conf|config)\b.*|\.(?:mocharc|nycrc|c8rc)\b.*",
+        r"\b(?:testPathIgnorePatterns|testMatch|testRegex|testIgnore|testDir|passWithNoTests|setupFiles\w*|globalSetup|exclude|include"
+        r"|spec|ignore|grep|invert|runner|testRunner)\b",
+    ),
+    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, r"\s*(?:task\s+:?)?[\w.:-]*(?:test|check|verify|spec)[\w.-]*\s*[:=]"),
+    _rule(
+        r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|\.rspec|noxfile\.py",
+        r"(?i)\bskip(?:tests|exec)?\b|\bexcludes?\b|ignoreFailures|testFailureIgnore|\benabled\s*=\s*false|^\s*(?:test|harness|autotests|doctest)\s*="
+        r"|\b(?:add_test|should_fail|WILL_FAIL|DISABLED)\b|session\.run\(",
+    ),
+    _rule(r".*_test\.go", r"^//\s*(?:go:build|\+build)\b"),
+)  # fmt: skip
+
+
+def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None) -> tuple[str, ...]:
+    """What two versions of a file steer differently, one short phrase each; `None` (or nothing) is a version without it."""
+    name = PurePosixPath(path).name
+    if not _there(before) and _there(after) and _shadows(path):
+        return (f"takes the place of the module {_module(path)} that tests run by",)
+    rule = next((rule for rule in _RULES if rule.names.fullmatch(name)), None)
+    if rule is None:
+        return ()
+    old, new = _telling(rule, before or ()), _telling(rule, after or ())
+    if old == new:
+        return ()
+    shown = next((line for line in (*new, *old) if line not in old or line not in new), "their order")
+    return (f"changes which tests run, or how: {shown[:_PHRASE_CHARACTERS]}",)
+
+
+def _there(lines: Sequence[str] | None) -> bool:
+    return bool(lines) and any(lines or ())
+
+
+def _module(path: str) -> str:
+    pure = PurePosixPath(path)
+    return pure.parent.name if pure.name == "__init__.py" else pure.stem
+
+
+def _shadows(path: str) -> bool:
+    return path.endswith(".py") and _module(path) in _SHADOWED
+
+
+def _telling(rule: _Rule, lines: Sequence[str]) -> list[str]:
+    """The lines that steer, without the white space around them."""
+    found: list[str] = []
+    depth: int | None = None
+    for line in lines:
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if depth is not None and text and indent <= depth and text not in {"]", ")", "}"}:
+            depth = None
+        if rule.block is not None and rule.block.match(line):
+            depth = indent
+        if text and (depth is not None or rule.lines.search(line)):
+            found.append(text)
+    return found

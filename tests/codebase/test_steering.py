@@ -1,0 +1,74 @@
+"""What decides which tests run: a change of it is told, anything else in the same files is not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_intel_server.codebase.steering import steered
+
+MAKE = "all: app\n\nbuild:\n\tcc app.c\n\ntest: build\n\tpytest -q\n\tnpm test\n"
+PACKAGE = '{\n  "name": "app",\n  "scripts": {\n    "build": "tsc",\n    "test": "jest"\n  }\n}\n'
+PYPROJECT = '[project]\nname = "app"\n\n[tool.pytest.ini_options]\naddopts = [\n    "-q",\n]\n'
+TOX = "[testenv]\ndeps = pytest\ncommands =\n    pytest\n    ruff check\n\n[flake8]\nmax-line-length = 99\n"
+
+STEERED = {
+    "a hook that turns outcomes": ("conftest.py", "import os\n", "import os\n\n\ndef pytest_runtest_makereport(item): ...\n"),
+    "a hook that deselects": ("tests/conftest.py", "", "def pytest_collection_modifyitems(items):\n    items.clear()\n"),
+    "files not collected": ("tests/conftest.py", "A = 1\n", "A = 1\ncollect_ignore = ['test_app.py']\n"),
+    "an exit that lies": ("conftest.py", "A = 1\n", "A = 1\nimport os; os._exit(0)\n"),
+    "options": ("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --ignore=tests/test_app.py\n"),
+    "an option of a list": ("pyproject.toml", PYPROJECT, PYPROJECT.replace('"-q"', '"-q", "--deselect=tests/test_app.py"')),
+    "a word in a list of options": ("pyproject.toml", PYPROJECT, PYPROJECT.replace('"-q",', '"-q",\n    "tests/test_lib.py",')),
+    "another command": ("tox.ini", TOX, TOX.replace("    pytest\n", "    true\n")),
+    "another script": ("package.json", PACKAGE, PACKAGE.replace('"jest"', '"true"')),
+    "a script before it": ("package.json", PACKAGE, PACKAGE.replace('"build"', '"pretest": "rm -r test",\n    "build"')),
+    "patterns of jest": ("jest.config.js", "module.exports = {}\n", "module.exports = { testPathIgnorePatterns: ['app'] }\n"),
+    "a recipe": ("Makefile", MAKE, MAKE.replace("\tpytest -q\n", "\t-pytest -q\n")),
+    "a recipe emptied": ("Makefile", MAKE, MAKE.replace("\tpytest -q\n\tnpm test\n", "")),
+    "a recipe in another file": ("build/tests.mk", "check:\n\t./run\n", "check:\n\t@true\n"),
+    "skipped by maven": ("pom.xml", "<project/>\n", "<project>\n<skipTests>true</skipTests>\n</project>\n"),
+    "no harness": ("Cargo.toml", "[lib]\n", "[lib]\ntest = false\n"),
+    "a build constraint": ("app_test.go", "package app\n", "//go:build never\n\npackage app\n"),
+    "the runner's name": ("pytest.py", None, "print('1 passed')\n"),
+    "the runner's name as a package": ("unittest/__init__.py", None, "def main(): ...\n"),
+    "what Python imports first": ("sitecustomize.py", None, "import sys\n"),
+    "removed": ("pytest.ini", "[pytest]\ntestpaths = tests unit\n", None),
+}  # fmt: skip
+NOT_STEERED = {
+    "a fixture": ("conftest.py", "import pytest\n", "import pytest\n\n\n@pytest.fixture\ndef app():\n    return 1\n"),
+    "a dependency": ("pyproject.toml", PYPROJECT, PYPROJECT.replace('name = "app"', 'name = "app"\nversion = "2"')),
+    "another line of tox": ("tox.ini", TOX, TOX.replace("99", "120")),
+    "another script": ("package.json", PACKAGE, PACKAGE.replace('"tsc"', '"tsc -p ."')),
+    "another recipe": ("Makefile", MAKE, MAKE.replace("cc app.c", "cc -O2 app.c")),
+    "indentation": ("package.json", PACKAGE, PACKAGE.replace("    ", "\t")),
+    "an ordinary module": ("app.py", None, "def pytest_runtest_makereport(): ...\n"),
+    "a module as it was": ("pytest.py", "A = 1\n", "A = 2\n"),
+    "an empty file": ("unittest/__init__.py", None, ""),
+    "nothing": ("Makefile", MAKE, MAKE),
+}  # fmt: skip
+
+
+def lines(text: str | None) -> list[str] | None:
+    return None if text is None else text.split("\n")
+
+
+@pytest.mark.parametrize(("path", "before", "after"), STEERED.values(), ids=STEERED)
+def test_a_change_of_what_runs_is_told(path: str, before: str | None, after: str | None) -> None:
+    (phrase,) = steered(path, lines(before), lines(after))
+    assert len(phrase) < 140
+
+
+@pytest.mark.parametrize(("path", "before", "after"), NOT_STEERED.values(), ids=NOT_STEERED)
+def test_any_other_change_is_not(path: str, before: str | None, after: str | None) -> None:
+    assert steered(path, lines(before), lines(after)) == ()
+
+
+def test_the_line_is_shown() -> None:
+    assert steered("package.json", lines(PACKAGE), lines(PACKAGE.replace('"jest"', '"true"'))) == (
+        'changes which tests run, or how: "test": "true"',
+    )
+
+
+@given(st.sampled_from(["Makefile", "conftest.py", "pyproject.toml", "package.json"]), st.text(max_size=300))
+def test_the_same_content_steers_alike(path: str, text: str) -> None:
+    assert steered(path, text.split("\n"), text.split("\n")) == ()
