@@ -337,6 +337,20 @@ GUARDS = (
         "weakened_test_is_kept and assertion",
     ),
     Guard(
+        "what decides which tests run needs a reason",
+        "codebase/evidence.py",
+        "        return (*weakened(path, before, after), *steered(path, before, after))",
+        "        return weakened(path, before, after)",
+        "something_else_decides",
+    ),
+    Guard(
+        "what a verify command runs needs a reason",
+        REVIEW,
+        '    return (*found, f"the verify command {command} runs this file") if command else found',
+        "    return found",
+        "script_that_is_to_prove",
+    ),
+    Guard(
         "a test file moved away counts as removed",
         "codebase/evidence.py",
         "        if old_path and is_test_file(old_path) and not is_test_file(path):",
@@ -423,9 +437,9 @@ GUARDS = (
     Guard(
         "merge drivers are named",
         MERGES,
-        "    if not drivers or git.is_ancestor(base, tip):",
+        "    if git.is_ancestor(base, tip):",
         "    if True:",
-        "merge_driver_that",
+        "merge_driver_that or told_to_be_none",
     ),
     Guard(
         "a file is decided once",

@@ -276,6 +276,19 @@ def test_a_merge_driver_that_makes_something_else(stage: Stage) -> None:
     stage.notice()
 
 
+def test_a_conflict_that_is_told_to_be_none(stage: Stage) -> None:
+    """Seen by: where git was told to keep the lines of both sides, a trailer of the merge says so."""
+    stage.committed()
+    base_moves(stage, "app.py", APP.replace("return 1", "return 666"))
+    (stage.root / ".git/info/attributes").write_text("app.py merge=union\n")
+    stage.cheat()
+    stage.accepted(summary="Merged.")
+    assert "return 666" in stage.read("app.py")
+    assert "return 2" in stage.read("app.py")
+    assert "Code-Intel-Merge-Drivers: union" in stage.git("log", "-1", "--format=%B", "main")
+    stage.notice()
+
+
 def test_a_hook_that_takes_the_trailers_out(stage: Stage) -> None:
     """Stopped by: what a hook takes out of the message's trailers is put back."""
     stage.verified(no_quality=True)

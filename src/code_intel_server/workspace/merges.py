@@ -18,7 +18,7 @@ from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
-from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, split_z
+from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git_child import Manner, output_of
 from code_intel_server.workspace.messages import commit_object, judged, listed, run_hook, with_missing, with_trailers
 from code_intel_server.workspace.refusals import refuse
@@ -137,12 +137,25 @@ class Merge:
 
 
 def _driven(git: Git, base: str, tip: str) -> list[tuple[str, str]]:
-    """A trailer for merge drivers of the configuration, where files of both sides had to be merged: what they make of
-    them nobody has reviewed."""
-    drivers = sorted(name[6:-7] for name in git.config() if name.startswith("merge.") and name.endswith(".driver"))
-    if not drivers or git.is_ancestor(base, tip):
+    """A trailer for what merges files of both sides otherwise than by their lines: drivers of the configuration, and git's
+    own `union`, which leaves no conflict. What they make of them nobody has reviewed."""
+    if git.is_ancestor(base, tip):
         return []
-    return [("Code-Intel-Merge-Drivers", " ".join(", ".join(drivers).split())[:200])]
+    drivers = {name[6:-7] for name in git.config() if name.startswith("merge.") and name.endswith(".driver")}
+    drivers |= {"union" for value in _merge_attributes(git, base, tip) if value == "union"}
+    return [("Code-Intel-Merge-Drivers", " ".join(", ".join(sorted(drivers)).split())[:200])] if drivers else []
+
+
+def _merge_attributes(git: Git, base: str, tip: str) -> set[str]:
+    """How the files that both sides changed are to be merged, as the attributes say; nothing runs to tell."""
+    fork = git.text("merge-base", base, tip)
+    sides = (
+        set(split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", fork, side)))
+        for side in (base, tip)
+    )
+    both = sorted(set.intersection(*sides))
+    told = split_z(git.must("check-attr", "-z", "--stdin", "merge", stdin=join_z(both))) if both else []
+    return set(told[2::3])
 
 
 def hand_merges(git: Git, branch: TaskBranch, expected: str, pending: GitIntent | None) -> HandMerges:
