@@ -608,6 +608,15 @@ class TestPreCommit:
         session.commit("app.py", reasoned, "app.py", "*.py")
         assert session.world.commits[0].keep == ("app.py",)
 
+    def test_a_file_that_a_verify_command_runs_is_kept_with_a_reason_only(self) -> None:
+        session = self.at()
+        session.world.scripts["app.py"] = "python app.py"
+        answer = session.commit("app.py")
+        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+        assert "the verify command python app.py runs this file" in str(answer["message"])
+        session.commit({"path": "app.py", "decision": "keep", "reason": "It checks one thing more."})
+        assert session.world.commits[0].keep == ("app.py",)
+
     @pytest.mark.parametrize(("late_edit", "looks"), [(False, 2), (True, 2)])
     def test_a_commit_looks_at_the_tree_before_and_after(self, late_edit: bool, looks: int) -> None:
         """And once more after each verify command that runs; no other look could see anything new."""

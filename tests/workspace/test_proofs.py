@@ -356,3 +356,33 @@ def test_whether_a_command_would_run_is_known_without_running_it(world: World) -
     world.approvals.waive(world.root, SESSION, tuple(writes), "broken elsewhere")
     assert not world.runner(config).would_run(SESSION)
     assert not (world.root / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["./check.sh"], "check.sh"),
+        (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
+        ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
+        (["tools/../tools/check.sh"], "tools/check.sh"),
+    ],
+)
+def test_the_file_that_a_command_runs_is_known(world: World, command: object, path: str) -> None:
+    (world.root / "tools").mkdir()
+    runner = world.runner(world.configured(["true"], command))
+    assert runner.script(path).split()[-1] in str(command)
+    assert runner.script("other.sh") == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["pytest", "-q"], "pytest"),
+        (["python3", "tests/test_app.py"], "tests/test_app.py"),
+        (["sh", "../outside.sh"], "outside.sh"),
+        ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
+        (["sh", "a\u0000b"], "a"),
+    ],
+)
+def test_a_file_of_tests_or_none_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
+    assert world.runner(world.configured(command)).script(path) == ""
