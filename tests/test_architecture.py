@@ -13,6 +13,7 @@ FLOORS = {
     "errors": 0,
     "printable": 0,
     "request_id": 0,
+    "finite": 0,
     "resources": 0,
     "__init__": 0,
     "process": 1,

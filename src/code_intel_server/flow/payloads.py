@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from code_intel_server.errors import Rejected
+from code_intel_server.finite import finite, no_constant
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
 from code_intel_server.flow.query_frame import Slot
 from code_intel_server.flow.tasks import ChecklistItem, PlannedTask
@@ -234,17 +235,13 @@ def parse_object(data: JsonValue) -> dict[str, JsonValue]:
     """The payload as an object; a JSON string is parsed. Raises Rejected('session_messages.invalid_data')."""
     if isinstance(data, str):
         try:
-            data = cast("JsonValue", json.loads(data, parse_constant=_no_constant))
+            data = cast("JsonValue", json.loads(data, parse_constant=no_constant, parse_float=finite))
         except (ValueError, RecursionError) as error:
             raise Rejected("session_messages.invalid_data", error=str(error)) from error
     if not isinstance(data, dict):
         raise Rejected("session_messages.invalid_data", error="data must be an object")
     check_text(data)
     return data
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
 
 
 def check_text(data: Mapping[str, JsonValue]) -> None:

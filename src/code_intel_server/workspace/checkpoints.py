@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import NoReturn
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.finite import finite, no_constant
 from code_intel_server.workspace import files
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
 
@@ -352,7 +352,9 @@ def _encode(body: Mapping[str, object]) -> bytes:
 
 def _decode(data: bytes) -> dict[str, object]:
     """The object of a text that begins as one. Raises ValueError or RecursionError."""
-    content: dict[str, object] = json.loads(data, object_pairs_hook=_unique, parse_constant=_no_constant)
+    content: dict[str, object] = json.loads(
+        data, object_pairs_hook=_unique, parse_constant=no_constant, parse_float=finite
+    )
     return content
 
 
@@ -361,7 +363,3 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(content) != len(pairs):
         raise ValueError("a name stands twice")
     return content
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from code_intel_server.finite import finite, no_constant
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import read_regular
 
@@ -161,7 +162,7 @@ def _parsed(data: bytes) -> tuple[str, dict[str, object]]:
     except UnicodeDecodeError as error:
         raise _Broken(data.count(b"\n", 0, error.start) + 1, "not UTF-8") from None
     try:
-        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+        content = json.loads(text, object_pairs_hook=_unique, parse_constant=no_constant, parse_float=finite)
     except json.JSONDecodeError as error:
         raise _Broken(error.lineno, error.msg) from None
     except _Broken as broken:
@@ -180,10 +181,6 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise _Broken(1, name)
         content[name] = value
     return content
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
 
 
 def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str, ...], frozenset[str]]:
