@@ -128,13 +128,17 @@ def test_each_field_of_a_checkpoint_with_each_wrong_value_is_refused_or_taken_as
             continue
         again = json.loads(json.dumps(restored.to_checkpoint()))
         again["orchestrator_state"]["phase_state"]["step"] = given["orchestrator_state"]["phase_state"].get("step")
-        assert as_written(again) == as_written(given), (path, value)
+        assert within(given, again), (path, value)
     record_property("executions", count)
 
 
-def as_written(value: object) -> str:
-    """JSON text, in which true is not 1; a whole number may stand for a fraction."""
-    return json.dumps(json.loads(json.dumps(value), parse_int=float), sort_keys=True)
+def within(given: object, again: object) -> bool:
+    """Whether all that was given is there, of the same kind; what was left out may be there with its default."""
+    if isinstance(given, dict) and isinstance(again, dict):
+        return all(name in again and within(value, again[name]) for name, value in given.items())
+    if isinstance(given, int) and isinstance(again, float):
+        return again == float(given) and not isinstance(given, bool)
+    return isinstance(given, bool) == isinstance(again, bool) and given == again
 
 
 def test_each_field_of_our_own_with_each_wrong_value_is_refused(tmp_path: Path, record_property: Record) -> None:

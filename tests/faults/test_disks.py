@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.driver import Fields, Server
 from tests.faults.interrupted import Outcome
+from tests.faults.results import Record
 from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
 from tests.faults.sentinel import Sentinel
 
@@ -57,6 +58,7 @@ def through_full_disks(disk: Path, scenario: Scenario, left: list[int]) -> Outco
             answer: Fields = {}
             for space in left:
                 filler, answer = fill(disk, space), {}
+                outcome.killed["filled"] += 1
                 try:
                     answer = move(server)
                 except OSError as error:  # the user's own edit does not fit
@@ -89,6 +91,26 @@ def test_a_full_disk_costs_typed_refusals_and_the_session_goes_on_when_there_is_
         assert found.violations == []
         assert found.final == expected.final
         assert len(found.refusals) >= 2
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_a_disk_filled_to_any_degree_costs_typed_refusals_and_nothing_else(
+    small: Path, tmp_path: Path, record_property: Record
+) -> None:
+    fillings = 0
+    for part, left in enumerate(
+        ([0, 512, 1024, 2048], [100, 3000, 4096, 6000], [0, 5000, 8192, 12288], [0, 1, 20000, 30000])
+    ):
+        for scenario in SCENARIOS:
+            plain, full = small / f"{scenario.name}-plain-{part}", small / f"{scenario.name}-full-{part}"
+            plain.mkdir()
+            full.mkdir()
+            expected = through_full_disks(plain, scenario, [])
+            found = through_full_disks(full, scenario, left)
+            assert (found.violations, found.final) == ([], expected.final), (scenario.name, left)
+            fillings += found.killed["filled"]
+    record_property("executions", fillings)
 
 
 def test_a_state_folder_that_is_read_only_is_said_at_the_start(small: Path) -> None:

@@ -1,5 +1,6 @@
 """A repository that wants to be executed or obeyed: a marker file never appears, and what it says changes nothing (P3)."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import ENVIRONMENT, Server, git, repository
+from tests.faults.results import Record
+from tests.faults.zygote import ForkedServer, Zygote
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -140,6 +143,12 @@ class Trap:
         return found
 
 
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    with Zygote() as running:
+        yield running
+
+
 @pytest.fixture
 def trap(tmp_path: Path) -> Trap:
     return Trap(tmp_path)
@@ -170,12 +179,18 @@ def test_no_executable_configuration_key_is_obeyed_by_a_read(trap: Trap) -> None
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("key", EXECUTABLE)
-def test_no_executable_key_alone_is_obeyed_by_a_read(trap: Trap, key: str) -> None:
+def test_no_executable_key_alone_is_obeyed_by_a_read(
+    zygote: Zygote, trap: Trap, key: str, record_property: Record
+) -> None:
     trap.set(key, EXECUTABLE[key])
     trap.stale()
-    with Server(trap.root) as server:
+    with ForkedServer(zygote, trap.root) as server:
+        for tool, arguments in READS:
+            server.call(tool, **arguments)
+            assert not trap.sprung, tool
         read_everything(server)
     assert not trap.sprung
+    record_property("executions", len(READS) + 1)
 
 
 @pytest.mark.parametrize(
@@ -283,6 +298,28 @@ def test_nothing_that_a_repository_plants_is_executed_or_obeyed(trap: Trap) -> N
         assert "recovery_available" not in began
         end = server.submit(passed=True, verifier_used="generic", details="looked")
         assert "unproven" in json.dumps(end)
+    assert not trap.sprung
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    "chosen", [*itertools.combinations(range(len(PLANTS)), 1), *itertools.combinations(range(len(PLANTS)), 2)]
+)
+def test_no_one_and_no_two_plants_of_a_repository_are_obeyed(
+    zygote: Zygote, trap: Trap, chosen: tuple[int, ...]
+) -> None:
+    for number in chosen:
+        PLANTS[number](trap)
+    trap.stale()
+    with ForkedServer(zygote, trap.root, PYTHONSAFEPATH="1") as server:
+        read_everything(server)
+        assert server.call("get_session_status")["phase"] == "EXPLORATION"
+        server.call("start_session", flags={"clean": True})
+        assert (
+            server.call("start_session", query="Judge it", flags={"only_verify": True})["phase"] == "POST_IMPL_VERIFY"
+        )
+        assert server.submit(passed=True, verifier_used="generic", details="looked")["success"]
     assert not trap.sprung
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
+from tests.faults.results import Record, size
 from tests.faults.scenarios import FILES
 from tests.faults.sentinel import Sentinel
 from tests.faults.test_process import Wire
@@ -69,7 +70,9 @@ def frames(seed: int, count: int) -> Iterator[bytes]:
         yield bytes(line).replace(b"\n", b" ")
 
 
-def test_the_server_outlives_a_thousand_broken_frames_and_says_only_json_rpc(tmp_path: Path) -> None:
+def test_the_server_outlives_a_thousand_broken_frames_and_says_only_json_rpc(
+    tmp_path: Path, record_property: Record
+) -> None:
     root = repository(tmp_path / "repo", FILES)
     child = subprocess.Popen(
         [sys.executable, "-m", "code_intel_server", "serve"],
@@ -98,7 +101,7 @@ def test_the_server_outlives_a_thousand_broken_frames_and_says_only_json_rpc(tmp
     say(json.dumps({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": HELLO}).encode())
     hear_until("hello")
     say(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-    for number, frame in enumerate(frames(7, 1000)):
+    for number, frame in enumerate(frames(7, count := size(1000, 6000))):
         say(frame)
         if number % 50 == 49:
             say(b'{"jsonrpc":"2.0","id":"p%d","method":"ping"}' % number)
@@ -108,6 +111,7 @@ def test_the_server_outlives_a_thousand_broken_frames_and_says_only_json_rpc(tmp
     call = {"name": "search_text", "arguments": {"patterns": "main"}}
     say(json.dumps({"jsonrpc": "2.0", "id": "last", "method": "tools/call", "params": call}).encode())
     assert hear_until("last")[-1]["result"]["structuredContent"]["total"] >= 1
+    record_property("executions", count)
     child.stdin.close()
     child.wait(10)
     child.stdout.close()
@@ -296,8 +300,10 @@ def test_no_kind_of_path_leads_out_of_the_project_or_breaks_a_tool(tmp_path: Pat
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-def test_no_path_in_any_tool_leads_out_of_the_project(tmp_path: Path) -> None:
-    assert walk_paths(tricky(tmp_path), 1) >= 280 * 9
+def test_no_path_in_any_tool_leads_out_of_the_project(tmp_path: Path, record_property: Record) -> None:
+    made = walk_paths(tricky(tmp_path), 1)
+    record_property("executions", made)
+    assert made >= 280 * 9
 
 
 def test_no_kind_of_path_is_written_or_made_writable_outside(tmp_path: Path) -> None:

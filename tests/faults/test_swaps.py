@@ -1,0 +1,64 @@
+"""A folder that is swapped for a link out of the project while we read or write below it (row 45)."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.codebase.evidence import ProjectEvidence
+from code_intel_server.workspace import placing
+from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.placing import Incoming
+from tests.e2e.driver import repository
+from tests.faults.results import Record, size
+
+SWAPPER = """
+import os, sys
+os.chdir(sys.argv[1])
+print("swapping", flush=True)
+while True:
+    os.rename("a", "aside"); os.symlink("../outside", "a")
+    os.unlink("a"); os.rename("aside", "a")
+"""
+
+
+@pytest.fixture
+def swapped(tmp_path: Path) -> Iterator[Path]:
+    """A project whose folder `a` is a link to the outside half of the time."""
+    root = repository(tmp_path / "repo", {"a/x.py": "inside = 1\n\n\n", "b.py": "b = 1\n"})
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x.py").write_text("SECRET = 'canary-7391'\n" * 7)
+    swapper = subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE)
+    assert swapper.stdout is not None
+    swapper.stdout.readline()
+    yield root
+    swapper.kill()
+    swapper.wait(10)
+    swapper.stdout.close()
+
+
+@pytest.mark.timeout(3600)
+def test_evidence_in_a_folder_that_is_swapped_for_a_link_is_never_read_outside(
+    swapped: Path, record_property: Record
+) -> None:
+    evidence, times, seen = ProjectEvidence(swapped), size(3_000, 1_000_000), set()
+    for _ in range(times):
+        seen.add(evidence.total_lines("a/x.py"))
+    assert seen <= {3, None}
+    assert len(seen) == 2, "the race was none"
+    record_property("executions", times)
+
+
+@pytest.mark.timeout(3600)
+def test_no_file_that_is_placed_gets_out_through_it(swapped: Path, record_property: Record) -> None:
+    git, times = open_repository(swapped), size(30, 20_000)
+    assert isinstance(git, Git)
+    for number in range(times):
+        with contextlib.suppress(FileNotFoundError):  # the folder was just away
+            placing.place(git, Incoming(f"a/new{number % 7}/{number}.txt", "100644", b"x"))
+    assert os.listdir(swapped.parent / "outside") == ["x.py"]  # noqa: PTH208
+    record_property("executions", times)
