@@ -55,7 +55,7 @@ def summarise(folder: Path) -> Summary:
     return {
         "kills": _sessions([*sorted(folder.glob("kills[0-9]*.jsonl")), folder / "kills.jsonl"]),
         "around": around,
-        "errors": _sessions([folder / "errors.jsonl"]),
+        "errors": _sessions([*sorted(folder.glob("errors[0-9]*.jsonl")), folder / "errors.jsonl"]),
         "power": _read(folder / "power.json"),
         "payloads": _read(folder / "payloads.json"),
         "mutants": _read(folder / "mutants.json"),

@@ -376,6 +376,13 @@ def poisoned_environment(trap: Trap) -> Iterator[dict[str, str]]:
         "VISUAL",
         "GIT_TEMPLATE_DIR",
         "GIT_EXEC_PATH_X",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "MANPAGER",
+        "BAT_PAGER",
+        "DELTA_PAGER",
+        "BROWSER",
+        "GIT_MERGE_AUTOEDIT",
         "CTAGS",
         "ETAGS",
     ]
@@ -400,14 +407,39 @@ def poisoned_environment(trap: Trap) -> Iterator[dict[str, str]]:
         "GIT_TRACE2": str(trap.mark),
         "GIT_TRACE2_EVENT": str(trap.mark),
         "GIT_TRACE_PERFORMANCE": str(trap.mark),
+        "GIT_TRACE_SETUP": str(trap.mark),
+        "GIT_TRACE_PACKET": str(trap.mark),
+        "GIT_TRACE_REFS": str(trap.mark),
+        "GIT_TRACE_CURL": str(trap.mark),
+        "GIT_TRACE_SHALLOW": str(trap.mark),
+        "GIT_TRACE_PACK_ACCESS": str(trap.mark),
+        "GIT_TRACE_FSMONITOR": str(trap.mark),
+        "GIT_TRACE2_PERF": str(trap.mark),
+        "GIT_EXEC_PATH": "/nonexistent",
+        "GIT_ICASE_PATHSPECS": "1",
+        "GIT_NOGLOB_PATHSPECS": "1",
+        "GIT_ATTR_SOURCE": "refs/evil",
+        "GIT_DEFAULT_HASH": "sha256",
+        "GIT_SHALLOW_FILE": "/nonexistent",
+        "GIT_GRAFT_FILE": "/nonexistent",
+        "GIT_QUARANTINE_PATH": "/nonexistent",
+        "GIT_DIFF_OPTS": "--ext-diff",
+        "GIT_PREFIX": "../",
+        "GIT_FLUSH": "0",
+        "GIT_NO_REPLACE_OBJECTS": "0",
+        "GIT_ALLOW_PROTOCOL": "ext",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_REPLACE_REF_BASE": "refs/evil",
     }
 
 
-def test_no_variable_of_the_environment_redirects_a_read(trap: Trap, poisoned_environment: dict[str, str]) -> None:
+def test_no_variable_of_the_environment_redirects_a_read(
+    trap: Trap, poisoned_environment: dict[str, str], record_property: Record
+) -> None:
     with Server(trap.root, **poisoned_environment) as server:
         read_everything(server)
         found = server.call("search_text", patterns="def main")
         assert [row["path"] for row in found["results"]] == ["app.py"]
     assert not trap.sprung
+    record_property("executions", len(poisoned_environment))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,8 +76,9 @@ def descendants(pid: int) -> set[int]:
     """Every living process below `pid`."""
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found |= {int(child)} | descendants(int(child))
+        with suppress(OSError):  # it has just ended
+            for child in task.read_text().split():
+                found |= {int(child)} | descendants(int(child))
     return found
 
 

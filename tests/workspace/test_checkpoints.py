@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import socket
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import checkpoints, files
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
+from tests.faults.results import Record, size
 
 KEY = bytes(range(32))
 SESSION = "20260201_123456"
@@ -99,7 +101,7 @@ def test_no_folder_at_all_means_no_checkpoint(tmp_path: Path) -> None:
         absent.load(SESSION)
 
 
-def test_every_truncation_gives_the_previous_generation_and_says_so(tmp_path: Path) -> None:
+def test_every_truncation_gives_the_previous_generation_and_says_so(tmp_path: Path, record_property: Record) -> None:
     path = written(tmp_path, {"n": 1}, {"n": 2, "text": "ü" * 40})
     whole = path.read_bytes()
     for length in range(len(whole)):
@@ -107,15 +109,18 @@ def test_every_truncation_gives_the_previous_generation_and_says_so(tmp_path: Pa
         loaded = store(tmp_path).load(SESSION)
         assert (loaded.body, loaded.generation, loaded.restored_previous) == ({"n": 1}, 1, True), length
         assert loaded.why
+    record_property("executions", len(whole))
 
 
-def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
-    path = written(tmp_path, {"n": 1}, {"n": 2})
+@pytest.mark.timeout(3600)
+def test_every_flipped_bit_is_noticed(tmp_path: Path, record_property: Record) -> None:
+    path = written(tmp_path, {"n": 1}, {"n": 2, "text": "ü" * size(0, 600)})
     whole = path.read_bytes()
     for position in range(len(whole)):
         for bit in range(8):
             path.write_bytes(whole[:position] + bytes([whole[position] ^ 1 << bit]) + whole[position + 1 :])
             assert store(tmp_path).load(SESSION).restored_previous, (position, bit)
+    record_property("executions", 8 * len(whole))
 
 
 @given(st.binary(max_size=400))
@@ -222,6 +227,12 @@ def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
+def make_socket(path: Path) -> None:
+    """A socket somebody listened on."""
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
 def make_sparse(path: Path) -> None:
     """A gigabyte of nothing."""
     with path.open("wb") as stream:
@@ -245,8 +256,10 @@ def make_link_to_a_good_one(path: Path) -> None:
         lambda path: path.symlink_to(path.name),
         lambda path: path.symlink_to("/dev/zero"),
         lambda path: path.symlink_to("/dev/tty"),
+        lambda path: path.symlink_to("nowhere"),
+        make_socket,
     ],
-    ids=["fifo", "sparse", "link", "folder", "loop", "device", "terminal"],
+    ids=["fifo", "sparse", "link", "folder", "loop", "device", "terminal", "dangling", "socket"],
 )
 def test_what_is_no_plain_file_is_refused_at_once_without_reading_it(tmp_path: Path, make: object) -> None:
     assert callable(make)
