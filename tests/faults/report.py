@@ -337,6 +337,7 @@ NOT_PROMISED = (
     "- A descendant of a verify command that makes a session of its own (`setsid`) leaves our process group and is not killed.",
     "- After SIGKILL of the server a verify command that runs goes on to its own end: nobody is left to end it.",
     "- A git that is killed leaves its `*.lock`; the server names it and never removes it. In the kill run the test does, as the user would.",
+    "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name and may show what the link leads to. Evidence is read, and files are written, folder by folder, never through a link.",
     "- What a disk does that lies about fsync. The ledger of lookups is appended without fsync: after power loss a call may be needed again.",
 )
 
