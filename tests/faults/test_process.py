@@ -18,6 +18,7 @@ import pytest
 from code_intel_server import process
 from code_intel_server.workspace.trust import Approvals
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
+from tests.faults.results import Record
 from tests.faults.scenarios import FILES, moves
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -347,7 +348,7 @@ class TestSideBySide:
             assert server.ended_within(EXIT_SECONDS)
 
     def test_a_client_that_stops_reading_costs_no_memory_and_later_gets_every_answer(
-        self, root: Path, server: Wire
+        self, root: Path, server: Wire, record_property: Record
     ) -> None:
         (root / "wide.txt").write_text("".join(f"needle {n} {'x' * 80}\n" for n in range(2000)))
         server.call("search_text", patterns="needle", limit=200)
@@ -356,6 +357,7 @@ class TestSideBySide:
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in descendants(server.pid)), 60)
         assert server.resident() - memory < 128 * 1024 * 1024
         assert sorted(server.answer()["id"] for _ in asked) == asked
+        record_property("executions", len(asked))
 
 
 def start_at_once(root: Path, rounds: int) -> list[int]:

@@ -312,5 +312,6 @@ def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     print(f"\n{flag_sets} legal flag sets, {roads} roads, {len(seen)} distinct, {states} states")
     record_property("flag_sets", flag_sets)
     record_property("roads", roads)
+    record_property("executions", roads)
     record_property("states", states)
     assert roads == flag_sets * 4 * 32
