@@ -26,6 +26,12 @@ def test_no_line_is_a_traceback(line: str) -> None:
     assert request_id(line) is None or '"id"' in line
 
 
+@pytest.mark.parametrize("value", ["00", "-007", '"\\x"', '"\\u12"', '"a\tb"', '"\\ud800"', '"\ud800"'])
+def test_what_is_nearly_an_id_is_none_and_ends_nothing(value: str) -> None:
+    """Found by five thousand broken frames: a request with the id 00 ended the server."""
+    assert request_id(f'{{"jsonrpc": "2.0", "method": "m", "id": {value}, "params": {{]}}') is None
+
+
 @pytest.mark.parametrize(
     "line", ['{"method": "m", "params": "' + '\\"' * 400_000, '{"a": "' + "x" * 400_000, '"\\' * 300_000]
 )

@@ -22,5 +22,15 @@ def request_id(line: str) -> int | str | None:
         elif depth == 1 and text == '"method"':
             method = True
         elif depth == 1 and text == '"id"' and (value := _VALUE.match(line, token.end())):
-            found = json.loads(value[1])
+            found = _read(value[1])
     return found if method else None
+
+
+def _read(value: str) -> int | str | None:
+    """A number or a string; None for what is nearly one (007, an unknown escape) and for text that no answer can carry."""
+    try:
+        found: int | str = json.loads(value)
+        str(found).encode("utf-8")
+    except ValueError:
+        return None
+    return found

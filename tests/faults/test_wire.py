@@ -19,6 +19,19 @@ from tests.faults.test_process import Wire
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
 
 
+NEARLY_IDS = (
+    b"00",
+    b"-01",
+    b'"\\x"',
+    b'"\\u12"',
+    b'"\t"',
+    b'"\\ud800"',
+    b'"\xed\xa0\x80"',
+    b"1e5",
+    b"99999999999999999999",
+)
+
+
 def frames(seed: int, count: int) -> Iterator[bytes]:
     """Lines that are nearly, or not at all, JSON-RPC; none holds a newline."""
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
@@ -57,6 +70,7 @@ def frames(seed: int, count: int) -> Iterator[bytes]:
         b'{"jsonrpc":"2.0","id":"f","method":"ping","method":"tools/list"}',
         b'{"jsonrpc":"2.0","id":"f","method":"ping","params":{"n":NaN}}',
         b"Content-Length: 30\r",
+        *(b'{"jsonrpc":"2.0","id":%b,"method":"ping","params":[}' % value for value in NEARLY_IDS),
     ]
     yield from fixed
     for _ in range(count - len(fixed)):
