@@ -22,6 +22,7 @@ STEERED = {
     "another command": ("tox.ini", TOX, TOX.replace("    pytest\n", "    true\n")),
     "another script": ("package.json", PACKAGE, PACKAGE.replace('"jest"', '"true"')),
     "a script before it": ("package.json", PACKAGE, PACKAGE.replace('"build"', '"pretest": "rm -r test",\n    "build"')),
+    "a script all on one line": ("package.json", '{"scripts":{"test":"jest"}}', '{"scripts":{"test":"true"}}'),
     "patterns of jest": ("jest.config.js", "module.exports = {}\n", "module.exports = { testPathIgnorePatterns: ['app'] }\n"),
     "a recipe": ("Makefile", MAKE, MAKE.replace("\tpytest -q\n", "\t-pytest -q\n")),
     "a recipe emptied": ("Makefile", MAKE, MAKE.replace("\tpytest -q\n\tnpm test\n", "")),

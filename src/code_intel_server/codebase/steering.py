@@ -45,7 +45,7 @@ _RULES = (
     ),
     _rule(
         r"package\.json|deno\.jsonc?|composer\.json",
-        r"^\s*\"(?:pre|post)?test[\w:.-]*\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
+        r"\"(?:pre|post)?test[\w:.-]*\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
     ),
     _rule(
         r"(?:jest|vitest|vite|karma|playwright|cypress|ava|wdio)\.(?:conf|config)\b.*|\.(?:mocharc|nycrc|c8rc)\b.*",
