@@ -47,8 +47,8 @@ OUT_OF_REACH = (
         "The ledger proves the call, not the thought; `unseen_files` and `confidence` show what was claimed and never seen.",
     ),
     (
-        "A new file beside an explored one that bends the test runner (`conftest.py`)",
-        "It is an allowed new file. It stands in `review_changes` with its diff and in the commit.",
+        "Bending the test runner with a plausible reason (a hook of `conftest.py`, an option, a rewritten script)",
+        "It stands in `review_changes` as `weakened`, and the reason in the decision; a person has to read it.",
     ),
     (
         "Swapping good files in while the verify commands run and the bad ones back before they end",
@@ -71,8 +71,8 @@ OUT_OF_REACH = (
         "For git these are new lines. `review_changes` shows both places.",
     ),
     (
-        "Renaming tests so that the runner no longer finds them inside the test folder",
-        "The file is still a test file by its folder; which names a runner collects is its own configuration.",
+        "Renaming tests so that a runner with naming rules of its own no longer finds them",
+        "Files and functions are counted by the names that common runners collect.",
     ),
     (
         "An edit that is undone again between two submits, or lies outside the project or in an ignored file",

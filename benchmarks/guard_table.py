@@ -353,7 +353,7 @@ GUARDS = (
     Guard(
         "a test file moved away counts as removed",
         "codebase/evidence.py",
-        "        if old_path and is_test_file(old_path) and not is_test_file(path):",
+        "        if old_path and leaves_the_tests(old_path, path):",
         "        if False:",
         "moved_out_of_sight",
     ),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.contract.loader import Contract
+from code_intel_server.flow.handlers.review import weakened
 from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
 from code_intel_server.flow.session import Receipt
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, ProofStatus
@@ -614,6 +615,8 @@ class TestPreCommit:
         answer = session.commit("app.py")
         assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
         assert "the verify command python app.py runs this file" in str(answer["message"])
+        session.world.scripts["app_test.py"] = "python app_test.py"
+        assert weakened(session.ports, "app_test.py", ["x"], ["y"]) == ()
         session.commit({"path": "app.py", "decision": "keep", "reason": "It checks one thing more."})
         assert session.world.commits[0].keep == ("app.py",)
 

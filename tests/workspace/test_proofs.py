@@ -378,11 +378,10 @@ def test_the_file_that_a_command_runs_is_known(world: World, command: object, pa
     ("command", "path"),
     [
         (["pytest", "-q"], "pytest"),
-        (["python3", "tests/test_app.py"], "tests/test_app.py"),
         (["sh", "../outside.sh"], "outside.sh"),
         ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
         (["sh", "a\u0000b"], "a"),
     ],
 )
-def test_a_file_of_tests_or_none_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
+def test_what_is_no_file_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
     assert world.runner(world.configured(command)).script(path) == ""

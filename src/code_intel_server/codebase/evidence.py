@@ -77,9 +77,9 @@ class ProjectEvidence:
         `old_path` of a rename: a test file that is renamed to what no test is counts as removed.
         """
         from code_intel_server.codebase.steering import steered
-        from code_intel_server.codebase.weakening import is_test_file, weakened
+        from code_intel_server.codebase.weakening import leaves_the_tests, weakened
 
-        if old_path and is_test_file(old_path) and not is_test_file(path):
+        if old_path and leaves_the_tests(old_path, path):
             return weakened(old_path, before, None)
         if old_path and old_path != path:
             return (*weakened(path, before, after), *steered(old_path, before, None), *steered(path, None, after))

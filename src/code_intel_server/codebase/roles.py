@@ -1,5 +1,6 @@
 """What part a file plays in a project, told from its path alone: code, test, documentation, configuration, markup, vendored."""
 
+import re
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -42,6 +43,9 @@ _VENDORED = {
 }
 _GENERATED_SUFFIXES = {".po", ".pot", ".map", ".snap"}
 _TESTS = {"test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "e2e", "fixtures"}
+_COLLECTED = re.compile(
+    r"test_\w+\.py|\w+_(?:test|spec)s?\.\w+|.+\.(?:test|spec)\.\w+|\w+Tests?\.\w+|Tests?[A-Z]\w*\.\w+"
+)
 _DOCS = {"doc", "docs", "documentation", "man"}
 _DOC_SUFFIXES = {".md", ".rst", ".txt", ".adoc", ".org", ".mdx", ".tex"}
 _DOC_NAMES = {"readme", "changelog", "changes", "license", "copying", "authors", "contributing", "news", "history"}
@@ -131,3 +135,8 @@ def _is_test_name(name: str) -> bool:
         or ".spec." in name
         or stem == "conftest"
     )
+
+
+def named_as_tests(path: str) -> bool:
+    """Whether a file has a name by which common runners collect tests, whatever its folder."""
+    return _COLLECTED.fullmatch(PurePosixPath(path).name) is not None

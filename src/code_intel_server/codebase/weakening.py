@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from code_intel_server.codebase.languages import Language, language_of
-from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.roles import Role, named_as_tests, role
 
 _TESTS = re.compile(
     r"^\s*(?:async\s+)?(?:def|sub|fun|func|function|proc|defp?)\s+[\w.`]*(?:test|spec|should)\w*"
@@ -39,6 +39,12 @@ _GROWING = (
     (_HOLLOW, "assertion that always holds", "assertions that always hold"),
 )
 _SHRINKING = ((_TESTS, "test", "tests"), (_ASSERTIONS, "assertion", "assertions"))
+# What Python's runners collect: another name is a test no more.
+_SHRINKING_IN_PYTHON = (
+    (re.compile(r"^\s*(?:async\s+)?def\s+test\w*", re.MULTILINE), "test", "tests"),
+    (re.compile(r"^\s*class\s+Test\w*", re.MULTILINE), "test class", "test classes"),
+    (_ASSERTIONS, "assertion", "assertions"),
+)
 
 
 def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | None) -> tuple[str, ...]:
@@ -53,7 +59,7 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     new = _without_comments(after, language)
     lost = [
         f"{_counted(less, one, many)} fewer"
-        for pattern, one, many in _SHRINKING
+        for pattern, one, many in _shrinking(path, old)
         if (less := _count(pattern, old) - _count(pattern, new)) > 0
     ]
     gained = [
@@ -64,9 +70,21 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     return (*lost, *gained)
 
 
+def leaves_the_tests(old_path: str, path: str) -> bool:
+    """Whether a renamed test file is one no more: by its folder, or by the names that runners collect."""
+    hidden = named_as_tests(old_path) and not named_as_tests(path)
+    return is_test_file(old_path) and (hidden or not is_test_file(path))
+
+
 def is_test_file(path: str) -> bool:
     """Whether a path is a test's by its folder or name."""
     return role(path) is Role.TESTS
+
+
+def _shrinking(path: str, old: str) -> Sequence[tuple["re.Pattern[str]", str, str]]:
+    """What is counted; in Python by the names that are collected, where the file has such."""
+    tests = _SHRINKING_IN_PYTHON[0][0]
+    return _SHRINKING_IN_PYTHON if path.endswith(".py") and tests.search(old) else _SHRINKING
 
 
 def _count(pattern: "re.Pattern[str]", text: str) -> int:

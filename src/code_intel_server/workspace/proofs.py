@@ -25,7 +25,6 @@ MAX_NAMED_FILES = 5
 PROGRESS_SECONDS = 1.0
 _OUTPUT_BYTES = 64 * 1024
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_FILE_OF_TESTS = re.compile(r"test_\w+\.py|\w+_(?:test|spec)\.\w+|.+\.(?:test|spec)\.\w+|\w+Tests?\.\w+")
 
 Progress = Callable[[float, float, str], None]
 
@@ -100,12 +99,7 @@ class ProofRunner:
         return any(self._startable(one) for one in self._config.config.verify_commands if one.argv not in waived)
 
     def script(self, path: str) -> str:
-        """The configured command that runs this file of the project, as a program or by an interpreter; '' where none does.
-
-        A file of tests is none: what it loses is counted.
-        """
-        if _FILE_OF_TESTS.fullmatch(path.rpartition("/")[2]):
-            return ""
+        """The configured command that runs this file of the project, as a program or by an interpreter; '' where none does."""
         for command in self._config.config.verify_commands:
             folder = self._folder(command)
             words = command.argv[:1] if "/" in command.argv[0] else command.argv[1:2]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from code_intel_server.codebase.roles import named_as_tests
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
@@ -123,7 +124,12 @@ def _weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str,
 def weakened(
     ports: Ports, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
 ) -> tuple[str, ...]:
-    """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run."""
+    """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run.
+
+    A file of tests that a command names is asked only for what it loses.
+    """
     found = ports.evidence.weakened(path, before, after, old_path)
+    if named_as_tests(path):
+        return found
     command = ports.proofs.script(old_path or path) or ports.proofs.script(path)
     return (*found, f"the verify command {command} runs this file") if command else found
