@@ -17,6 +17,7 @@ def blocks_of(parsed: Parsed, outline: Outline) -> tuple[Block, ...]:
         children.setdefault(symbol.parent_index, []).append(index)
 
     def build(parent: int | None, above: int) -> tuple[Block, ...]:
+        """The blocks directly inside `parent`, those left out that begin no later than line `above`."""
         made: list[Block] = []
         for index in children.get(parent, ()):
             symbol = outline.symbols[index]

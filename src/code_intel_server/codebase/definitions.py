@@ -167,6 +167,7 @@ def _ends_with(address: Sequence[str], scope: Sequence[str]) -> bool:
 
 def _ranked(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> list[StoredSymbol]:
     def rank(symbol: StoredSymbol) -> tuple[object, ...]:
+        """Nearest name first, then the file's part in the project, functions and types before the rest, place."""
         tag = symbol.tag
         weight = 0 if tag.kind in CALLABLE or tag.kind in TYPES else 1
         return (

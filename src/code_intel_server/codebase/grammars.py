@@ -295,6 +295,7 @@ def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
     view = memoryview(text)
 
     def read(offset: int, _: object) -> bytes:
+        """The next piece of the text for the parser, which looks at the clock between two of them."""
         return bytes(view[offset : offset + _READ_BYTES])
 
     try:

@@ -33,6 +33,7 @@ class Analysis:
 
     @property
     def late(self) -> bool:
+        """Whether the time for this analysis is over."""
         return time.monotonic() > self.deadline
 
 
@@ -47,6 +48,7 @@ class Name:
 
 
 def module_word(path: str) -> str:
+    """The word by which other files speak of this one: its stem, its folder's name where that says nothing; '' where neither does."""
     pure = PurePosixPath(path)
     word = pure.parent.name if pure.stem in _COMMON_STEMS else pure.name.split(".")[0]
     return word if tells(word) else ""

@@ -30,6 +30,7 @@ _COMMENTING = (b"#", b"//", b"*", b"/*", b"--", b'"""', b"<!--")
 
 
 def follow(run: Analysis, names: Sequence[Name], depth: int) -> None:
+    """Note in `run` every place that uses `names`, then those that use the symbols around these, `depth` steps far."""
     frontier = list(names)
     for step in range(1, depth + 1):
         frontier = [name for name in frontier if name.name not in run.seen]
@@ -81,6 +82,7 @@ class _Spread:
     shared: dict[str, int] = field(default_factory=dict)
 
     def count(self, held: Iterable[Collection[str]]) -> None:
+        """Take in which names each file holds, and ask the cache how many definitions share each."""
         for names in held:
             self.files.update(names)
         for name in self.names:

@@ -202,6 +202,7 @@ class SymbolCache:
         """Tag while the caller stores what came before."""
 
         def work(batch: Sequence[str]) -> Tagging | None:
+            """Tag one batch in a thread of the pool; None once cancelled."""
             return None if cancelled() else tag_files(self.project.root, batch, seconds=_BATCH_SECONDS)
 
         # Only a little ahead of the caller, so that a large project does not pile up in memory.

@@ -59,10 +59,12 @@ class _Part:
         self._data = parsed.language.kind in {LanguageKind.CONFIG, LanguageKind.DOCS, LanguageKind.MARKUP}
 
     def covers(self, byte: int) -> bool:
+        """Whether the byte lies in what was parsed in this language."""
         ranges = self._parsed.tree.included_ranges
         return any(part.start_byte <= byte < part.end_byte for part in ranges)
 
     def at(self, byte: int) -> Use:
+        """What the name that begins at this byte is; a comment before all, then an import, a definition, a string."""
         path = self._path(byte)
         leaf, field = path[-1]
         quoted = self._quoted(path)
