@@ -33,6 +33,42 @@ def test_the_innermost_function_or_class_around_a_line_comes_with_its_source(
     assert not row.cut
 
 
+DECORATED = {
+    "a.py": (
+        "@first\n@second(\n    1,\n)\ndef outer():\n    @third\n    # why\n    def inner():\n        pass\n    # the end\n"
+        "def after():\n    pass\n\n# alone\n\nx = 1\n"
+    ),
+    "b.ts": "/** Says what. */\n@Injectable()\nexport class Shop {\n  @Input()\n  sell() {}\n}\n",
+    "c.rs": "/// Says what.\n#[inline]\nfn sell() {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "symbol", "start"),
+    [
+        ("a.py", 1, "outer", 1),
+        ("a.py", 3, "outer", 1),
+        ("a.py", 5, "outer", 5),
+        ("a.py", 6, "inner", 6),
+        ("a.py", 7, "inner", 6),
+        ("a.py", 8, "inner", 8),
+        ("b.ts", 1, "Shop", 1),
+        ("b.ts", 4, "sell", 4),
+        ("c.rs", 2, "sell", 1),
+    ],
+)
+def test_a_decorator_or_comment_directly_above_belongs_to_what_stands_below(
+    tmp_path: Path, path: str, line: int, symbol: str, start: int
+) -> None:
+    (row,) = explorer(tmp_path, DECORATED).get_function_at_line(path, line).results
+    assert (row.symbol, row.start_line) == (symbol, start)
+    assert row.source == "\n".join(DECORATED[path].split("\n")[start - 1 : row.end_line])
+
+
+def test_a_comment_that_stands_alone_belongs_to_nothing(tmp_path: Path) -> None:
+    assert explorer(tmp_path, DECORATED).get_function_at_line("a.py", 14).results == ()
+
+
 @pytest.mark.parametrize("line", [1, 2, 12])
 def test_a_line_in_no_function_gives_no_row(tmp_path: Path, line: int) -> None:
     answer = explorer(tmp_path, {"shop.py": SHOP}).get_function_at_line("shop.py", line)

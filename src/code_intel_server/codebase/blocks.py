@@ -24,7 +24,7 @@ def blocks_of(parsed: Parsed, outline: Outline) -> tuple[Block, ...]:
             if symbol.start_line <= above:
                 continue
             inner = build(index, symbol.header_end_line)
-            made.append(_block(index, symbol, _lead_line(leads, symbol.start_line, above), inner))
+            made.append(_block(index, symbol, lead_line(leads, symbol.start_line, above), inner))
             above = symbol.end_line
         return tuple(made)
 
@@ -57,8 +57,8 @@ def comment_ranges(parsed: Parsed) -> tuple[tuple[int, int], ...]:
     )
 
 
-def _lead_line(leads: dict[int, int], line: int, above: int) -> int:
-    """Climb from a definition over what directly precedes it, not into line `above`."""
+def lead_line(leads: dict[int, int], line: int, above: int) -> int:
+    """The first line of the comments and decorators that directly precede a definition at `line`, which lies below `above`."""
     while (first := leads.get(line - 1)) is not None and first > above:
         line = first
     return line

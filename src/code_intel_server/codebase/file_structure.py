@@ -1,7 +1,7 @@
 """get_symbols, get_function_at_line, analyze_structure: what a file or folder is made of, by syntax tree (SPEC 2)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
@@ -102,13 +102,16 @@ def get_symbols(project: Project, path: str) -> Answer[SymbolRow]:
     source, why_not = _read(project, relative)
     if source is None:
         return answer((), Page(1), 0, engine=SYNTAX_TREE, incomplete_because=[why_not])
-    parsed = _parsed(source)
+    return _outlined(project, relative, _parsed(source), source.language)
+
+
+def _outlined(project: Project, path: str, parsed: "Parsed | None", language: Language) -> Answer[SymbolRow]:
     if parsed is None:
-        return _by_other_engine(project, relative, source.language)
+        return _by_other_engine(project, path, language)
     from code_intel_server.codebase import structure
 
     outline = structure.outline_of(parsed)
-    rows = _symbol_rows(relative, outline.symbols)
+    rows = _symbol_rows(path, outline.symbols)
     return answer(
         rows, Page(len(rows) or 1), len(rows), engine=SYNTAX_TREE, incomplete_because=_trouble(outline.has_errors)
     )
@@ -117,6 +120,7 @@ def get_symbols(project: Project, path: str) -> Answer[SymbolRow]:
 def get_function_at_line(project: Project, path: str, line: int) -> Answer[SourceRow]:
     """The innermost function or class around a 1-based line, with its source; no row where the line is in none.
 
+    A decorator or comment directly above one belongs to it: asked for by such a line, it begins there.
     Raises Rejected('tool_errors.generic.argument_invalid') for a line the file does not have and the errors of `inside_file`.
     """
     relative = inside_file(project.root, path)
@@ -130,8 +134,10 @@ def get_function_at_line(project: Project, path: str, line: int) -> Answer[Sourc
             field="line",
             expected=f"a line of {shown(relative)}, 1 to {len(lines)}",
         )
-    found = get_symbols(project, path)
-    around = [row for row in found.results if row.start_line <= line <= row.end_line and _holds_code(row)]
+    parsed = _parsed(source)
+    found = _outlined(project, relative, parsed, source.language)
+    rows = _led(parsed, found.results, line) if parsed else found.results
+    around = [row for row in rows if row.start_line <= line <= row.end_line and _holds_code(row)]
     if not around:
         return answer((), Page(1), 0, engine=found.engine, incomplete_because=found.incomplete_because)
     around.sort(key=lambda row: (row.end_line - row.start_line, -row.depth))
@@ -249,6 +255,22 @@ def _holds_code(row: SymbolRow) -> bool:
         "module",
         "namespace",
     }
+
+
+def _led(parsed: "Parsed", rows: Sequence[SymbolRow], line: int) -> Sequence[SymbolRow]:
+    """The rows, one that begins below `line` moved up to where its decorators and comments begin, if the line is one of them."""
+    from code_intel_server.codebase import structure
+
+    nearest = next((number for number, row in enumerate(rows) if row.start_line > line and _holds_code(row)), None)
+    if nearest is None:
+        return rows
+    below = rows[nearest]
+    first = structure.lead_line(parsed.leads, below.start_line, 0)
+    # The last comment in a function may stand directly above the next one.
+    ends_another = any(row.start_line <= line <= row.end_line < below.end_line for row in rows)
+    if first > line or ends_another:
+        return rows
+    return [*rows[:nearest], replace(below, start_line=first), *rows[nearest + 1 :]]
 
 
 def _source_row(around: Sequence[SymbolRow], lines: Sequence[str]) -> SourceRow:

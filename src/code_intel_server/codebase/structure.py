@@ -4,7 +4,7 @@ Ask `parse` once for a file and hand the result on; every other function takes i
 costs nothing to import; this module brings the grammars with it, so import it on first use.
 """
 
-from code_intel_server.codebase.blocks import blocks_of, borders_of, comment_ranges
+from code_intel_server.codebase.blocks import blocks_of, borders_of, comment_ranges, lead_line
 from code_intel_server.codebase.grammars import Parsed, has_grammar, parse, readable
 from code_intel_server.codebase.languages import Language
 from code_intel_server.codebase.outlines import outline_of
@@ -20,6 +20,7 @@ __all__ = [
     "comment_ranges",
     "enclosing",
     "has_grammar",
+    "lead_line",
     "outline",
     "outline_of",
     "parse",
