@@ -105,3 +105,40 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
     first, second = project.find_definitions("add", page=Page(4)), project.find_definitions("add", page=Page(4, 4))
     assert (first.total, first.next_offset, second.next_offset) == (6, 4, None)
     assert first.results + second.results == whole
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "asked", "places"),
+    [
+        (
+            "a.php",
+            "<?php\nnamespace App\\Shop;\nclass Cart {\n  static function make() {}\n}\n",
+            "Cart::make",
+            [(4, "App.Shop.Cart")],
+        ),
+        ("a.php", "<?php\nnamespace App\\Shop;\nclass Cart {\n}\n", r"App\Shop\Cart", [(3, "App.Shop")]),
+        ("a.php", "<?php\nnamespace App\\Shop;\nclass Cart {\n}\n", r"App\Shop", [(2, "App")]),
+        ("a.ex", "defmodule My.Mod do\n  def run!(x), do: x\nend\n", "My.Mod.run!", [(2, "My.Mod")]),
+        ("a.ex", "defmodule My.Mod do\n  def run!(x), do: x\nend\n", "My.Mod", [(1, "My")]),
+        ("a.ex", "defmodule My.Mod do\n  def run!(x), do: x\nend\n", "Mod", [(1, "My")]),
+        ("A.java", "package com.shop;\nclass A {\n  record Price(int cents) {}\n}\n", "com.shop", [(1, "com")]),
+        ("A.java", "package com.shop;\nclass A {\n  record Price(int cents) {}\n}\n", "A.Price", [(3, "A")]),
+        ("a.go", "package a\n\ntype T[K any] struct{ f K }\n\nfunc (t *T[K]) Do() {}\n", "T.Do", [(5, "T")]),
+        ("a.rs", "const MAX: usize = 1;\nfn r#type() {}\n", "MAX", [(1, "")]),
+        ("a.rs", "const MAX: usize = 1;\nfn r#type() {}\n", "type", [(2, "")]),
+        ("a.lua", "local M = {}\nfunction M.go() end\nfunction M:run() end\nreturn M\n", "M.go", [(2, "M")]),
+        ("a.lua", "local M = {}\nfunction M.go() end\nfunction M:run() end\nreturn M\n", "M:run", [(3, "M")]),
+        ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n(def ^:dynamic *ctx* nil)\n", "hidden!", [(2, "")]),
+        ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n(def ^:dynamic *ctx* nil)\n", "*ctx*", [(3, "")]),
+        ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n", "app.core", [(1, "app")]),
+        ("a.cpp", "struct A { };\nbool operator ==(A a, A b) { return true; }\n", "operator==", [(2, "")]),
+        ("a.cpp", "struct A { void *operator new(unsigned long n) { return 0; } };\n", "operator new", [(1, "A")]),
+        ("a.js", "class A {\n  #count = 1;\n  #bump() {}\n}\n", "A.#bump", [(3, "A")]),
+    ],
+)
+def test_a_name_is_found_as_its_language_writes_it(
+    tmp_path: Path, file: str, text: str, asked: str, places: list[tuple[int, str]]
+) -> None:
+    answer = explorer(tmp_path, {file: text}).find_definitions(asked)
+    assert [(row.start_line, row.scope) for row in answer.results] == places
+    assert answer.complete

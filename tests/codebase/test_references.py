@@ -201,3 +201,27 @@ def test_a_name_far_out_in_a_long_line_of_prose_is_found(tmp_path: Path) -> None
     found = explorer(tmp_path, {"notes.txt": f"{'x ' * 2000}Basket\n"})
     answer = found.find_references("Basket", include_comments=True)
     assert [(row.path, row.start_line, row.symbol) for row in answer.results] == [("notes.txt", 1, "Basket")]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name", "lines"),
+    [
+        ("a.js", "class A { $get() {}\n get() {} }\na.$get();\na.get();\n", "get", [2, 4]),
+        ("a.js", "class A { $get() {}\n get() {} }\na.$get();\na.get();\n", "$get", [1, 3]),
+        ("a.rb", "def valid?\nend\ndef valid\nend\nx.valid?\nx.valid\n", "valid", [3, 6]),
+        ("a.rb", "def valid?\nend\ndef valid\nend\nx.valid?\nx.valid\n", "valid?", [1, 5]),
+        ("a.ex", "defmodule A do\n  def run!(x), do: run(x)\n  def run(x), do: x\nend\n", "run", [2, 3]),
+        ("a.clj", "(defn foo [x] x)\n(defn foo-bar [x] (foo x))\n(foo-bar 1)\n", "foo", [1, 2]),
+        ("a.hs", "go' x = x\ngo x = go' x\n", "go", [2]),
+        ("a.css", ".btn { }\n.btn-small { }\n", "btn", [1]),
+        ("a.sh", "my() { echo; }\nmy-func() { my; }\nmy-func\n", "my", [1, 2]),
+        ("a.php", "<?php\nfunction f($id) { return $id - 1; }\n", "id", [2]),
+        ("a.py", "x = a-b if b else -b\n", "b", [1]),
+        ("a.sh", "NAME=1\necho $NAME ${NAME-x}\n", "NAME", [1, 2]),
+    ],
+)
+def test_a_name_is_not_found_as_a_part_of_a_longer_one(
+    tmp_path: Path, file: str, text: str, name: str, lines: list[int]
+) -> None:
+    answer = explorer(tmp_path, {file: text}).find_references(name)
+    assert sorted({row.start_line for row in answer.results}) == lines

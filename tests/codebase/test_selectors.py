@@ -80,7 +80,8 @@ def test_the_impact_of_a_method_reaches_its_callers(found: Explorer, target: str
         ("Piece.move:to:", ["Piece", "move:to:"], "move"),
         ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
         ("at::", ["at::"], "at"),
-        ("a.b:hover", ["a", "b:hover"], "b:hover"),
+        ("list:method", ["list", "method"], "method"),
+        (r"App\Models\User", ["App", "Models", "User"], "User"),
     ],
 )
 def test_a_name_is_taken_apart(symbol: str, taken_apart: list[str], as_written: str) -> None:

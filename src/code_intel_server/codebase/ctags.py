@@ -26,6 +26,7 @@ _PATIENCE_SECONDS = 2.0
 _REST_SECONDS = 60.0
 
 _MADE_UP = re.compile(r"(?:anonymous(?:Function|Class)|__anon)[0-9a-f]*", re.IGNORECASE)
+_OPERATOR = re.compile(r"\b(operator) +(?=\W)")
 _BREAK = "\n"
 _HERE = "./"
 _NO_LINE_OF_TEXT = re.compile("[\n\r\ud800-\udfff]")
@@ -141,11 +142,14 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
         if not (isinstance(name, str) and isinstance(line, int)) or ("non" in name and _MADE_UP.fullmatch(name)):
             continue
         end, language = get("end"), str(get("language", ""))
+        kind, scope = normal_kind(str(get("kind", "")), language), _scope(str(get("scope", "")))
+        if not name.isidentifier():
+            scope, name = _address(scope, _valid(name), kind)
         tags.append(
             Tag(
-                _valid(name),
-                normal_kind(str(get("kind", "")), language),
-                _scope(str(get("scope", ""))),
+                name,
+                kind,
+                scope,
                 _valid(str(get("signature", ""))),
                 line,
                 end if isinstance(end, int) and end >= line else line,
@@ -157,8 +161,16 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
 
 @lru_cache(maxsize=4096)
 def _scope(written: str) -> str:
-    scope = _valid(written).replace("::", ".") if "::" in written else _valid(written)
+    scope = _valid(written).replace("::", ".").replace("\\", ".")
     return ".".join(part for part in scope.split(".") if not _MADE_UP.fullmatch(part)) if "non" in scope else scope
+
+
+def _address(scope: str, name: str, kind: str) -> tuple[str, str]:
+    """Scope and name as other languages have them: of a module `a.b` or `a\\b` the last part is the name; `operator ==` is one word."""
+    if kind in {"module", "namespace"}:
+        outer, _, name = name.replace("\\", ".").rpartition(".")
+        return ".".join(filter(None, (scope, outer))), name
+    return scope, _OPERATOR.sub(r"\1", name)
 
 
 def _valid(text: str) -> str:

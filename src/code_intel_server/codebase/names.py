@@ -6,7 +6,7 @@ called, arguments stand between the selector's words, so its first word finds it
 
 import re
 
-_SEPARATOR = re.compile(r"::|->|[.#]")
+_SEPARATOR = re.compile(r"::|->|[.#\\]|(?<=\w):(?=\w+$)")
 _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 """How debuggers write a method: -[Class(Category) selector:]."""

@@ -223,6 +223,8 @@ def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[Refe
     uses, outline = structure.Uses(near), structure.outline_of(near)
     seen: set[tuple[int, bytes, Use]] = set()
     for number, byte, name in found:
+        if uses.is_part(byte, name):
+            continue
         begin, end = parsed.line_starts[number - 1], parsed.line_end(number)
         use = uses.at(number, byte - begin)
         if (number, name, use) in seen or (use in _PROSE and not asked.include_comments):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0

@@ -4,6 +4,7 @@ Universal Ctags tags a large tree in a second; a syntax tree is one to two order
 `BY_SYNTAX_TREE` names those where the tree's answer is the better one (`benchmarks/definitions.md`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,15 +14,22 @@ from code_intel_server.codebase import ctags
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.syntax import Symbol, SymbolKind
 from code_intel_server.codebase.text import is_binary, read_bytes
 
 SYNTAX_TREE = "tree-sitter"
+_MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 
 BY_SYNTAX_TREE = frozenset(
     # ctags 5.9 takes object literals for classes and misses methods in these
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
-    # and knows little or nothing of these.
+    # and knows little or nothing of these, or lacks what is common in them (constants in Rust, private functions in
+    # Clojure), or gives them other names (`M.go` in Lua, `Mod` for `My.Mod` in Elixir).
     | {
+        "clojure",
+        "elixir",
+        "lua",
+        "rust",
         "kotlin",
         "scala",
         "swift",
@@ -39,6 +47,12 @@ BY_SYNTAX_TREE = frozenset(
     }
     | {"graphql", "prisma", "thrift", "terraform", "hcl", "fish", "luau"}
 )
+_MISREAD = {
+    "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ )", re.MULTILINE),
+    "java": re.compile(rb"\brecord\s+\w+\s*[(<]"),
+}
+"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records."""
+
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
 
@@ -78,7 +92,11 @@ def _taggable_name(name: str) -> bool:
 def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:
     """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags."""
     has_ctags = ctags.executable() is not None
-    by_tree = [path for path in paths if not has_ctags or not ctags.accepts(path) or _prefers_tree(path)]
+    by_tree = [
+        path
+        for path in paths
+        if not has_ctags or not ctags.accepts(path) or _prefers_tree(path) or _is_misread(root, path)
+    ]
     by_ctags = sorted(set(paths).difference(by_tree))
     tagged = ctags.tag(root, by_ctags, seconds=seconds) if by_ctags else ctags.Tagged({})
     if tagged.problem:
@@ -98,6 +116,12 @@ def _prefers_tree(path: str) -> bool:
     return language is None or language.name in BY_SYNTAX_TREE
 
 
+def _is_misread(root: Path, path: str) -> bool:
+    language = language_of(PurePosixPath(path).name)
+    pattern = _MISREAD.get(language.name) if language else None
+    return pattern is not None and pattern.search(read_bytes(root / path) or b"") is not None
+
+
 def _tree_tags(root: Path, path: str) -> tuple[Tag, ...]:
     data = read_bytes(root / path)
     if data is None or is_binary(data):
@@ -109,18 +133,16 @@ def _tree_tags(root: Path, path: str) -> tuple[Tag, ...]:
 def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
     from code_intel_server.codebase import structure
 
-    return tuple(
-        Tag(
-            symbol.name,
-            symbol.kind.value,
-            symbol.scope,
-            symbol.signature,
-            symbol.line,
-            symbol.end_line,
-            language.name,
-        )
-        for symbol in structure.outline(data, language).symbols
-    )
+    return tuple(_tag(symbol, language) for symbol in structure.outline(data, language).symbols)
+
+
+def _tag(symbol: Symbol, language: Language) -> Tag:
+    """A symbol by the name it is asked for: of a module `My.Mod` the last part, `#name` and `r#name` without their marks."""
+    scope, name = symbol.scope, symbol.name.removeprefix("r#").removeprefix("#")
+    if symbol.kind in _MODULES and "." in name:
+        outer, _, name = name.rpartition(".")
+        scope = ".".join(filter(None, (scope, outer)))
+    return Tag(name, symbol.kind.value, scope, symbol.signature, symbol.line, symbol.end_line, language.name)
 
 
 def engines(files: Mapping[str, str]) -> str:

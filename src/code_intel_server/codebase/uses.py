@@ -23,6 +23,12 @@ _INTERPOLATION = re.compile(r"interpolation|substitution|embedded|expansion")
 _TYPE_POSITION = re.compile(
     r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause)?$|heritage|superclass|base_class|base_list"
 )
+_WORD = re.compile(
+    r"(?:.*_)?identifier|sym_name|class_name|id_name|word|variable|operator_name|value_name|name|symbol|constant"
+)
+_MORE_OF_A_WORD = b"$?!'-"
+"""What is part of a word in some languages, though no pattern for words takes it in."""
+
 _STATEMENT = re.compile(r"statement|block|body|declaration$|definition$|arguments|argument_list")
 
 
@@ -40,6 +46,15 @@ class Uses:
         """
         byte = self._parsed.line_starts[line - 1] + column
         return next(part for part in self._parts if part.covers(byte)).at(byte)
+
+    def is_part(self, byte: int, name: bytes) -> bool:
+        """Whether what stands at `byte` is only part of a longer name: `get` in `$get`, `valid` in `valid?`, `btn` in `btn-small`."""
+        text, end = self._parsed.text, byte + len(name)
+        if not any(mark in _MORE_OF_A_WORD for mark in (*text[max(byte - 1, 0) : byte], *text[end : end + 1])):
+            return False
+        part = next(part for part in self._parts if part.covers(byte))
+        leaf = part.leaf(byte)
+        return bool(_WORD.fullmatch(leaf.type)) and (leaf.start_byte < byte or leaf.end_byte > end)
 
 
 class _Part:
@@ -77,6 +92,10 @@ class _Part:
         if quoted and not self._data:
             return quoted
         return self._marked.get(leaf.start_byte) or _by_position(leaf, field, path)
+
+    def leaf(self, byte: int) -> "tree_sitter.Node":
+        """The innermost node around a byte."""
+        return self._parsed.root.descendant_for_byte_range(byte, byte + 1) or self._parsed.root
 
     def _path(self, byte: int) -> "Path":
         """The nodes around a byte from the root down, each with the field it fills in the one above."""
