@@ -15,22 +15,29 @@ _SHADOWED = frozenset(
 )
 """Modules that Python takes from the folder it is started in, before the installed ones."""
 
+_NOTHING = r"(?!)"
+
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """In files of these names, the lines that `lines` matches (with all lines of the block that `block` begins) steer."""
+    """In files of these names, the lines that `lines` matches (with all lines of the block that `block` begins) steer.
+
+    Those that `kept` matches bring tests in: one more is welcome, and only one that is lost or changed tells. Where
+    `overrules` is false, a new file of this kind takes nothing from what ran before.
+    """
 
     names: "re.Pattern[str]"
     lines: "re.Pattern[str]"
-    block: "re.Pattern[str] | None" = None
+    block: "re.Pattern[str]"
+    kept: "re.Pattern[str]"
+    overrules: bool
 
 
-def _rule(names: str, lines: str, block: str = "") -> _Rule:
+def _rule(names: str, lines: str, *, block: str = _NOTHING, kept: str = _NOTHING, overrules: bool = True) -> _Rule:
     flags = re.IGNORECASE
-    return _Rule(re.compile(names, flags), re.compile(lines), re.compile(block, flags) if block else None)
+    return _Rule(re.compile(names, flags), re.compile(lines), re.compile(block, flags), re.compile(kept), overrules)
 
 
-_NOTHING = r"(?!)"
 _RULES = (
     _rule(
         r"conftest\.py",
@@ -41,22 +48,26 @@ _RULES = (
         r"\.?pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
         r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under)\b"
         r"|--(?:ignore|deselect|collect-only|co)\b|(?:^|[\s\"'])-[km][\s=\"']",
-        r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs)\s*=",
+        block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs)\s*=",
     ),
     _rule(
         r"package\.json|deno\.jsonc?|composer\.json",
-        r"\"(?:pre|post)?test[\w:.-]*\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
+        r"\"(?:pre|post)?test\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
+        kept=r"\"test[\w:.-]+\"\s*:",
+        overrules=False,
     ),
     _rule(
         r"(?:jest|vitest|vite|karma|playwright|cypress|ava|wdio)\.(?:conf|config)\b.*|\.(?:mocharc|nycrc|c8rc)\b.*",
         r"\b(?:testPathIgnorePatterns|testMatch|testRegex|testIgnore|testDir|passWithNoTests|setupFiles\w*|globalSetup|exclude|include"
         r"|spec|ignore|grep|invert|runner|testRunner)\b",
     ),
-    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, r"\s*(?:task\s+:?)?[\w.:-]*(?:test|check|verify|spec)[\w.-]*\s*[:=]"),
+    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, block=r"\s*(?:task\s+:?)?[\w.:-]*(?:test|check|verify|spec)[\w.-]*\s*[:=]", overrules=False),
     _rule(
         r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|\.rspec|noxfile\.py",
         r"(?i)\bskip(?:tests|exec)?\b|\bexcludes?\b|ignoreFailures|testFailureIgnore|\benabled\s*=\s*false|^\s*(?:test|harness|autotests|doctest)\s*="
-        r"|\b(?:add_test|should_fail|WILL_FAIL|DISABLED)\b|session\.run\(",
+        r"|\b(?:should_fail|WILL_FAIL|DISABLED)\b",
+        kept=r"\badd_test\b|\bsession\.run\(|\bgtest_discover_tests\b",
+        overrules=False,
     ),
     _rule(r".*_test\.go", r"^//\s*(?:go:build|\+build)\b"),
 )  # fmt: skip
@@ -68,12 +79,14 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
     if not _there(before) and _there(after) and _shadows(path):
         return (f"takes the place of the module {_module(path)} that tests run by",)
     rule = next((rule for rule in _RULES if rule.names.fullmatch(name)), None)
-    if rule is None:
+    if rule is None or not (rule.overrules or _there(before)):
         return ()
     old, new = _telling(rule, before or ()), _telling(rule, after or ())
-    if old == new:
+    kept = [_bare(line) for line in after or ()]
+    lost = [_bare(line) for line in before or () if rule.kept.search(line) and _bare(line) not in kept]
+    if old == new and not lost:
         return ()
-    shown = next((line for line in (*new, *old) if line not in old or line not in new), "their order")
+    shown = next((line for line in (*new, *old, *lost) if line not in old or line not in new), "their order")
     return (f"changes which tests run, or how: {shown[:_PHRASE_CHARACTERS]}",)
 
 
@@ -90,16 +103,21 @@ def _shadows(path: str) -> bool:
     return path.endswith(".py") and _module(path) in _SHADOWED
 
 
+def _bare(line: str) -> str:
+    """A line without what changes with its neighbours: indentation, and the comma at the end of an entry."""
+    return line.strip().removesuffix(",")
+
+
 def _telling(rule: _Rule, lines: Sequence[str]) -> list[str]:
-    """The lines that steer, without the white space around them."""
+    """The lines that steer."""
     found: list[str] = []
     depth: int | None = None
     for line in lines:
-        text = line.strip()
+        text = _bare(line)
         indent = len(line) - len(line.lstrip())
         if depth is not None and text and indent <= depth and text not in {"]", ")", "}"}:
             depth = None
-        if rule.block is not None and rule.block.match(line):
+        if rule.block.match(line):
             depth = indent
         if text and (depth is not None or rule.lines.search(line)):
             found.append(text)
