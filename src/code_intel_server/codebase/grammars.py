@@ -28,6 +28,7 @@ from operator import add
 import tree_sitter
 import tree_sitter_language_pack
 
+from code_intel_server.codebase.hazards import hazardous
 from code_intel_server.codebase.languages import Language
 from code_intel_server.codebase.masking import masked
 
@@ -161,10 +162,12 @@ def has_grammar(language: Language | None) -> bool:
 
 
 def parse(data: bytes, language: Language) -> Parsed | None:
-    """The syntax tree of a file; None where it has no grammar, is over 1 MiB, or takes over 2 s of this thread's time."""
+    """The syntax tree of a file; None where it has no grammar that stands it, is over 1 MiB, or takes over 2 s of this thread's time."""
     if not language.grammar or len(data) > MAX_PARSED_BYTES:
         return None
     text = readable(data)
+    if hazardous(text, language.name):
+        return None
     tree = _tree(_parser(language.grammar), masked(text, language.name))
     return Parsed(text, language, tree) if tree else None
 
@@ -306,5 +309,7 @@ def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
 
 
 def _parse_ranges(text: bytes, language: Language, ranges: list[tree_sitter.Range]) -> Parsed | None:
+    if hazardous(text, language.name):
+        return None
     tree = _tree(tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges), text)
     return Parsed(text, language, tree) if tree else None
