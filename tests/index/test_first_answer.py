@@ -63,6 +63,6 @@ def test_the_first_answer_comes_within_two_seconds_without_network_or_torch(tmp_
         times.append(seconds)
         assert "src/argparse.py" in paths
         assert "torch" not in mapped
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
+    if min(times) >= ANSWER_SECONDS and os.getloadavg()[0] > (os.cpu_count() or 1):
         pytest.skip(f"answered after {min(times):.1f} s, on a machine too busy to judge that")
     assert min(times) < ANSWER_SECONDS, times

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments of a sync, to the server or to its ChromaDB child: nothing that is indexed gets lost."""
+"""SIGKILL at random moments of a sync, to the server or to one of its children: nothing that is indexed gets lost."""
 
 import os
 import random
@@ -7,14 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from code_intel_server.index.cutter import WORTH_A_PROCESS
 from code_intel_server.index.values import ChromaMode
 from tests.index.builders import children_of, everything_found, make_index, ready, write_files
 
 SEED = 20261121
+WORDS = [
+    first + second
+    for first in ("bar", "cod", "dim", "fog", "gum", "hil", "jot", "kin")
+    for second in ("a", "o", "u", "ex", "im", "ut", "ark", "olm")
+]
 WRITER = """
 import os, sys
 from pathlib import Path
@@ -30,13 +37,23 @@ sys.stdin.readline()
 """
 
 
-def project_files(generation: int) -> dict[str, str]:
-    """Sixty modules; each generation changes a third of them."""
-    return {
-        f"src/m{n}.py": f"def function_{n}():\n"
-        + f"    value = {n} * {generation if n % 3 == generation % 3 else 0}\n" * 30
-        for n in range(60)
-    }
+SMALL = 60
+LARGE = 3 * WORTH_A_PROCESS
+"""So many that those that change in one generation are cut in processes of their own."""
+
+SERVER, CHROMA, CUTTER = "the server", "code_intel_server.index.chroma_child", "code_intel_server.index.cutter_child"
+
+
+def project_files(generation: int, count: int = SMALL) -> dict[str, str]:
+    """`count` modules that have nothing in common; each generation changes a third of them."""
+    return {f"src/m{n}.py": module(n, generation if n % 3 == generation % 3 else 0) for n in range(count)}
+
+
+def module(number: int, generation: int) -> str:
+    """A function whose words, and so whose vector, are its own."""
+    words = random.Random(f"{number}/{generation}").choices(WORDS, k=12)  # noqa: S311 - repeatable, no secret
+    lines = [f"    {word} = {number} * {generation}\n" for word in words]
+    return f"def function_{number}():\n" + "".join(lines)
 
 
 def start_writer(project: Path) -> "subprocess.Popen[str]":
@@ -51,19 +68,19 @@ def start_writer(project: Path) -> "subprocess.Popen[str]":
     )
 
 
-def kill_once(project: Path, chance: random.Random, *, child: bool) -> None:
-    """Start a sync and kill it, or its ChromaDB child, at a random moment of its life."""
+def kill_once(project: Path, chance: random.Random, victim: str, seconds: float) -> None:
+    """Start a sync and kill it, or a child of it, at a random moment of its life."""
     writer = start_writer(project)
     assert writer.stdout is not None
     assert writer.stdin is not None
     try:
         assert writer.stdout.readline() == "open\n"
         try:
-            writer.wait(chance.uniform(0.0, 2.5))
+            writer.wait(chance.uniform(0.0, seconds))
         except subprocess.TimeoutExpired:
-            victims = children_of(writer.pid) if child else []
-            for victim in victims or [writer.pid]:
-                os.kill(victim, signal.SIGKILL)
+            victims = [pid for pid in children_of(writer.pid) if victim in command_of(pid)]
+            for pid in victims or [writer.pid]:
+                os.kill(pid, signal.SIGKILL)
             if victims:
                 writer.stdin.close()
                 writer.wait(60)
@@ -75,15 +92,25 @@ def kill_once(project: Path, chance: random.Random, *, child: bool) -> None:
             writer.stdin.close()
 
 
-def kill_often(project: Path, times: int) -> None:
+def command_of(pid: int) -> str:
+    """The command line of a process, '' where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def kill_often(
+    project: Path, times: int, victims: Sequence[str] = (SERVER, CHROMA), count: int = SMALL, seconds: float = 2.5
+) -> None:
     chance = random.Random(SEED)  # noqa: S311 - a repeatable choice, no secret
     for round_ in range(times):
-        write_files(project, project_files(round_))
-        kill_once(project, chance, child=bool(round_ % 2))
+        write_files(project, project_files(round_, count))
+        kill_once(project, chance, victims[round_ % len(victims)], seconds)
         if round_ % 5 == 4 or round_ == times - 1:
             index = make_index(project, mode=ChromaMode.LOCAL)
             report = index.sync()
-            assert report.files == 60
+            assert report.files == count
             assert ready(index), index.status().notes
             assert everything_found(index), f"after kill {round_} with seed {SEED}"
             assert index.status().owner
@@ -119,3 +146,9 @@ def test_the_child_ends_with_a_killed_server(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_every_chunk_is_found_after_fifty_kills(tmp_path: Path) -> None:
     kill_often(tmp_path, 50)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_every_chunk_is_found_after_fifty_kills_of_a_large_sync_and_of_what_cuts_for_it(tmp_path: Path) -> None:
+    kill_often(tmp_path, 50, (CUTTER, SERVER, CUTTER, CHROMA), LARGE, 1.5)

@@ -13,15 +13,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import chromadb
-import numpy as np
-from chromadb.api import ClientAPI
-from chromadb.api.collection_configuration import CreateHNSWConfiguration
-from chromadb.api.models.Collection import Collection
-from chromadb.config import Settings
-from numpy.typing import NDArray
+from code_intel_server.index.child_wire import frame, read_frame
+from code_intel_server.index.left_out import leave_out
 
-from code_intel_server.index.chroma_wire import frame, read_frame
+leave_out()
+
+import chromadb  # noqa: E402
+import numpy as np  # noqa: E402
+from chromadb.api import ClientAPI  # noqa: E402
+from chromadb.api.collection_configuration import CreateHNSWConfiguration  # noqa: E402
+from chromadb.api.models.Collection import Collection  # noqa: E402
+from chromadb.config import Settings  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
 
 LOCK_WAIT_SECONDS = 5.0
 _HNSW: CreateHNSWConfiguration = {

@@ -11,6 +11,7 @@ to the letter are told apart by their number.
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from code_intel_server.codebase.syntax import Block, Border, Symbol, SymbolKind
 from code_intel_server.index.values import Chunk, ChunkStrategy
 from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Lines, Section, Span, by_layout, cut, sections
 
-CHUNKER_VERSION = "3"
+CHUNKER_VERSION = "4"
 """Another version means other chunks: the index is then cut anew."""
 
 MERGE_FRACTION = 0.4
@@ -29,6 +30,9 @@ MERGE_FRACTION = 0.4
 
 MAX_DATA_CHUNKS = 40
 """Of a file that is neither code nor prose only the beginning is indexed: the rest is more of the same."""
+
+MAX_LINE_BYTES = 1 << 16
+"""A file with a longer line is cut by lines: its syntax would say nothing about that line, and may take minutes over it."""
 
 MAX_WINDOWS_OF_A_LINE = 8
 """A single line is indexed up to this many chunks: beyond that it is minified or data, and nobody reads it."""
@@ -53,10 +57,24 @@ class _Source:
     symbols: Sequence[Symbol]
     border_value: Callable[[Span], Callable[[int], float]]
     limit: int
+    by_line: Sequence[tuple[int, int]]
+    """(line, number) of every symbol, sorted: what a span defines is a slice of it."""
 
     @property
     def small(self) -> int:
         return int(self.limit * MERGE_FRACTION)
+
+    def defined_in(self, span: Span) -> Iterator[Symbol]:
+        """The symbols whose names stand in a span, in their order."""
+        first, last = bisect_left(self.by_line, (span.start + 1,)), bisect_left(self.by_line, (span.end + 1,))
+        return (self.symbols[number] for number in sorted(number for _, number in self.by_line[first:last]))
+
+
+def _source(
+    lines: Lines, symbols: Sequence[Symbol], border_value: Callable[[Span], Callable[[int], float]], limit: int
+) -> _Source:
+    by_line = sorted((symbol.line, number) for number, symbol in enumerate(symbols))
+    return _Source(lines, symbols, border_value, limit, by_line)
 
 
 def chunk_file(
@@ -77,6 +95,8 @@ def chunk_file(
 def _pieces(
     data: bytes, language: Language | None, limit: int, strategy: ChunkStrategy
 ) -> tuple[Iterable[_Piece], _Source]:
+    if strategy is ChunkStrategy.AST and longest_line(data) > MAX_LINE_BYTES:
+        strategy = ChunkStrategy.TEXT
     if strategy is ChunkStrategy.AST and language is not None and language.name != "markdown":
         from code_intel_server.codebase import structure
 
@@ -87,13 +107,18 @@ def _pieces(
             def border_value(span: Span) -> Callable[[int], float]:
                 return _by_borders(structure.borders_of(parsed, span.start + 1, span.end), by_layout(lines, span))
 
-            source = _Source(lines, outline.symbols, border_value, limit)
+            source = _source(lines, outline.symbols, border_value, limit)
             return _members(source, structure.blocks_of(parsed, outline), Span(0, len(lines)), "", ""), source
     lines = Lines(decode(data))
-    source = _Source(lines, (), lambda span: by_layout(lines, span), limit)
+    source = _source(lines, (), lambda span: by_layout(lines, span), limit)
     if strategy is ChunkStrategy.AST and language is not None and language.name == "markdown":
         return _by_heading(source, sections(lines)), source
     return _split(source, _Piece(Span(0, len(lines))), source.limit), source
+
+
+def longest_line(data: bytes) -> int:
+    """The bytes of the longest line."""
+    return max(map(len, data.split(b"\n")))
 
 
 def decode(data: bytes) -> str:
@@ -147,7 +172,7 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
     if span.start >= span.end:
         return []
     if source.lines.tokens(span) <= limit:
-        return [replace(piece, span=span)]
+        return [_Piece(span, piece.kind, piece.symbol, piece.scope, piece.header)]
     spans = cut(source.lines, span, limit, source.border_value(span))
     parts = [replace(piece, span=part) for part in spans]
     symbol = _defined_in(source, piece)
@@ -164,10 +189,7 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
 
 def _defined_in(source: _Source, piece: _Piece) -> Symbol | None:
     """The definition that a piece is made of; None for text between definitions."""
-    for symbol in source.symbols:
-        if symbol.name == piece.symbol and piece.span.start < symbol.line <= piece.span.end:
-            return symbol
-    return None
+    return next((symbol for symbol in source.defined_in(piece.span) if symbol.name == piece.symbol), None)
 
 
 def _merged(source: _Source, parts: Sequence[_Piece], header: str) -> list[_Piece]:
@@ -210,14 +232,12 @@ def _finish(path: str, piece: _Piece, source: _Source) -> Iterator[Chunk]:
     span = source.lines.trimmed(piece.span)
     if span.start >= span.end:
         return
-    names = tuple(
-        dict.fromkeys(
-            symbol.name for symbol in source.symbols if span.start < symbol.line <= span.end and symbol.name.strip()
-        )
-    )
-    if not source.symbols:
-        names = (piece.symbol,) if piece.symbol else defined_names(source.lines.text(span))
-    for text in _bounded(source.lines.text(span), source.limit):
+    whole = source.lines.text(span)
+    if source.symbols:
+        names = tuple(dict.fromkeys(symbol.name for symbol in source.defined_in(span) if symbol.name.strip()))
+    else:
+        names = (piece.symbol,) if piece.symbol else defined_names(whole)
+    for text in _bounded(whole, source.limit):
         yield Chunk(
             "", path, span.start + 1, span.end, text, piece.kind, piece.symbol, piece.scope, piece.header, names
         )
@@ -251,10 +271,14 @@ def _bounded(text: str, limit: int) -> Iterator[str]:
 
 def _identified(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     seen: Counter[bytes] = Counter()
-    for chunk in chunks:
-        key = hashlib.blake2b(f"{chunk.path}\0{chunk.scope}\0{chunk.text}".encode("utf-8", "replace"), digest_size=10)
-        number = seen[key.digest()]
-        seen[key.digest()] += 1
+    for c in chunks:
+        key = hashlib.blake2b(f"{c.path}\0{c.scope}\0{c.text}".encode("utf-8", "replace"), digest_size=10)
+        digest = key.digest()
+        number = seen[digest]
+        seen[digest] = number + 1
         if number:
             key.update(str(number).encode())
-        yield replace(chunk, id=key.hexdigest())
+        # Spelt out: `replace` takes as long as all the rest of this.
+        yield Chunk(
+            key.hexdigest(), c.path, c.start_line, c.end_line, c.text, c.kind, c.symbol, c.scope, c.header, c.names
+        )

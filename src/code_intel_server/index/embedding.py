@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.index.words import Vocabulary
+from code_intel_server.index.words import Vocabulary, packed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +27,9 @@ BUNDLED = "bundled"
 MODEL_DIR = Path(__file__).parent / "model"
 
 _LOADING = threading.Lock()
+
+_BAGS_AT_ONCE = 8
+"""As many as fit into a processor's own memory; with more each step has to fetch its numbers again."""
 
 
 class Encoder(Protocol):
@@ -79,12 +82,12 @@ def load_static(folder: Path) -> StaticEncoder:
 
     try:
         card = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-        tokens = (folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
+        vocabulary = Vocabulary.read(folder / "vocabulary.txt")
         vectors = np.load(folder / "vectors.npy", allow_pickle=False)
         scales = np.load(folder / "scales.npy", allow_pickle=False)
-        if vectors.shape != (len(tokens), card["dim"]) or scales.shape != (2, len(tokens)):
-            raise ValueError(f"{len(tokens)} tokens, vectors {vectors.shape}, scales {scales.shape}")
-        return StaticEncoder(str(card["name"]), Vocabulary(tokens), vectors, scales)
+        if vectors.shape != (len(vocabulary), card["dim"]) or scales.shape != (2, len(vocabulary)):
+            raise ValueError(f"{len(vocabulary)} tokens, vectors {vectors.shape}, scales {scales.shape}")
+        return StaticEncoder(str(card["name"]), vocabulary, vectors, scales)
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise Unavailable("tool_errors.embedding.model_unavailable", model=BUNDLED, reason=str(error)) from error
 
@@ -97,31 +100,38 @@ class StaticEncoder:
     ) -> None:
         self.name = name
         self.dim = int(vectors.shape[1])
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._vectors = vectors
         self._scales: dict[Kind, NDArray[np.float32]] = {"query": scales[0], "passage": scales[1]}
 
     def encode(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
         """See `Encoder.encode`."""
+        return self.encode_bags([packed(self.vocabulary.bag(text)) for text in texts], kind)
+
+    def encode_bags(self, bags: Sequence[bytes], kind: Kind = "passage") -> NDArray[np.float32]:
+        """`encode` of texts whose bags (`words.packed`) were made elsewhere."""
         import numpy as np
 
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        scale = self._scales[kind]
-        for row, text in enumerate(texts):
-            bag = self._vocabulary.bag(text)
-            if bag:
-                self._add_up(bag, scale, out[row])
+        out = np.zeros((len(bags), self.dim), dtype=np.float32)
+        for at in range(0, len(bags), _BAGS_AT_ONCE):
+            self._add_up(bags[at : at + _BAGS_AT_ONCE], self._scales[kind], out[at : at + _BAGS_AT_ONCE])
         norms = np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]
         np.divide(out, norms, out=out, where=norms > 0)
         return out
 
-    def _add_up(self, bag: dict[int, int], scale: NDArray[np.float32], out: NDArray[np.float32]) -> None:
-        """Weighted sum of a bag's rows. Added in order, without BLAS, whose threads would change the last bits."""
+    def _add_up(self, bags: Sequence[bytes], scale: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        """Weighted sum of each bag's rows. Added in order, without BLAS, whose threads would change the last bits."""
         import numpy as np
 
-        rows = np.fromiter(bag, dtype=np.intp, count=len(bag))
-        counts = np.fromiter(bag.values(), dtype=np.float32, count=len(bag))
+        halves = [np.frombuffer(bag, dtype=np.uint32).reshape(2, -1) for bag in bags]
+        rows = np.concatenate([half[0] for half in halves])
+        counts = np.concatenate([half[1] for half in halves]).astype(np.float32)
         weights = scale[rows] * np.sqrt(counts)  # a word said a hundred times is not a hundred times the subject
         weighted = self._vectors.take(rows, axis=0).astype(np.float32)
         weighted *= weights[:, None]
-        np.add.reduce(weighted, axis=0, out=out)
+        at = 0
+        for row, half in zip(out, halves, strict=True):
+            end = at + half.shape[1]
+            if end > at:
+                np.add.reduce(weighted[at:end], axis=0, out=row)
+            at = end

@@ -7,6 +7,7 @@ without spaces are cut into overlapping pairs of characters.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 _WORD = re.compile(r"\w+")
@@ -79,9 +80,19 @@ class _Expanded(dict[str, str]):
 _EXPANDED = _Expanded()
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text as written: letters, digits and underscores without a break."""
+    return _WORD.findall(text)
+
+
 def index_terms(text: str) -> str:
     """The terms of a text, separated by spaces, in the order of the text."""
-    return " ".join(map(_EXPANDED.__getitem__, _WORD.findall(text)))
+    return terms_of(_WORD.findall(text))
+
+
+def terms_of(words: Iterable[str]) -> str:
+    """The terms of words, separated by spaces, in their order."""
+    return " ".join(map(_EXPANDED.__getitem__, words))
 
 
 def query_words(query: str) -> list[str]:

@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from code_intel_server.index.cutting import Cut, Terms
 from code_intel_server.index.lexical import index_terms
-from code_intel_server.index.values import Chunk, FileState
+from code_intel_server.index.values import Chunk
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
@@ -36,12 +37,10 @@ class OutboxItem(NamedTuple):
 
 
 class FileWrite(NamedTuple):
-    """A file with its new chunks and their vectors (None: no embedder) and the digests of what was embedded."""
+    """A file as it was cut, and the vectors of its chunks (None: no embedder)."""
 
-    state: FileState
-    chunks: Sequence[Chunk]
+    cut: Cut
     vectors: Sequence[bytes | None]
-    digests: Sequence[bytes]
 
 
 def pack(vectors: "Matrix") -> list[bytes]:
@@ -66,55 +65,84 @@ def row_of(row: tuple[Any, ...]) -> Row:
 
 
 def marks(values: Sequence[object]) -> str:
+    """The placeholders of a statement that takes so many values."""
     return ",".join("?" * len(values))
 
 
-def write_file(connection: sqlite3.Connection, file: FileWrite) -> None:
-    state = file.state
-    connection.execute(
-        "INSERT INTO files (path, size, mtime_ns, digest, indexed_ns, language) VALUES (?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, digest = excluded.digest, "
-        "indexed_ns = excluded.indexed_ns, language = excluded.language",
-        (state.path, state.size, state.mtime_ns, state.digest, state.indexed_ns, state.language),
-    )
-    file_id = connection.execute("SELECT id FROM files WHERE path = ?", (state.path,)).fetchone()[0]
-    old = dict(connection.execute("SELECT id, seq FROM chunks WHERE file_id = ?", (file_id,)).fetchall())
-    fresh = []
-    for chunk, vector, digest in zip(file.chunks, file.vectors, file.digests, strict=True):
-        seq = old.pop(chunk.id, None)
-        if seq is None:
-            fresh.append(_insert_chunk(connection, file_id, chunk, vector, digest))
-        else:
-            connection.execute(
-                "UPDATE chunks SET start_line = ?, end_line = ? WHERE seq = ?", (chunk.start_line, chunk.end_line, seq)
+def write_files(connection: sqlite3.Connection, files: Iterable[FileWrite]) -> None:
+    """Replace the chunks of files; those whose id stays keep their row, vector and words."""
+    fresh = _Fresh(_last_seq(connection))
+    for file in files:
+        state = file.cut.state
+        values = (state.path, state.size, state.mtime_ns, state.digest, state.indexed_ns, state.language)
+        connection.execute(_PUT_FILE, values)
+        file_id = connection.execute("SELECT id FROM files WHERE path = ?", (state.path,)).fetchone()[0]
+        old = dict(connection.execute("SELECT id, seq FROM chunks WHERE file_id = ?", (file_id,)).fetchall())
+        path_words = index_path_words(state.path)
+        cut = file.cut
+        for chunk, terms, digest, vector in zip(cut.chunks, cut.terms, cut.digests, file.vectors, strict=True):
+            seq = old.pop(chunk.id, None)
+            if seq is None:
+                fresh.add(file_id, chunk, terms, path_words, digest, vector)
+            else:
+                lines = (chunk.start_line, chunk.end_line, seq)
+                connection.execute("UPDATE chunks SET start_line = ?, end_line = ? WHERE seq = ?", lines)
+        delete_chunks(connection, [(seq, ident) for ident, seq in old.items()])
+    fresh.write(connection)
+
+
+_PUT_FILE = (
+    "INSERT INTO files (path, size, mtime_ns, digest, indexed_ns, language) VALUES (?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, digest = excluded.digest, "
+    "indexed_ns = excluded.indexed_ns, language = excluded.language"
+)
+
+
+def _last_seq(connection: sqlite3.Connection) -> int:
+    """The highest number a chunk ever had; a new one is above it, so that no number ever means two chunks."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
+    return int(row[0]) if row else 0
+
+
+class _Fresh:
+    """New chunks of one transaction, written table by table at its end: one statement for thousands of rows."""
+
+    def __init__(self, last_seq: int) -> None:
+        self._seq = last_seq
+        self._chunks: list[tuple[object, ...]] = []
+        self._words: list[tuple[int, str, str, str]] = []
+        self._symbols: list[tuple[str, bool, int]] = []
+        self._ids: list[str] = []
+
+    def add(
+        self, file_id: int, chunk: Chunk, terms: Terms, path_words: str, digest: bytes, vector: bytes | None
+    ) -> None:
+        self._seq += 1
+        seq = self._seq
+        self._chunks.append(
+            (
+                seq, chunk.id, file_id, chunk.start_line, chunk.end_line, chunk.kind, chunk.symbol, chunk.scope,
+                chunk.header, "\n".join(chunk.names), chunk.text, digest, vector,
             )
-    delete_chunks(connection, [(seq, ident) for ident, seq in old.items()])
-    enqueue(connection, "forest", [ident for ident, has_vector in fresh if has_vector], removed=False)
+        )  # fmt: skip
+        self._words.append((seq, terms.symbol, path_words, terms.body))
+        self._symbols += [(name, name == chunk.symbol, seq) for name in chunk.names]
+        if vector is not None:
+            self._ids.append(chunk.id)
 
-
-def _insert_chunk(
-    connection: sqlite3.Connection, file_id: int, chunk: Chunk, vector: bytes | None, digest: bytes
-) -> tuple[str, bool]:
-    seq = connection.execute(
-        "INSERT INTO chunks (id, file_id, start_line, end_line, kind, symbol, scope, header, names, text, digest, vector) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            chunk.id, file_id, chunk.start_line, chunk.end_line, chunk.kind, chunk.symbol, chunk.scope, chunk.header,
-            "\n".join(chunk.names), chunk.text, digest, vector,
-        ),
-    ).lastrowid  # fmt: skip
-    names = " ".join((*chunk.names, chunk.scope))
-    connection.execute(
-        "INSERT INTO lexical (rowid, symbol, path, body) VALUES (?, ?, ?, ?)",
-        (seq, index_terms(names), index_path_words(chunk.path), index_terms(chunk.text)),
-    )
-    connection.executemany(
-        "INSERT INTO symbols VALUES (?, ?, ?)", [(name, name == chunk.symbol, seq) for name in chunk.names]
-    )
-    return chunk.id, vector is not None
+    def write(self, connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO chunks (seq, id, file_id, start_line, end_line, kind, symbol, scope, header, names, text, digest, vector) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self._chunks,
+        )
+        connection.executemany("INSERT INTO lexical (rowid, symbol, path, body) VALUES (?, ?, ?, ?)", self._words)
+        connection.executemany("INSERT INTO symbols VALUES (?, ?, ?)", self._symbols)
+        enqueue(connection, "forest", self._ids, removed=False)
 
 
 def delete_chunks(connection: sqlite3.Connection, chunks: Sequence[tuple[int, str]]) -> None:
+    """Remove chunks, given by number and id, with their words and symbols, and have ChromaDB told."""
     for seq, _ in chunks:
         connection.execute("DELETE FROM lexical WHERE rowid = ?", (seq,))
         connection.execute("DELETE FROM symbols WHERE seq = ?", (seq,))
@@ -123,6 +151,7 @@ def delete_chunks(connection: sqlite3.Connection, chunks: Sequence[tuple[int, st
 
 
 def enqueue(connection: sqlite3.Connection, collection: str, ids: Iterable[str], *, removed: bool) -> None:
+    """Note that ids of a collection were put or removed, for ChromaDB to be told."""
     connection.executemany(
         "INSERT INTO outbox (collection, id, removed) VALUES (?, ?, ?)",
         [(collection, one, int(removed)) for one in ids],

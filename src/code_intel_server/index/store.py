@@ -23,7 +23,7 @@ from code_intel_server.index.rows import (
     marks,
     row_of,
     unpack,
-    write_file,
+    write_files,
 )
 from code_intel_server.index.values import Agreement, FileState
 
@@ -81,8 +81,7 @@ class Store(Database):
     def write(self, files: Sequence[FileWrite]) -> None:
         """Replace these files' chunks in one transaction; chunks whose id stays keep their row, vector and words."""
         with self.writing() as connection:
-            for file in files:
-                write_file(connection, file)
+            write_files(connection, files)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and their chunks."""

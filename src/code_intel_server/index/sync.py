@@ -5,8 +5,8 @@ transaction, so a kill loses at most one batch, and the next run goes on with th
 removed last: what was only renamed finds the vectors of its old place and is not embedded anew.
 """
 
+import contextlib
 import hashlib
-import re
 import threading
 import time
 from collections import Counter
@@ -15,30 +15,25 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.index.chunker import CHUNKER_VERSION, chunk_file
-from code_intel_server.index.embedding import Encoder
+from code_intel_server.index.chunker import CHUNKER_VERSION
+from code_intel_server.index.cutter import Cutter, Job
+from code_intel_server.index.cutting import Cut, Rules
+from code_intel_server.index.embedding import Encoder, StaticEncoder
 from code_intel_server.index.rows import FileWrite, pack
 from code_intel_server.index.store import Store
 from code_intel_server.index.values import (
-    Chunk,
     FileLister,
     FileState,
     IndexSettings,
     Progress,
     SyncReport,
 )
+from code_intel_server.workspace.files import read_regular
 
 BATCH_CHUNKS = 512
 RACY_NS = 2_000_000_000
 """A file whose mtime lies this close to when it was indexed may have changed since without its stat telling."""
 
-_WRITTEN_BY_MACHINES = re.compile(
-    r"(?:\.(?:min\.(?:js|css)|map|svg|lock|snap|po)|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum))$"
-)
-"""Text that nobody wrote and nobody reads; remembered without chunks."""
-
-_BINARY_PROBE = 8192
 _FIRST_BATCH_CHUNKS = 128
 
 
@@ -49,14 +44,7 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     added_digests: dict[bytes, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A file that was read and cut."""
-
-    state: FileState
-    chunks: Sequence[Chunk]
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +90,8 @@ class Synchroniser:
         skipped: Counter[str] = Counter()
         present: set[str] = set()
         for path in self._lister():
+            if path in present:
+                continue
             if not self._wanted(path):
                 skipped["excluded"] += 1
                 continue
@@ -155,7 +145,7 @@ class Synchroniser:
 
     def _digest(self, path: str) -> bytes:
         try:
-            return hashlib.sha256((self._root / path).read_bytes()).digest()
+            return hashlib.sha256(read_regular(self._root / path, self._settings.max_file_bytes)).digest()
         except OSError:
             return b""
 
@@ -213,6 +203,7 @@ class Synchroniser:
             embedded=counts["embedded"],
             seconds=time.monotonic() - started,
             cancelled=cancelled,
+            notes=tuple(tally.notes),
         )
 
     def refresh(self, paths: Sequence[str]) -> bool:
@@ -222,7 +213,7 @@ class Synchroniser:
         try:
             known = self._store.files_at(paths)
             present = [path for path in paths if self._stat(path) is not None]
-            for batch in self._batches(present, _Tally()):
+            for batch in self._batches(self._cutter(lambda: False).cut(present), _Tally()):
                 self._write(batch, known, _Tally())
             self._store.remove([path for path in paths if path not in present])
         finally:
@@ -250,90 +241,79 @@ class Synchroniser:
         should_stop: Callable[[], bool],
     ) -> bool:
         done = 0
-        for batch in self._batches(todo, tally):
-            if should_stop():
-                return False
-            self._write(batch, known, tally)
-            done += len(batch)
-            self._tell_pending(len(todo) - done)
-            self.on_batch()
-            progress(done, len(todo), batch[-1].state.path)
+        cutter = self._cutter(should_stop)
+        with contextlib.closing(cutter.cut(todo)) as cuts:
+            for batch in self._batches(cuts, tally):
+                if should_stop():
+                    return False
+                self._write(batch, known, tally)
+                done += len(batch)
+                self._tell_pending(len(todo) - done)
+                self.on_batch()
+                progress(done, len(todo), batch[-1].state.path)
+        tally.notes += cutter.notes
+        if cutter.stopped:
+            return False
         self.pending = 0
         return not should_stop()
+
+    def _cutter(self, should_stop: Callable[[], bool]) -> Cutter:
+        settings = self._settings
+        rules = Rules(settings.chunk_strategy, settings.chunk_max_tokens, settings.max_file_bytes)
+        encoder = self._encoder()
+        job = Job(self._root, rules, encoder.vocabulary if isinstance(encoder, StaticEncoder) else None)
+        return Cutter(job, self._store.path.parent, should_stop)
 
     def _tell_pending(self, count: int) -> None:
         """Keep it for this process, and in the store for those who look from outside (`status`)."""
         self.pending = count
         self._store.set_meta(pending=str(count))
 
-    def _batches(self, todo: Sequence[str], tally: _Tally) -> Iterator[list[_Loaded]]:
-        """Files read and cut; the first batch is small, so that a question asked meanwhile finds something soon."""
-        batch: list[_Loaded] = []
+    def _batches(self, cuts: Iterable[Cut | None], tally: _Tally) -> Iterator[list[Cut]]:
+        """Files to be stored together; the first batch is small, so that a question asked meanwhile finds something soon."""
+        batch: list[Cut] = []
         chunks, limit = 0, _FIRST_BATCH_CHUNKS
-        for path in todo:
-            loaded = self._load(path, tally)
-            if loaded is None:
+        for cut in cuts:
+            if cut is None:
+                tally.skipped["unreadable"] += 1
                 continue
-            batch.append(loaded)
-            chunks += max(1, len(loaded.chunks))
+            if cut.skipped:
+                tally.skipped[cut.skipped] += 1
+            batch.append(cut)
+            chunks += max(1, len(cut.chunks))
             if chunks >= limit:
                 yield batch
                 batch, chunks, limit = [], 0, BATCH_CHUNKS
         if batch:
             yield batch
 
-    def _load(self, path: str, tally: _Tally) -> _Loaded | None:
-        """Read and cut one file; a binary or generated one is remembered without chunks, an unreadable one is counted."""
-        state = self._stat(path)
-        try:
-            data = (self._root / path).read_bytes()
-        except OSError:
-            tally.skipped["unreadable"] += 1
-            return None
-        if state is None:
-            return None
-        state = replace(state, size=len(data), digest=hashlib.sha256(data).digest(), indexed_ns=time.time_ns())
-        if is_binary(data) or _WRITTEN_BY_MACHINES.search(path):
-            tally.skipped["binary" if is_binary(data) else "generated"] += 1
-            return _Loaded(state, ())
-        language = language_of(path, data[:_BINARY_PROBE])
-        settings = self._settings
-        chunks = chunk_file(
-            path, data, language, max_tokens=settings.chunk_max_tokens, strategy=settings.chunk_strategy
-        )
-        return _Loaded(replace(state, language=language.name if language else ""), chunks)
-
-    def _write(self, batch: Sequence[_Loaded], known: dict[str, FileState], tally: _Tally) -> None:
-        chunks = [chunk for loaded in batch for chunk in loaded.chunks]
-        digests = [
-            hashlib.blake2b(chunk.passage.encode("utf-8", "replace"), digest_size=16).digest() for chunk in chunks
-        ]
-        vectors = self._vectors(chunks, digests, tally)
-        writes, at = [], 0
-        for loaded in batch:
-            end = at + len(loaded.chunks)
-            writes.append(FileWrite(loaded.state, loaded.chunks, vectors[at:end], digests[at:end]))
-            at = end
-        self._store.write(writes)
-        for loaded in batch:
-            was_known = loaded.state.path in known
+    def _write(self, batch: Sequence[Cut], known: dict[str, FileState], tally: _Tally) -> None:
+        vectors = self._vectors(batch, tally)
+        self._store.write([FileWrite(cut, [vectors.get(digest) for digest in cut.digests]) for cut in batch])
+        for cut in batch:
+            was_known = cut.state.path in known
             tally.counts["changed" if was_known else "added"] += 1
             if not was_known:
-                digest = loaded.state.digest
+                digest = cut.state.digest
                 tally.added_digests[digest] = tally.added_digests.get(digest, 0) + 1
-        tally.counts["chunks"] += len(chunks)
+        tally.counts["chunks"] += sum(len(cut.chunks) for cut in batch)
 
-    def _vectors(self, chunks: Sequence[Chunk], digests: Sequence[bytes], tally: _Tally) -> list[bytes | None]:
+    def _vectors(self, batch: Sequence[Cut], tally: _Tally) -> dict[bytes, bytes]:
+        """The vectors of all chunks by digest; none without an embedder."""
         encoder = self._encoder()
-        if encoder is None or not chunks:
-            return [None] * len(chunks)
+        digests = [digest for cut in batch for digest in cut.digests]
+        if encoder is None or not digests:
+            return {}
         known = self._store.vectors_by_digest(digests)
-        wanted = {digest: chunk for chunk, digest in zip(chunks, digests, strict=True) if digest not in known}
+        wanted = {digest: (cut, at) for cut in batch for at, digest in enumerate(cut.digests) if digest not in known}
         if wanted:
-            matrix = encoder.encode([chunk.passage for chunk in wanted.values()], "passage")
+            if isinstance(encoder, StaticEncoder) and all(cut.bags for cut, _ in wanted.values()):
+                matrix = encoder.encode_bags([cut.bags[at] for cut, at in wanted.values()])
+            else:
+                matrix = encoder.encode([cut.chunks[at].passage for cut, at in wanted.values()], "passage")
             known.update(zip(wanted, pack(matrix), strict=True))
             tally.counts["embedded"] += len(wanted)
-        return [known[digest] for digest in digests]
+        return known
 
     def _embed_missing(self, progress: Progress, should_stop: Callable[[], bool]) -> bool:
         """Vectors for chunks that were stored without an embedder or under another model."""
@@ -350,11 +330,6 @@ class Synchroniser:
 def model_key(encoder: Encoder) -> str:
     """What the store remembers of its model."""
     return f"{encoder.name}/{encoder.dim}"
-
-
-def is_binary(data: bytes) -> bool:
-    """Whether this is no text: a NUL byte early on, unless a mark says UTF-16."""
-    return not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:_BINARY_PROBE]
 
 
 def _matches(path: str, pattern: str) -> bool:

@@ -96,8 +96,12 @@ class Chunk:
     @property
     def passage(self) -> str:
         """What is embedded: where the chunk stands, then its text. Free of the path, so that a rename costs nothing."""
-        lead = self.header or self.qualified
-        return f"{lead}\n{self.text}" if lead else self.text
+        return f"{self.lead}\n{self.text}" if self.lead else self.text
+
+    @property
+    def lead(self) -> str:
+        """Where the chunk stands, as far as that is embedded: the lines around it, or its name."""
+        return self.header or self.qualified
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ class Lines:
         self.lines = text.split("\n")
         if self.lines and not self.lines[-1]:
             self.lines.pop()
-        self._sums = [0, *accumulate(tokens_of(line) for line in self.lines)]
+        visible = [len(line.strip()) for line in self.lines]
+        self._sums = [0, *accumulate([1 + -(-count // CHARACTERS_PER_TOKEN) if count else 0 for count in visible])]
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -63,12 +64,6 @@ class Lines:
         while end > start and not self.lines[end - 1].strip():
             end -= 1
         return Span(start, end)
-
-
-def tokens_of(line: str) -> int:
-    """The estimated tokens of one line; 0 for a blank one."""
-    visible = len(line.strip())
-    return 1 + -(-visible // CHARACTERS_PER_TOKEN) if visible else 0
 
 
 def by_layout(lines: Lines, span: Span) -> Callable[[int], float]:

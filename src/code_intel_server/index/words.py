@@ -7,9 +7,11 @@ Order is lost on purpose: a static model only adds vectors up, and a bag of dist
 
 import re
 import unicodedata
+from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 
 MAX_CHARACTERS = 1 << 15
 """Text beyond this is not read: chunks are far shorter, and one line of a minified file must not cost seconds."""
@@ -51,17 +53,54 @@ class _Runs(dict[str, tuple[int, ...]]):
         return found
 
 
-class Vocabulary:
-    """The rows of the bundled model by token. Safe to share between threads: the cache is only ever a short cut."""
+class _Names(dict[str, tuple[int, ...]]):
+    """Runs joined by underscores to the rows of all of them, kept like the runs themselves."""
 
-    def __init__(self, tokens: Sequence[str]) -> None:
+    def __init__(self, runs: _Runs) -> None:
+        self._runs = runs
+
+    def __missing__(self, name: str) -> tuple[int, ...]:
+        found = tuple(row for run in name.split("_") if run for row in self._runs[run])
+        if len(self) >= CACHED_RUNS:
+            self.clear()
+        if len(name) <= MAX_CACHED_RUN:
+            self[name] = found
+        return found
+
+
+class Vocabulary:
+    """The rows of the bundled model by token. Safe to share between threads: the cache is only ever a short cut.
+
+    `source` is the file it was read from, where it was read from one.
+    """
+
+    def __init__(self, tokens: Sequence[str], source: Path | None = None) -> None:
+        self.source = source
+        self._size = len(tokens)
         self._rows = {token: row for row, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
         self._runs = _Runs(self._cut)
+        self._names = _Names(self._runs)
+
+    @classmethod
+    def read(cls, source: Path) -> "Vocabulary":
+        """The vocabulary in a file, one token a line. Raises OSError, and ValueError for what is no UTF-8."""
+        return cls(source.read_text(encoding="utf-8").split("\n"), source)
+
+    def __len__(self) -> int:
+        """How many tokens it was made of."""
+        return self._size
 
     def bag(self, text: str) -> dict[int, int]:
         """Row -> how often the text has it; empty where the text has no known word."""
         return Counter(chain.from_iterable(map(self._runs.__getitem__, _RUN.findall(_plain(text)))))
+
+    def passage_bag(self, lead: str, text: str, names: Sequence[str]) -> dict[int, int]:
+        """The bag of `lead` and `text`, whose words (the matches of `\\w+` in it) somebody has found already."""
+        if len(lead) + len(text) >= MAX_CHARACTERS or not text.isascii():
+            return self.bag(f"{lead}\n{text}" if lead else text)
+        above = chain.from_iterable(map(self._runs.__getitem__, _RUN.findall(_plain(lead))))
+        return Counter(chain(above, chain.from_iterable(map(self._names.__getitem__, names))))
 
     def rows(self, run: str) -> tuple[int, ...]:
         """The rows of letters and digits without a break (`parseURL2`), in order; characters that the vocabulary lacks are skipped."""
@@ -82,3 +121,8 @@ class Vocabulary:
                 end = start + 1
             start = end
         return rows
+
+
+def packed(bag: Mapping[int, int]) -> bytes:
+    """A bag in a few bytes, for the way between processes: its rows, then their counts."""
+    return array("I", [*bag, *bag.values()]).tobytes()

@@ -1,4 +1,4 @@
-"""How the server talks to its ChromaDB child: length-prefixed frames of a JSON head and raw 32-bit floats."""
+"""How the server talks to its children of the index: length-prefixed frames of a JSON head and a body of raw bytes."""
 
 import json
 import struct

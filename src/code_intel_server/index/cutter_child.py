@@ -1,0 +1,63 @@
+"""The child process that reads and cuts files for a large sync: it takes that work off the server's one interpreter.
+
+Reads the rules and then lists of paths from stdin, answers each file in order on what was stdout, and ends with the
+server, whose death closes the pipes. A file that takes too much processor time ends this process by a signal, which
+works in the middle of a grammar too: the server then knows which file it was.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from code_intel_server.index.child_wire import frame, read_frame
+from code_intel_server.index.cutting import Rules, cut_file, rules_from_json, to_frame
+from code_intel_server.index.words import Vocabulary
+
+
+def serve(read: Callable[[int], bytes], out: IO[bytes]) -> None:
+    """Answer until the pipe closes: a word once we can work, then a frame a file."""
+    request, _ = read_frame(read)
+    root, rules, seconds = Path(request["root"]), rules_from_json(request["rules"]), float(request["cpu_seconds"])
+    vocabulary = Vocabulary.read(Path(request["vocabulary"])) if request["vocabulary"] else None
+    out.write(frame({"ready": os.getpid()}))
+    out.flush()
+    while True:
+        request, _ = read_frame(read)
+        for path in request["paths"]:
+            out.write(_answer(root, path, rules, vocabulary, seconds))
+        out.flush()
+
+
+def _answer(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None, seconds: float) -> bytes:
+    # Nobody handles SIGPROF here: it ends the process, whatever runs.
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    answer = frame(*to_frame(path, cut_file(root, path, rules, vocabulary)))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return answer
+
+
+def main() -> None:
+    """Serve the process that started us."""
+    # Whatever a library prints must not reach the pipe that carries our frames.
+    out = os.fdopen(os.dup(1), "wb", 1 << 18)
+    os.dup2(2, 1)
+    source = sys.stdin.buffer
+
+    def read(size: int) -> bytes:
+        data = source.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    try:
+        serve(read, out)
+    except (EOFError, ValueError, BrokenPipeError):
+        # Nothing is left to say and nobody to say it to: no second attempt to flush at exit.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
