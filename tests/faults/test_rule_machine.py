@@ -32,7 +32,8 @@ class Model:
         shaping = not self.only_verify and not self.investigating
         self.fast, self.quick = shaping and flags.fast, shaping and flags.quick
         self.no_verify, self.no_quality = shaping and flags.no_verify, shaping and flags.no_quality
-        self.no_intervention = shaping and (flags.no_intervention or flags.quick)
+        # The matrix has no step 16 without step 15 either.
+        self.no_intervention = shaping and (flags.no_intervention or flags.quick or flags.no_verify)
         self.full = flags.gate_level is GateLevel.FULL
         self.failures = self.interventions = self.quality = 0
         if self.only_verify:
