@@ -227,7 +227,9 @@ def _killed(summary: Summary) -> list[str]:
             "the lock of a killed git child stopped every later snapshot; a session killed between its last answer and its end came "
             "back; a full disk was told as an internal error; a request with a lone surrogate or two hundred levels was never answered; a "
             "discarded file whose copy could not be cleared away came back; where every read of git failed just when a session "
-            "started, its checkpoint was signed with another key and refused as foreign once git could be read again."
+            "started, its checkpoint was signed with another key and refused as foreign once git could be read again; a file that was "
+            "brought back from the archive was written in place, so that a kill left half of it; a request with the id 00 ended the "
+            "server; a number beyond all floats in a checkpoint was taken for infinity."
         ),
     ]
 

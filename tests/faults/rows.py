@@ -509,8 +509,8 @@ ROWS = (
 
 
 def main() -> None:
-    """Print the tests of all rows, once each, for a run of them."""
-    names = {name for row in ROWS for name in row.tests}
+    """Print the tests of all rows that lie elsewhere, once each, for a run of them."""
+    names = {name for row in ROWS for name in row.tests if not name.startswith("faults/")}
     print(*sorted(f"tests/{name}" for name in names if name.partition("::")[0] not in names or "::" not in name))
 
 
