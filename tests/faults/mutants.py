@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant(
         "config scrubbing",
         "workspace/git.py",
-        '"core.fsmonitor=false", ',
+        '    "core.fsmonitor=false",\n',
         "",
         "tests/workspace/test_git.py tests/workspace/test_tree.py tests/faults/test_hostile_repository.py",
     ),
@@ -87,10 +87,24 @@ MUTANTS = (
     ),
     Mutant(
         "a killed child is no answer",
-        "workspace/git.py",
+        "workspace/git_child.py",
         "if done.returncode < 0:",
         "if False:",
         "tests/workspace/test_git.py",
+    ),
+    Mutant(
+        "folders opened without links",
+        "workspace/placing.py",
+        "os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
+        "os.O_DIRECTORY | os.O_CLOEXEC",
+        "tests/workspace/test_placing.py",
+    ),
+    Mutant(
+        "a file gets its name when it is whole",
+        "workspace/placing.py",
+        "            files.write_all(descriptor, file.content)\n            files.sync(descriptor)\n            yield temporary\n",
+        "            yield temporary\n            files.write_all(descriptor, file.content)\n            files.sync(descriptor)\n",
+        "tests/workspace/test_placing.py",
     ),
     Mutant(
         "untracked stays out",
