@@ -209,7 +209,8 @@ ROWS = (
         24,
         "200 submits at once",
         "500 rounds",
-        f"{PROCESS}::TestSideBySide"
+        f"{PROCESS}::TestSideBySide::test_of_two_hundred_submits_at_once_one_wins_and_none_is_lost"
+        f" {PROCESS}::TestSideBySide::test_the_same_submit_two_hundred_times_at_once_has_one_effect_and_one_answer"
         f" {CROWDS}::test_rounds_of_two_hundred_submits_at_once_leave_one_whole_plan_in_memory_and_on_disk",
         least=500,
     ),
