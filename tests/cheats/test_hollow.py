@@ -1,6 +1,6 @@
 """Payloads of the right form that say nothing: every phase asks for what it is there for."""
 
-from tests.e2e.stage import APP_DONE, ITEM, REASON, Stage, exploration, plan, report, verdict
+from tests.e2e.stage import ITEM, REASON, Stage, exploration, plan, report, verdict
 
 
 def test_a_choice_that_nobody_offered(stage: Stage) -> None:
@@ -151,16 +151,6 @@ def test_decisions_about_files_without_a_reason(stage: Stage) -> None:
 
 def test_a_quality_review_by_no_procedure(stage: Stage) -> None:
     """Stopped by: a list of issues, found by a procedure that exists."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
-    stage.explore()
-    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
-        stage.accepted(**{field: False}, reason=REASON)
-    stage.accepted(**plan())
-    stage.edit("app.py", APP_DONE)
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
-    assert stage.accepted(**stage.commit())["phase"] == "QUALITY_REVIEW"
+    stage.before_quality()
     stage.refused("issues must be a list", quality_prompt_used="quality_review", issues=None)
     stage.refused("No review procedure", quality_prompt_used="a_glance", issues=[])

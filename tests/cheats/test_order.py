@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.stage import APP_DONE, ITEM, REASON, Stage, exploration, plan, report, verdict
+from tests.e2e.stage import ITEM, REASON, Stage, exploration, plan, report, verdict
 
 
 @pytest.mark.parametrize(
@@ -135,18 +135,7 @@ def test_a_merge_cannot_come_before_the_commit(stage: Stage) -> None:
 
 def test_the_quality_review_cannot_be_skipped_by_a_merge_payload(stage: Stage) -> None:
     """Stopped by: QUALITY_REVIEW wants issues and a procedure before MERGE is reached."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
-    stage.explore()
-    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
-        stage.accepted(**{field: False}, reason=REASON)
-    stage.accepted(**plan())
-    stage.edit("app.py", APP_DONE)
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
-    answer = stage.accepted(**stage.commit())
-    assert answer["phase"] == "QUALITY_REVIEW"
+    stage.before_quality()
     stage.refused("issues must be a list", summary="Merged.")
 
 

@@ -216,6 +216,25 @@ class Stage:
         self.call("get_symbols", path="app.py")
         return self.accepted(**exploration(*(paths or ("app.py",))))
 
+    def shut_gates(self) -> Fields:
+        """Q1 to Q3, none of which needs anything."""
+        for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+            answer = self.accepted(**{field: False}, reason=REASON)
+        return answer
+
+    def before_quality(self) -> None:
+        """A session of all steps but the documents that stands before its quality review."""
+        self.begin(no_doc=True)
+        self.accepted(action_type="change")
+        self.explore()
+        self.shut_gates()
+        self.accepted(**plan())
+        self.edit()
+        self.accepted(**report())
+        self.accepted(summary="All tasks are done.")
+        self.accepted(**verdict())
+        assert self.accepted(**self.commit())["phase"] == "QUALITY_REVIEW"
+
     # -- the files --------------------------------------------------------------------------------------------------
 
     def write(self, path: str, text: str) -> Path:

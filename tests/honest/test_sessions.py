@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import Fields, git, repository
-from tests.e2e.stage import APP, APP_DONE, FILES, ITEM, REASON, TESTS, Agent, Stage, plan, report, verdict
+from tests.e2e.stage import APP, APP_DONE, FILES, ITEM, TESTS, Agent, Stage, plan, report, verdict
 
 CHECK = [sys.executable, "-B", "-c", "import app, sys; sys.exit(0 if app.main() == 2 else 'main is not two')"]
 RECORDED = {"id": "t1", "description": "Task t1", "status": "completed", "checklist": [ITEM]}
@@ -577,8 +577,7 @@ def test_a_file_is_put_back_to_its_base_version_in_a_later_round(stage: Stage) -
     stage.begin(no_doc=True)
     stage.accepted(action_type="change")
     stage.explore("app.py", "lib.py")
-    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
-        stage.accepted(**{field: False}, reason=REASON)
+    stage.shut_gates()
     stage.accepted(**plan())
     stage.edit()
     stage.edit("lib.py", "LIMIT = 11\n")
