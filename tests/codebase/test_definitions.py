@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
+from code_intel_server.codebase import definitions
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.errors import Rejected
@@ -137,8 +138,9 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_is_found_as_its_language_writes_it(
-    tmp_path: Path, file: str, text: str, asked: str, places: list[tuple[int, str]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, asked: str, places: list[tuple[int, str]]
 ) -> None:
+    monkeypatch.setattr(definitions, "INLINE_LIMIT", 0)  # only files are tagged that hold the name
     answer = explorer(tmp_path, {file: text}).find_definitions(asked)
     assert [(row.start_line, row.scope) for row in answer.results] == places
     assert answer.complete

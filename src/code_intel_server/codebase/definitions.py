@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
-from code_intel_server.codebase.names import parts, written
+from code_intel_server.codebase.names import held, parts
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -122,7 +122,7 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
 
     On a cold cache only files that hold the name are tagged: a definition holds the name it defines.
     """
-    name = written(parts(name)[-1]) if parts(name) else name
+    name = held(parts(name)[-1]) if parts(name) else name
     difference = cache.verify()
     if not difference.pending:
         return difference.problems

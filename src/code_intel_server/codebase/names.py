@@ -8,6 +8,7 @@ import re
 
 _SEPARATOR = re.compile(r"::|->|[.#\\]|(?<=\w):(?=\w+$)")
 _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
+_OPERATOR = re.compile(r"operator\W+")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 """How debuggers write a method: -[Class(Category) selector:]."""
 
@@ -25,3 +26,8 @@ def written(name: str) -> str:
     """What stands in the text where `name` is used: the first word of a selector, any other name itself."""
     selector = _SELECTOR.fullmatch(name)
     return selector[1] if selector else name
+
+
+def held(name: str) -> str:
+    """A text that every file holds which defines `name`: an operator may be written with a space before it."""
+    return "operator" if _OPERATOR.fullmatch(name) else written(name)
