@@ -3,11 +3,15 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from code_intel_server import process
 from code_intel_server.index.store import Store
 from code_intel_server.index.sync import Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
@@ -229,3 +233,43 @@ def test_parallel_syncs_and_reads_end_in_one_whole_index(bench: Bench) -> None:
     assert bench.store.count("files") == len(SAMPLE)
     with bench.store.reading() as connection:
         assert connection.execute("SELECT count(*) - count(DISTINCT id) FROM chunks").fetchone()[0] == 0
+
+
+def test_a_file_that_changes_after_it_was_cut_is_indexed_anew_by_the_next_sync(bench: Bench) -> None:
+    target = bench.root / "src/store/database.py"
+    encode = bench.encoder.encode
+
+    def meanwhile(texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        target.write_text("def renamed_meanwhile(path):\n    return path\n")
+        return encode(texts, kind)
+
+    bench.encoder.encode = meanwhile  # type: ignore[method-assign]
+    bench.sync.run()
+    assert "src/store/database.py" in bench.sync.stale(bench.store.files())
+    assert bench.sync.run().changed == 1
+    assert bench.sync.stale(bench.store.files()) == []
+
+
+def test_a_large_sync_is_the_same_with_and_without_processes_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"src/m{n}.py": f"class C{n}:\n    def method_{n}(self):\n        return {n}\n" for n in range(260)}
+    stored = []
+    for number, spawn in enumerate((process.spawn, _refused)):
+        monkeypatch.setattr(process, "spawn", spawn)
+        write_files(tmp_path / str(number), files)
+        bench = Bench(tmp_path / str(number))
+        report = bench.sync.run()
+        with bench.store.reading() as connection:
+            rows = connection.execute(
+                "SELECT c.id, f.path, c.text, c.names, c.vector, l.symbol, l.path, l.body FROM chunks c "
+                "JOIN files f ON f.id = c.file_id JOIN lexical l ON l.rowid = c.seq ORDER BY c.id"
+            ).fetchall()
+        stored.append((report.added, report.chunks, rows))
+        assert any("no process for it works" in note for note in report.notes) == (spawn is _refused)
+        bench.store.close()
+    assert stored[0] == stored[1]
+
+
+def _refused(*_: object, **__: object) -> object:
+    raise OSError("no more processes")
