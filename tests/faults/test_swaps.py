@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,9 +46,11 @@ def swapped(tmp_path: Path) -> Iterator[Path]:
 def test_evidence_in_a_folder_that_is_swapped_for_a_link_is_never_read_outside(
     swapped: Path, record_property: Record
 ) -> None:
-    evidence, times, seen = ProjectEvidence(swapped), size(3_000, 1_000_000), set()
-    for _ in range(times):
+    evidence, least, seen, times = ProjectEvidence(swapped), size(3_000, 1_000_000), set(), 0
+    deadline = time.monotonic() + 60  # on a busy machine the other process may wait for its turn
+    while times < least or (len(seen) < 2 and time.monotonic() < deadline):
         seen.add(evidence.total_lines("a/x.py"))
+        times += 1
     assert seen <= {3, None}
     assert len(seen) == 2, "the race was none"
     record_property("executions", times)
