@@ -22,7 +22,7 @@ from code_intel_server.codebase.syntax import Block, Border, Symbol, SymbolKind
 from code_intel_server.index.values import Chunk, ChunkStrategy
 from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Lines, Section, Span, by_layout, cut, sections
 
-CHUNKER_VERSION = "4"
+CHUNKER_VERSION = "5"
 """Another version means other chunks: the index is then cut anew."""
 
 MERGE_FRACTION = 0.4
