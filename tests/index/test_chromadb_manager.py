@@ -215,6 +215,9 @@ def local(tmp_path: Path) -> Iterator[Case]:
     made.index.close()
 
 
+SEAL = ".code-intel/cache/chroma.seal"
+
+
 def segments(root: Path) -> list[Path]:
     return sorted(path for path in (root / ".code-intel/chroma").rglob("*") if path.is_file())
 
@@ -233,6 +236,8 @@ def test_a_deleted_folder_is_filled_again_without_embedding(local: Case) -> None
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "empty"])
 @pytest.mark.parametrize("name", ["chroma.sqlite3", "data_level0.bin", "header.bin", "link_lists.bin", "length.bin"])
 def test_damage_is_noticed_or_harmless_and_everything_is_found_again(local: Case, name: str, damage: str) -> None:
+    """Also where no owner ended in order, so that only ChromaDB itself can tell."""
+    (local.root / SEAL).unlink()
     encoded = local.encoder.encoded
     targets = [path for path in segments(local.root) if path.name == name]
     assert targets
@@ -250,8 +255,46 @@ def test_damage_is_noticed_or_harmless_and_everything_is_found_again(local: Case
 def test_a_missing_segment_folder_is_noticed_though_the_count_is_right(local: Case) -> None:
     import shutil
 
+    (local.root / SEAL).unlink()
     for folder in [path for path in (local.root / ".code-intel/chroma").iterdir() if path.is_dir()]:
         shutil.rmtree(folder)
+    local.open().sync()
+    assert ready(local.index)
+    assert everything_found(local.index)
+
+
+@pytest.mark.parametrize("name", ["chroma.sqlite3", "data_level0.bin", "length.bin"])
+def test_one_changed_bit_is_noticed_whatever_chromadb_makes_of_it(local: Case, name: str) -> None:
+    target = next(path for path in segments(local.root) if path.name == name)
+    content = bytearray(target.read_bytes())
+    content[len(content) // 2] ^= 1
+    target.write_bytes(content)
+    local.open().sync()
+    assert ready(local.index)
+    (said,) = manager_of(local.index).rebuilt
+    assert said.startswith("The ChromaDB folder was set aside as chroma.damaged")
+    assert f"{name} was changed while nobody had it open" in said
+    assert everything_found(local.index)
+
+
+def test_a_folder_that_was_left_in_order_is_taken_up_as_it_is(local: Case) -> None:
+    before = {path for path in segments(local.root) if path.name != "chroma.sqlite3"}
+    for _ in range(3):
+        local.open().sync()
+        assert ready(local.index)
+        assert local.index.search("login throttle").hits
+        assert manager_of(local.index).rebuilt == []
+        local.index.close()
+    assert before <= set(segments(local.root))
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", "[" * 100_000, '{"chroma.sqlite3": null}', None])
+def test_a_note_that_nobody_can_read_costs_at_most_a_refill(local: Case, note: str | None) -> None:
+    if note is None:
+        (local.root / SEAL).unlink()
+        (local.root / SEAL).mkdir()
+    else:
+        (local.root / SEAL).write_text(note)
     local.open().sync()
     assert ready(local.index)
     assert everything_found(local.index)

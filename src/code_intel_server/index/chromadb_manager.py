@@ -1,8 +1,8 @@
 """ChromaDB as the fast copy of the store's vectors: opened, proved, filled, repaired, and done without when it fails.
 
 A thread of ours does all of that; a search only asks whether ChromaDB has everything and otherwise goes to the store.
-At open ChromaDB must prove itself: known vectors have to find themselves (its `count()` stays right when its index is
-gone). What fails is set aside and filled again from the store, nothing is embedded anew.
+At open ChromaDB must prove itself: its files have to be as they were left (`seal`), known vectors have to find themselves
+(its `count()` stays right when its index is gone). What fails is set aside and filled again from the store, nothing is embedded anew.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from code_intel_server.index.child_link import ChildFailedError
 from code_intel_server.index.chroma_link import ChromaLink
 from code_intel_server.index.rows import OutboxItem, unpack
+from code_intel_server.index.seal import Seal
 from code_intel_server.index.store import Store
 from code_intel_server.index.values import ChromaMode, ChromaSettings
 
@@ -60,6 +61,7 @@ class ChromaManager:
         self._cache = folder / "cache"
         self._store = store
         self._settings = settings
+        self._seal = Seal(self._folder, self._cache / "chroma.seal") if settings.mode is ChromaMode.LOCAL else None
         self._names = {key: f"{key}-{project_key(root)}" for key in COLLECTIONS}
         self._wake = threading.Condition()
         self._wanted = False
@@ -132,12 +134,15 @@ class ChromaManager:
     def close(self) -> None:
         """End the child and the thread."""
         with self._wake:
+            settled = self.state is ChromaState.READY and self._link is not None and not self._stopped
             self._stopped = True
             self._wake.notify_all()
         if self._link is not None:
             self._link.close()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(5.0)
+        if settled and self._seal is not None:
+            self._seal.put()
 
     # The thread
 
@@ -200,6 +205,7 @@ class ChromaManager:
             "format": FORMAT,
         }
         self._identity = identity
+        self._break_seal()
         try:
             opened = self._connect()
         except ChildFailedError as error:
@@ -212,6 +218,15 @@ class ChromaManager:
             self._store.refill_outbox()
         elif problem := self._problem(opened["counts"]):
             self._start_over(problem)
+
+    def _break_seal(self) -> None:
+        """Set a folder aside that was changed while nobody had it open."""
+        if self._seal is None:
+            return
+        changed = self._seal.broken()
+        if changed:
+            self._set_aside(f"{changed} was changed while nobody had it open")
+        self._seal.lift()
 
     def _blames_folder(self, error: ChildFailedError) -> bool:
         """Whether a failed open means that the folder is damaged.
