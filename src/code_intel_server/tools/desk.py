@@ -90,7 +90,7 @@ class Desk:
         self.mutex = threading.RLock()
         self.making = threading.RLock()
         self._closed = False
-        self._digests: tuple[tuple[tuple[str, int, int], ...], dict[str, str]] | None = None
+        self._digests: tuple[list[tuple[str, int, int]], dict[str, str]] | None = None
 
     @property
     def root(self) -> Path:
@@ -221,10 +221,13 @@ class Desk:
             self._digests = (stamp, self.read_kit().digests())
         return self._digests[1]
 
-    def _stamp(self) -> tuple[tuple[str, int, int], ...]:
-        folder = self.project.folder
-        files = [folder / "phase_contract.yml", folder / "config.json", *folder.glob("*.md"), *folder.glob("*/*.md")]
-        return tuple((str(path), status.st_mtime_ns, status.st_size) for path in files if (status := _stat(path)))
+    def _stamp(self) -> list[tuple[str, int, int]]:
+        """Name, time and size of every text: taken with every submit, so with as few calls as can be."""
+        top = str(self.project.folder)
+        folders = [entry.path for entry in _entries(top) if entry.is_dir()]
+        texts = [entry for folder in (top, *folders) for entry in _entries(folder) if entry.name.endswith(_TEXTS)]
+        stats = ((entry.path, _stat(entry)) for entry in texts)
+        return sorted((path, status.st_mtime_ns, status.st_size) for path, status in stats if status)
 
     def branches(self, config: ConfigFile) -> "BranchManager":
         """The git effects of a session under one configuration."""
@@ -274,9 +277,20 @@ def tool_allowed(phase_key: str, tool: str) -> bool:
 _READY = {"READY_PLAN", "READY_IMPL", "READY_COMPLETE"}
 
 
-def _stat(path: Path) -> os.stat_result | None:
+_TEXTS = (".md", "phase_contract.yml", "config.json")
+
+
+def _entries(folder: str) -> "list[os.DirEntry[str]]":
     try:
-        return path.stat()
+        with os.scandir(folder) as entries:
+            return [*entries]
+    except OSError:
+        return []
+
+
+def _stat(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    try:
+        return entry.stat()
     except OSError:
         return None
 

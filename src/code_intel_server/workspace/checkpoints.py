@@ -100,6 +100,7 @@ class CheckpointStore:
         self._folder = folder
         self._key = key
         self._generations: dict[str, int] = {}
+        self._written: dict[str, tuple[int, ...]] = {}
 
     def save(self, session_id: str, body: Mapping[str, object]) -> int:
         """Write the next generation durably and return its number; the one before it stays beside it.
@@ -122,14 +123,15 @@ class CheckpointStore:
             files.make_folder(self._folder)
             temporary = files.stage(path, data)
             try:
-                self._keep_previous(path)
+                written = _identity(temporary)
+                self._keep_previous(path, self._written.get(session_id))
                 temporary.replace(path)
             except OSError:
                 files.discard(temporary)
                 raise
         except OSError as error:
             raise Unavailable("tool_errors.generic.checkpoint_not_saved", error=error.strerror or str(error)) from error
-        self._generations[session_id] = generation
+        self._generations[session_id], self._written[session_id] = generation, written
         try:
             files.sync_folder(self._folder)
         except OSError as error:
@@ -170,6 +172,7 @@ class CheckpointStore:
         paths = [self._previous(session_id), self._path(session_id)]
         existed = [] if aimed_elsewhere(self._folder) else [_unlink(path) for path in paths]
         self._generations.pop(session_id, None)
+        self._written.pop(session_id, None)
         if any(existed):
             files.sync_folder(self._folder)
         return any(existed)
@@ -209,14 +212,16 @@ class CheckpointStore:
             self._generations[session_id] = max(known, default=0)
         return max(self._generations.values()) + 1
 
-    def _keep_previous(self, path: Path) -> None:
+    def _keep_previous(self, path: Path, written: tuple[int, ...] | None) -> None:
         """Give the present generation its second name without taking the first from it.
 
-        Only a usable one: a damaged file must not displace the good generation that was restored in its place.
+        Only a usable one: a damaged file must not displace the good generation that was restored in its place. What is
+        still the file that we wrote last (`written`) needs no reading.
         """
         try:
-            self._opened(path)
-        except _Unreadable:
+            if written is None or _identity(path) != written:
+                self._opened(path)
+        except (_Unreadable, FileNotFoundError):
             return
         previous = path.with_name(f"{path.stem}.previous.json")
         link = path.with_name(f".{previous.name}.{os.urandom(8).hex()}.tmp")
@@ -286,6 +291,12 @@ class CheckpointStore:
             return _decode(b"{" + rest)
         except (ValueError, RecursionError) as error:
             raise _Unreadable(Problem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What a file cannot change its content without changing, but on purpose. Raises OSError."""
+    found = path.lstat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def valid_id(session_id: object) -> str:
