@@ -8,12 +8,18 @@ from code_intel_server.codebase.languages import language_of
 DEADLY = {
     "nested.yaml": "".join(" " * level + "a:\n" for level in range(400)),
     "dashes.yaml": "- " * 400 + "a\n",
+    "marked.yaml": "\ufeff" + "- " * 400,
+    "returns.yaml": "- a\r" + "".join(" " * level + "-\r" for level in range(600)),
     "strings.kt": '"${' * 5_000,
+    "comments.swift": "/*" * 2_000,
+    "closed.swift": "/*" * 2_000 + "*/" * 2_000,
+    "rows.swift": ("#" * 255 + "\n") * 2_000,
     "raw.swift": "#" * 100_000 + '"',
 }
 HARMLESS = {
     "nested.yaml": "".join(" " * level + "a:\n" for level in range(100)) + "text: |\n" + " " * 200 + "far right\n",
     "strings.kt": "fun a() {\n" + '  println("${a} ${b}")\n' * 400 + "}\n",
+    "comments.swift": "/* one /* in another */ */\nfunc a() {}\n" * 300,
     "raw.swift": 'func a() {\n  let x = ###"raw"###\n}\n',
 }
 

@@ -214,6 +214,8 @@ def test_a_name_far_out_in_a_long_line_of_prose_is_found(tmp_path: Path) -> None
         ("a.clj", "(defn foo [x] x)\n(defn foo-bar [x] (foo x))\n(foo-bar 1)\n", "foo", [1, 2]),
         ("a.hs", "go' x = x\ngo x = go' x\n", "go", [2]),
         ("a.css", ".btn { }\n.btn-small { }\n", "btn", [1]),
+        ("a.scss", "$brand: red;\n.a { color: $brand }\n.b { color: $brand }\n", "brand", [1, 2, 3]),
+        ("a.ps1", "function f {\n  param($brand)\n  return $brand\n}\n", "brand", [2, 3]),
         ("a.sh", "my() { echo; }\nmy-func() { my; }\nmy-func\n", "my", [1, 2]),
         ("a.php", "<?php\nfunction f($id) { return $id - 1; }\n", "id", [2]),
         ("a.py", "x = a-b if b else -b\n", "b", [1]),

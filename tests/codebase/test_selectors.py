@@ -8,7 +8,7 @@ from tests.codebase.lookup_project import explorer
 from code_intel_server.codebase import ctags
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.names import parts, written
+from code_intel_server.codebase.names import parts, readings, written
 
 FILES = {
     "Cache.h": "@interface Cache : NSObject\n- (void)addImage:(Image *)image withIdentifier:(NSString *)name;\n@end\n",
@@ -80,7 +80,7 @@ def test_the_impact_of_a_method_reaches_its_callers(found: Explorer, target: str
         ("Piece.move:to:", ["Piece", "move:to:"], "move"),
         ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
         ("at::", ["at::"], "at"),
-        ("list:method", ["list", "method"], "method"),
+        ("list:method", ["list:method"], "list:method"),
         (r"App\Models\User", ["App", "Models", "User"], "User"),
     ],
 )
@@ -91,3 +91,24 @@ def test_a_name_is_taken_apart(symbol: str, taken_apart: list[str], as_written: 
 
 def test_what_is_no_name_has_no_parts() -> None:
     assert parts(" :: ") == []
+
+
+def test_a_colon_is_part_of_the_name_first_and_comes_before_a_method_then() -> None:
+    assert readings("M:run") == [["M:run"], ["M", "run"]]
+    assert readings("a.M:run") == [["a", "M:run"], ["a", "M", "run"]]
+    assert readings("move:to:") == [["move:to:"]]
+    assert readings("Class.method") == [["Class", "method"]]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "symbol"),
+    [
+        ("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"),
+        ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
+        ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
+    ],
+)
+def test_a_name_with_a_colon_is_found(tmp_path: Path, file: str, text: str, symbol: str) -> None:
+    (tmp_path / file).write_text(text)
+    answer = Explorer(tmp_path).find_definitions(symbol)
+    assert [row.path for row in answer.results] == [file]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
-from code_intel_server.codebase.names import held, parts
+from code_intel_server.codebase.names import held, readings
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -88,14 +88,14 @@ def find_definitions(
     """
     below = inside(project.root, path)
     wanted = _taken_apart(symbol, kind, below, match)
-    problems = bring_up_to_date(project, cache, wanted.name, match)
-    found = _ranked(_matching(cache, wanted), wanted)
+    problems = bring_up_to_date(project, cache, symbol, match)
+    found = _found(cache, wanted)
     if cache.recheck([found[number] for number in page.range if number < len(found)]):
-        found = _ranked(_matching(cache, wanted), wanted)
+        found = _found(cache, wanted)
     if not found:
         cache.verify(fresh=True)
-        problems = bring_up_to_date(project, cache, wanted.name, match)
-        found = _ranked(_matching(cache, wanted), wanted)
+        problems = bring_up_to_date(project, cache, symbol, match)
+        found = _found(cache, wanted)
     shown_here = page.cut(found)
     contents = {entry.path: _content(project, entry.path) for entry in shown_here}
     rows = [_row(entry, contents[entry.path]) for entry in shown_here]
@@ -113,8 +113,7 @@ def find_definitions(
 
 def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
     """The definitions the cache has for an exact, perhaps qualified, name, best first."""
-    wanted = _taken_apart(symbol, None, ".", NameMatch.EXACT)
-    return _ranked(_matching(cache, wanted), wanted)
+    return _found(cache, _taken_apart(symbol, None, ".", NameMatch.EXACT))
 
 
 def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: NameMatch) -> tuple[str, ...]:
@@ -122,7 +121,8 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
 
     On a cold cache only files that hold the name are tagged: a definition holds the name it defines.
     """
-    name = held(parts(name)[-1]) if parts(name) else name
+    *_, last = readings(name)[-1] or [name]
+    name = held(last)
     difference = cache.verify()
     if not difference.pending:
         return difference.problems
@@ -136,11 +136,20 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
     return (*difference.problems, *problems, *cache.refresh(set(holding) & difference.pending.keys()))
 
 
-def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> _Wanted:
-    *scope, name = parts(symbol) or [""]
-    if not name:
+def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> list[_Wanted]:
+    """The ways in which a symbol can be read, the likeliest first."""
+    found = []
+    for *scope, name in filter(None, readings(symbol)):
+        found.append(_Wanted(name, tuple(scope), wanted_kinds(kind) if kind else None, below, match))
+    if not found:
         raise Rejected("tool_errors.query.no_symbol")
-    return _Wanted(name, tuple(scope), wanted_kinds(kind) if kind else None, below, match)
+    return found
+
+
+def _found(cache: SymbolCache, readings_: Sequence[_Wanted]) -> list[StoredSymbol]:
+    """What the first reading that has any definition stands for, best first."""
+    every = (_ranked(_matching(cache, wanted), wanted) for wanted in readings_)
+    return next(filter(None, every), [])
 
 
 def _matching(cache: SymbolCache, wanted: _Wanted) -> Iterable[StoredSymbol]:

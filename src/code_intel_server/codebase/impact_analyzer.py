@@ -20,7 +20,7 @@ from code_intel_server.codebase.impact_ties import tie_by_file_name, tie_by_hist
 from code_intel_server.codebase.impact_uses import follow
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Place, Target, Tie, ranked
 from code_intel_server.codebase.kinds import CALLABLE, TYPES
-from code_intel_server.codebase.names import parts, written
+from code_intel_server.codebase.names import readings, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.references import ENGINE
 from code_intel_server.codebase.symbol_store import StoredSymbol
@@ -169,7 +169,7 @@ def _named(run: Analysis, target: str) -> list[Name]:
     if symbols:
         return [_defined(run, target, symbols)]
     run.unresolved.append(target)
-    bare = [written(part) for part in parts(target)[-1:]]
+    bare = [written(part) for part in readings(target)[-1][-1:]]
     return [Name(name, 0.8, frozenset()) for name in bare if tells(name)]
 
 

@@ -6,7 +6,9 @@ called, arguments stand between the selector's words, so its first word finds it
 
 import re
 
-_SEPARATOR = re.compile(r"::|->|[.#\\]|(?<=\w):(?=\w+$)")
+_SEPARATOR = re.compile(r"::|->|[.#\\]")
+_METHOD = re.compile(r"(?<=\w):(?=\w+$)")
+"""Lua's `table:method`; a colon is part of the name itself elsewhere (`s:DoIt` of Vim, `log:info` of a shell)."""
 _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
 _OPERATOR = re.compile(r"operator\W+")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
@@ -20,6 +22,13 @@ def parts(symbol: str) -> list[str]:
     if message or _SELECTOR.fullmatch(bare):
         return list(message.groups()) if message else [bare]
     return [part for part in _SEPARATOR.split(bare) if part]
+
+
+def readings(symbol: str) -> list[list[str]]:
+    """What `parts` gives, and behind it what the name is where its colon comes before a method."""
+    whole = parts(symbol)
+    method = _METHOD.split(whole[-1]) if whole else []
+    return [whole, [*whole[:-1], *method]] if len(method) > 1 and not _SELECTOR.fullmatch(whole[-1]) else [whole]
 
 
 def written(name: str) -> str:

@@ -27,6 +27,8 @@ _WORD = re.compile(
     r"(?:.*_)?identifier|sym_name|class_name|id_name|word|variable|operator_name|value_name|name|symbol|constant"
 )
 _MORE_OF_A_WORD = b"$?!'-"
+_SIGIL = b"$"
+_LETTER_IN = frozenset({"javascript", "typescript", "tsx", "jsx"})
 """What is part of a word in some languages, though no pattern for words takes it in."""
 
 _STATEMENT = re.compile(r"statement|block|body|declaration$|definition$|arguments|argument_list")
@@ -53,6 +55,8 @@ class Uses:
         if not any(mark in _MORE_OF_A_WORD for mark in (*text[max(byte - 1, 0) : byte], *text[end : end + 1])):
             return False
         part = next(part for part in self._parts if part.covers(byte))
+        if text[max(byte - 1, 0) : byte] == _SIGIL and part.grammar not in _LETTER_IN:
+            return False  # it marks a variable there, and is no letter of its name
         leaf = part.leaf(byte)
         return bool(_WORD.fullmatch(leaf.type)) and (leaf.start_byte < byte or leaf.end_byte > end)
 
@@ -62,6 +66,7 @@ class _Part:
 
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
+        self.grammar = parsed.language.grammar
         self._names = {item.name_node.start_byte for item in definitions_of(parsed)}
         self._marked: dict[int, Use] = {}
         self._imports: list[tuple[int, int]] = []
