@@ -346,8 +346,8 @@ GUARDS = (
     Guard(
         "what a verify command runs needs a reason",
         REVIEW,
-        '    return (*found, f"the verify command {command} runs this file") if command else found',
-        "    return found",
+        '            return (*found, f"the verify command {command} runs this file")',
+        "            return found",
         "script_that_is_to_prove",
     ),
     Guard(

@@ -276,11 +276,15 @@ def test_a_merge_driver_that_makes_something_else(stage: Stage) -> None:
     stage.notice()
 
 
-def test_a_conflict_that_is_told_to_be_none(stage: Stage) -> None:
+@pytest.mark.parametrize("how", ["attribute", "default"])
+def test_a_conflict_that_is_told_to_be_none(stage: Stage, how: str) -> None:
     """Seen by: where git was told to keep the lines of both sides, a trailer of the merge says so."""
     stage.committed()
     base_moves(stage, "app.py", APP.replace("return 1", "return 666"))
-    (stage.root / ".git/info/attributes").write_text("app.py merge=union\n")
+    if how == "attribute":
+        (stage.root / ".git/info/attributes").write_text("app.py merge=union\n")
+    else:
+        stage.git("config", "merge.default", "union")
     stage.cheat()
     stage.accepted(summary="Merged.")
     assert "return 666" in stage.read("app.py")

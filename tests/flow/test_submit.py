@@ -615,8 +615,11 @@ class TestPreCommit:
         answer = session.commit("app.py")
         assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
         assert "the verify command python app.py runs this file" in str(answer["message"])
-        session.world.scripts["app_test.py"] = "python app_test.py"
+        session.world.arguments = {"app_test.py": "pytest app_test.py", "ci.toml": "pytest -c ci.toml"}
         assert weakened(session.ports, "app_test.py", ["x"], ["y"]) == ()
+        assert weakened(session.ports, "ci.toml", ["x"], ["y"]) == (
+            "the verify command pytest -c ci.toml runs this file",
+        )
         session.commit({"path": "app.py", "decision": "keep", "reason": "It checks one thing more."})
         assert session.world.commits[0].keep == ("app.py",)
 

@@ -65,6 +65,7 @@ class World:
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     scripts: dict[str, str] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
     empty_parts: set[tuple[str, int, int]] = field(default_factory=set)
@@ -297,6 +298,9 @@ class WorldProofs:
 
     def script(self, path: str) -> str:
         return self.world.scripts.get(path, "")
+
+    def argument(self, path: str) -> str:
+        return self.world.arguments.get(path, "")
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import select
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 
 from code_intel_server import process
 from code_intel_server.index import cutter as cutter_module
+from code_intel_server.index.child_link import ChildLink
+from code_intel_server.index.child_wire import frame
 from code_intel_server.index.cutter import WORTH_A_PROCESS, Cutter, Job
 from code_intel_server.index.cutting import Cut, Rules, cut_file, from_frame, to_frame
 from code_intel_server.index.embedding import MODEL_DIR, load_encoder
@@ -208,3 +212,16 @@ def test_bags_that_do_not_fit_their_body_are_refused() -> None:
     assert from_frame(head, body) is not None
     with pytest.raises(ValueError, match="do not fit"):
         from_frame(head, b"more")
+
+
+def test_an_answer_that_came_in_time_is_taken_by_a_reader_who_comes_late(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "def f():\n    return 1\n"})
+    link = ChildLink("code_intel_server.index.cutter_child", tmp_path, {})
+    opening = Job(tmp_path, RULES, vocabulary()).opening()
+    link.send(frame(opening) + frame({"paths": ["a.py"]}), time.monotonic() + 60)
+    link.receive(time.monotonic() + 60)
+    assert select.select([link.answers], [], [], 60)[0]
+    assert link.receive(time.monotonic() - 1)[0]["path"] == "a.py"
+    with pytest.raises(TimeoutError):
+        link.receive(time.monotonic() - 1)
+    link.close()

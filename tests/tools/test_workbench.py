@@ -93,3 +93,14 @@ def test_two_first_calls_at_once_get_the_same_part(tmp_path: Path) -> None:
         caller.join(10)
     assert len(inside) == 1
     assert parts[0] is parts[1] is desk.part
+
+
+def test_links_that_lead_nowhere_do_not_keep_the_projects_texts_from_being_looked_at(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    folder = tmp_path / "home/.code-intel"
+    (folder / "loop").symlink_to("loop")
+    (folder / "gone.md").symlink_to("nowhere.md")
+    before = bench.desk.text_digests()
+    (folder / "config.json").write_text('{"sync_on_start": false, "finish": "branch"}')
+    assert bench.desk.text_digests() != before

@@ -164,6 +164,29 @@ def test_without_hard_links_it_is_renamed_and_still_takes_nobodys_place(
     assert not placing.place(door(repo), Incoming("link", "100644", b"x"))
 
 
+@pytest.mark.parametrize("path", ["new/deep/x.txt", "a.py"])
+def test_between_two_mounts_of_one_file_system_it_is_written_beside_its_target(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Both have one device number, and neither a link nor a rename leads from one to the other."""
+
+    def across(real: Callable[..., None]) -> Callable[..., None]:
+        def call(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int, **more: Any) -> None:
+            if not os.path.sameopenfile(src_dir_fd, dst_dir_fd):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            real(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, **more)
+
+        return call
+
+    monkeypatch.setattr(os, "link", across(os.link))
+    monkeypatch.setattr(os, "rename", across(os.rename))
+    git = open_repository(repo.path, patience=0.0)
+    assert isinstance(git, Git)
+    assert placing.place(git, Incoming(path, "100644", b"back\n"), replace=True)
+    assert repo.read(path) == "back\n"
+    assert not [name for name in repo.files() if name.endswith(".tmp")]
+
+
 def test_a_name_taken_at_the_last_moment_stays_the_users(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.link
 

@@ -365,13 +365,21 @@ def test_whether_a_command_would_run_is_known_without_running_it(world: World) -
         (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
         ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
         (["tools/../tools/check.sh"], "tools/check.sh"),
+        (["/usr/bin/python3", "check.py"], "check.py"),
+        (["bash", "-e", "check.sh"], "check.sh"),
+        (["python", "-u", "check.py"], "check.py"),
+        (["uv", "run", "check.py"], "check.py"),
+        (["python", "-m", "tools.check"], "tools/check.py"),
+        (["python", "-m", "tools"], "tools/__main__.py"),
+        (["./run_tests.sh"], "run_tests.sh"),
+        (["python3", "tests/test_app.py"], "tests/test_app.py"),
     ],
 )
 def test_the_file_that_a_command_runs_is_known(world: World, command: object, path: str) -> None:
     (world.root / "tools").mkdir()
     runner = world.runner(world.configured(["true"], command))
-    assert runner.script(path).split()[-1] in str(command)
-    assert runner.script("other.sh") == ""
+    assert runner.script(path)
+    assert runner.argument(path) == runner.script("other.sh") == ""
 
 
 @pytest.mark.parametrize(
@@ -385,3 +393,16 @@ def test_the_file_that_a_command_runs_is_known(world: World, command: object, pa
 )
 def test_what_is_no_file_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
     assert world.runner(world.configured(command)).script(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (["pytest", "tests/test_app.py"], "tests/test_app.py"),
+        (["python", "-m", "pytest", "-c", "ci/pytest.toml"], "ci/pytest.toml"),
+        (["make", "-f", "ci/rules.mk"], "ci/rules.mk"),
+    ],
+)
+def test_a_file_that_is_handed_to_a_program_is_told_from_what_runs(world: World, command: list[str], path: str) -> None:
+    runner = world.runner(world.configured(command))
+    assert (runner.script(path), runner.argument(path)) == ("", " ".join(command))

@@ -87,6 +87,16 @@ def test_files_come_back_byte_for_byte(repo: Repo) -> None:
     assert Trash(repo.path).restore(work).files == (), "nothing is left to bring back"
 
 
+def test_a_folder_in_the_place_of_a_kept_file_is_named(repo: Repo) -> None:
+    work, ref = abandoned(repo)
+    Trash(repo.path).restore(ref)
+    repo.git("switch", "-q", BRANCH)
+    repo.write("new/x.bin/inside.txt", "mine\n")
+    with pytest.raises(UserActionNeeded) as caught:
+        Trash(repo.path).restore(work)
+    assert caught.value.details["files"] == ["new/x.bin"]
+
+
 def test_nothing_of_the_users_is_overwritten(repo: Repo) -> None:
     work, _ = abandoned(repo)
     repo.write("new/x.bin", "mine now\n")

@@ -15,6 +15,9 @@ _SHADOWED = frozenset(
 )
 """Modules that Python takes from the folder it is started in, before the installed ones."""
 
+_FIRST_OF_ITS_KIND = frozenset({"GNUmakefile", "makefile", "pytest.ini", ".pytest.ini"})
+"""Files that a runner takes in place of those of the same kind that lie there already."""
+
 _NOTHING = r"(?!)"
 
 
@@ -42,7 +45,8 @@ _RULES = (
     _rule(
         r"conftest\.py",
         r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|itemcollected|deselected|runtest_\w+"
-        r"|plugins|pyfunc_call|report_teststatus|sessionfinish|unconfigure|cmdline_\w+)\b|\bos\._exit\(|\bexitstatus\s*=",
+        r"|plugins|pyfunc_call|report_teststatus|session\w+|configure|unconfigure|addoption|load_initial_conftests|cmdline_\w+)\b"
+        r"|\bos\._exit\(|\b(?:sys|pytest)\.exit\(|\bSystemExit\b|\bexitstatus\s*=",
     ),
     _rule(
         r"\.?pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
@@ -76,11 +80,18 @@ _RULES = (
 def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None) -> tuple[str, ...]:
     """What two versions of a file steer differently, one short phrase each; `None` (or nothing) is a version without it."""
     name = PurePosixPath(path).name
-    if not _there(before) and _there(after) and _shadows(path):
+    if _shadows(path) and _there(after):
         return (f"takes the place of the module {_module(path)} that tests run by",)
     rule = next((rule for rule in _RULES if rule.names.fullmatch(name)), None)
-    if rule is None or not (rule.overrules or _there(before)):
+    if rule is None or [*(before or ())] == [*(after or ())]:
         return ()
+    if any("\0" in line for line in after or ()):
+        return ("decides which tests run, or how, and cannot be read",)
+    if not _there(before):
+        if name in _FIRST_OF_ITS_KIND:
+            return ("takes the place of what decided which tests run, or how",)
+        if not rule.overrules:
+            return ()
     old, new = _telling(rule, before or ()), _telling(rule, after or ())
     kept = [_bare(line) for line in after or ()]
     lost = [_bare(line) for line in before or () if rule.kept.search(line) and _bare(line) not in kept]

@@ -24,7 +24,7 @@ _SKIPS = re.compile(
     r"\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
     r"|\b(?:it|test|describe|context|suite)\.(?:skip|todo|fixme|failing)\b|\bx(?:it|describe|test|context|specify)\s*\(|\bt\.(?:Skip|Skipf|SkipNow)\("
     r"|#\[ignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|\bSkip\s*=\s*\"|\[Ignore\b|\bmarkTestSkipped\(|\bXCTSkip|\bGTEST_SKIP|\bpending\b\s*(?:[\"'(]|$)"
-    r"|@tag\s+:skip|\bDISABLED_\w+",
+    r"|@tag\s+:skip|\bDISABLED_\w+|\b__test__\s*=\s*False|\bSkipTest\b",
     re.MULTILINE,
 )
 _FOCUS = re.compile(r"\b(?:it|test|describe|context|suite)\.only\b|\bf(?:it|describe|context)\s*\(")

@@ -206,6 +206,10 @@ class Proofs(Protocol):
         """The configured command that runs this file of the project; '' where none does."""
         ...
 
+    def argument(self, path: str) -> str:
+        """The configured command that hands this file of the project to what it runs; '' where none does."""
+        ...
+
 
 class Documents(Protocol):
     """Project documents and prompts (SPEC 11)."""

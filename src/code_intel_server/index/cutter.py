@@ -115,7 +115,9 @@ class Cutter:
     def _next(self, waiting: deque[str]) -> Iterator[Cut | None]:
         """The next answer; none where a process ended and has to be replaced first."""
         if not self._processes:
-            yield self._job.cut(waiting.popleft())
+            path = waiting.popleft()
+            # One that a process has ended at may end this one.
+            yield self._job.cut(path, ChunkStrategy.TEXT if path in self._suspects else None)
             return
         process = self._processes[0]
         try:
@@ -173,6 +175,9 @@ class Cutter:
         except ChildFailedError as error:
             waiting.extendleft(reversed(process.asked))
             self._fell_back(str(error))
+        except StoppedError:
+            process.close()
+            raise
         else:
             self._processes.append(process)
 

@@ -224,7 +224,7 @@ class Desk:
     def _stamp(self) -> list[tuple[str, int, int]]:
         """Name, time and size of every text: taken with every submit, so with as few calls as can be."""
         top = str(self.project.folder)
-        folders = [entry.path for entry in _entries(top) if entry.is_dir()]
+        folders = [entry.path for entry in _entries(top) if _is_folder(entry)]
         texts = [entry for folder in (top, *folders) for entry in _entries(folder) if entry.name.endswith(_TEXTS)]
         stats = ((entry.path, _stat(entry)) for entry in texts)
         return sorted((path, status.st_mtime_ns, status.st_size) for path, status in stats if status)
@@ -286,6 +286,13 @@ def _entries(folder: str) -> "list[os.DirEntry[str]]":
             return [*entries]
     except OSError:
         return []
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads nowhere, or round in a circle
+        return False
 
 
 def _stat(entry: "os.DirEntry[str]") -> os.stat_result | None:

@@ -120,7 +120,7 @@ class Merge:
             raise refuse("identity_missing", "git does not know your name and e-mail address")
         tree = merged_tree(self.git, base, tip)
         subject = f"Merge branch '{self.branch.name}' into {self.branch.base}"
-        rows = [*self.trailers, *_driven(self.git, base, tip)]
+        rows = [*self.trailers, *_driven(self.git, base, tip, tree)]
         message = judged(self.git, with_trailers(subject, rows), prepare=False, env={})
         return commit_object(self.git, tree, [base, tip], with_missing(message, rows))
 
@@ -136,21 +136,21 @@ class Merge:
         return True
 
 
-def _driven(git: Git, base: str, tip: str) -> list[tuple[str, str]]:
+def _driven(git: Git, base: str, tip: str, tree: str) -> list[tuple[str, str]]:
     """A trailer for what merges files of both sides otherwise than by their lines: drivers of the configuration, and git's
     own `union`, which leaves no conflict. What they make of them nobody has reviewed."""
     if git.is_ancestor(base, tip):
         return []
-    drivers = {name[6:-7] for name in git.config() if name.startswith("merge.") and name.endswith(".driver")}
-    drivers |= {"union" for value in _merge_attributes(git, base, tip) if value == "union"}
+    config = git.config()
+    drivers = {name[6:-7] for name in config if name.startswith("merge.") and name.endswith(".driver")}
+    drivers |= {"union"} & {config.get("merge.default", ""), *_merge_attributes(git, base, tip, tree)}
     return [("Code-Intel-Merge-Drivers", " ".join(", ".join(sorted(drivers)).split())[:200])] if drivers else []
 
 
-def _merge_attributes(git: Git, base: str, tip: str) -> set[str]:
-    """How the files that both sides changed are to be merged, as the attributes say; nothing runs to tell."""
-    fork = git.text("merge-base", base, tip)
+def _merge_attributes(git: Git, base: str, tip: str, tree: str) -> set[str]:
+    """How the files that the merge took from both sides are to be merged, as the attributes say; nothing runs to tell."""
     sides = (
-        set(split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", fork, side)))
+        set(split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", side, tree)))
         for side in (base, tip)
     )
     both = sorted(set.intersection(*sides))

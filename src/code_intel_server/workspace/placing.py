@@ -56,12 +56,23 @@ def place(git: Git, file: Incoming, *, replace: bool = False) -> bool:
         if found is not None and (not replace or stat.S_ISDIR(found.st_mode)):
             return False
         staging = open_folders.enter_context(_staging(git, folder))
-        with _staged(staging, file, found) as temporary:
-            if found is None and not _link(temporary, staging, name, folder):
-                return False
-            if found is not None:
-                os.rename(temporary, name, src_dir_fd=staging, dst_dir_fd=folder)
+        try:
+            done = _placed(file, found, staging, (folder, name))
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            done = _placed(file, found, folder, (folder, name))  # two mounts of one file system have one number
         os.fsync(folder)
+    return done
+
+
+def _placed(file: Incoming, found: os.stat_result | None, staging: int, target: tuple[int, str]) -> bool:
+    """Write the file in `staging` and give it its name in the target's folder; False where something stands there by now."""
+    folder, name = target
+    with _staged(staging, file, found) as temporary:
+        if found is None:
+            return _link(temporary, staging, name, folder)
+        os.rename(temporary, name, src_dir_fd=staging, dst_dir_fd=folder)
     return True
 
 

@@ -25,6 +25,10 @@ MAX_NAMED_FILES = 5
 PROGRESS_SECONDS = 1.0
 _OUTPUT_BYTES = 64 * 1024
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_STARTS_OTHERS = re.compile(
+    r"(?:python|pypy|ruby|perl|php|node|deno|bun|lua|julia|Rscript)[\d.]*|(?:ba|da|z|k|fi)?sh|pwsh|env|uv|uvx|poetry|pipenv|pdm|hatch|npx"
+    r"|pnpm|yarn|bundle|coverage|time|timeout|nice|xvfb-run|run|exec|tsx|ts-node|[\w]+=.*|[\d.]+[smh]?"
+)
 
 Progress = Callable[[float, float, str], None]
 
@@ -99,13 +103,31 @@ class ProofRunner:
         return any(self._startable(one) for one in self._config.config.verify_commands if one.argv not in waived)
 
     def script(self, path: str) -> str:
-        """The configured command that runs this file of the project, as a program or by an interpreter; '' where none does."""
+        """The configured command that runs this file of the project: as its program, by an interpreter or as a module; or ''."""
+        return self._naming(path, run=True)
+
+    def argument(self, path: str) -> str:
+        """The configured command that hands this file of the project to a program; '' where none does."""
+        return self._naming(path, run=False)
+
+    def _naming(self, path: str, *, run: bool) -> str:
         for command in self._config.config.verify_commands:
             folder = self._folder(command)
-            words = command.argv[:1] if "/" in command.argv[0] else command.argv[1:2]
-            if folder is not None and any(_inside(folder / word, self._project.root) == path for word in words):
-                return " ".join(command.argv)
+            for number, word in enumerate(command.argv if folder is not None else ()):
+                before = command.argv[:number]
+                if not before and "/" not in word:
+                    continue  # looked up in PATH
+                if self._names(folder / word, before, path) and _runs(before) is run:  # type: ignore[operator]
+                    return " ".join(command.argv)
         return ""
+
+    def _names(self, place: Path, before: tuple[str, ...], path: str) -> bool:
+        """Whether a word of a command, put below its folder as `place`, stands for `path`."""
+        if before[-1:] != ("-m",):
+            return _inside(place, self._project.root) == path
+        module = place.parent / place.name.replace(".", "/")
+        found = (module.with_suffix(".py"), module / "__main__.py", module / "__init__.py")
+        return any(_inside(file, self._project.root) == path for file in found)
 
     def _startable(self, command: VerifyCommand) -> bool:
         folder, program = self._folder(command), command.argv[0]
@@ -213,6 +235,12 @@ def _judgement(command: VerifyCommand, done: Completed) -> CommandRun:
         output_tail=output_tail(done.stdout),
         reason=reason,
     )
+
+
+def _runs(before: tuple[str, ...]) -> bool:
+    """Whether the word behind these words of a command is what is run, not what is handed to what is run."""
+    programs = [word.rpartition("/")[2] for word in before if not word.startswith("-")]
+    return before[-1:] == ("-m",) or ("-m" not in before and all(_STARTS_OTHERS.fullmatch(word) for word in programs))
 
 
 def _inside(file: Path, root: Path) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,7 +118,9 @@ class Trash:
         hits = [
             path
             for path in wanted
-            if present[path] not in {"", _oid(base, path)} or shelf.blocked(self._git.at.top, path)
+            if present[path] not in {"", _oid(base, path)}
+            or (not present[path] and self._stays(path, set(wanted) - kept.keys()))
+            or shelf.blocked(self._git.at.top, path)
         ]
         if hits:
             raise UserActionNeeded("tool_errors.trash.in_the_way", details={"files": hits}, files=", ".join(hits[:20]))
@@ -127,6 +129,14 @@ class Trash:
         back = [path for path in wanted if path in kept]
         done = {*shelf.write_back(self._git, entry.commit, back, replace=wanted), *(set(wanted) - kept.keys())}
         return Restored(files=tuple(path for path in wanted if path in done), hint="git status")
+
+    def _stays(self, path: str, removed: Collection[str]) -> bool:
+        """Whether what stands at a path, being neither file nor link, is still there without the removed files."""
+        place = self._git.at.top / path
+        if not place.is_dir():
+            return os.path.lexists(place)
+        inside = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+        return any(file.relative_to(self._git.at.top).as_posix() not in removed for file in inside)
 
     def _remove(self, path: str) -> None:
         """A file and the folders that are empty without it."""

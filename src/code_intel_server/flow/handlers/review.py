@@ -11,7 +11,7 @@ from code_intel_server.flow.judgement import named, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.turn import Turn
-from code_intel_server.workspace.values import Change
+from code_intel_server.workspace.values import Change, ChangeKind
 
 DECISIONS = ("keep", "discard", "leave")
 
@@ -115,10 +115,15 @@ def _require_reasons(
             raise Rejected("failures.PRE_COMMIT.weakened_needs_reason", files=f"{path} ({'; '.join(weak)})")
 
 
+_NO_TEXT = ("\0",)
+"""Stands for content that is there and cannot be read as lines."""
+
+
 def _weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
     before = turn.ports.tree.lines(turn.state.trees.base, change.old_path or change.path)
     after = turn.ports.tree.lines(now, change.path)
-    return weakened(turn.ports, change.path, before, after, change.old_path)
+    there = change.kind is not ChangeKind.DELETED
+    return weakened(turn.ports, change.path, before, after or (_NO_TEXT if there else None), change.old_path)
 
 
 def weakened(
@@ -126,10 +131,11 @@ def weakened(
 ) -> tuple[str, ...]:
     """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run.
 
-    A file of tests that a command names is asked only for what it loses.
+    A file of tests that a command hands to its runner is asked only for what it loses.
     """
     found = ports.evidence.weakened(path, before, after, old_path)
-    if named_as_tests(path):
-        return found
-    command = ports.proofs.script(old_path or path) or ports.proofs.script(path)
-    return (*found, f"the verify command {command} runs this file") if command else found
+    for name in dict.fromkeys((old_path or path, path)):
+        command = ports.proofs.script(name) or ("" if named_as_tests(name) else ports.proofs.argument(name))
+        if command:
+            return (*found, f"the verify command {command} runs this file")
+    return found
