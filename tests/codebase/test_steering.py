@@ -38,6 +38,7 @@ STEERED = {
     "an empty configuration that comes first": ("pytest.ini", None, "[pytest]\n"),
     "a hook that collects only": ("conftest.py", "A = 1\n", "A = 1\ndef pytest_configure(config):\n    config.option.collectonly = True\n"),
     "an exit at once": ("conftest.py", "A = 1\n", "A = 1\nimport sys\nsys.exit(0)\n"),
+    "a line too long to be looked through": ("Makefile", "all:\n", "all:\n" + "test" * 250_000 + "\n"),
     "no text any more": ("pytest.ini", "[pytest]\n", "\0"),
     "what Python imports first": ("sitecustomize.py", None, "import sys\n"),
     "a test that is built no more": ("CMakeLists.txt", "add_test(NAME a)\nadd_test(NAME b)\n", "add_test(NAME a)\n"),

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 _PHRASE_CHARACTERS = 80
+_LINE_CHARACTERS = 1_000
+"""No pattern looks at a longer line, since some take the square of its length: such a line tells whatever it says."""
+
 _SHADOWED = frozenset(
     {"pytest", "_pytest", "unittest", "nose", "nose2", "tox", "nox", "sitecustomize", "usercustomize"}
 )
@@ -94,7 +97,8 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
             return ()
     old, new = _telling(rule, before or ()), _telling(rule, after or ())
     kept = [_bare(line) for line in after or ()]
-    lost = [_bare(line) for line in before or () if rule.kept.search(line) and _bare(line) not in kept]
+    brought = [line for line in before or () if len(line) <= _LINE_CHARACTERS and rule.kept.search(line)]
+    lost = [_bare(line) for line in brought if _bare(line) not in kept]
     if old == new and not lost:
         return ()
     shown = next((line for line in (*new, *old, *lost) if line not in old or line not in new), "their order")
@@ -128,8 +132,9 @@ def _telling(rule: _Rule, lines: Sequence[str]) -> list[str]:
         indent = len(line) - len(line.lstrip())
         if depth is not None and text and indent <= depth and text not in {"]", ")", "}"}:
             depth = None
-        if rule.block.match(line):
+        long = len(line) > _LINE_CHARACTERS
+        if not long and rule.block.match(line):
             depth = indent
-        if text and (depth is not None or rule.lines.search(line)):
+        if text and (long or depth is not None or rule.lines.search(line)):
             found.append(text)
     return found
