@@ -15,6 +15,7 @@ FLOORS = {
     "request_id": 0,
     "finite": 0,
     "resources": 0,
+    "beneath": 0,
     "__init__": 0,
     "process": 1,
     "contract": 1,

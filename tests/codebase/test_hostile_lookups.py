@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_answer_marked(
         "rg",
         f'"{real}" "$@" || exit $?; case "$*" in *"-- ./"*) echo "rg: ./locked.py: Permission denied (os error 13)" >&2; exit 2;; esac',
     )
-    found = explorer(tmp_path / "project", {"a.py": "needle = 1\n"})
+    found = explorer(tmp_path / "project", {"a.py": "needle = 1\n", "locked.py": ""})
     only_on_path(monkeypatch, tmp_path / "bin")
     answer = search_text(found.project, "needle")
     assert [row.path for row in answer.results] == ["a.py"]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ripgrep, search, search_order, whole_lines
+from code_intel_server.codebase import ripgrep, search, search_order, standing
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.search import search_text
 from code_intel_server.errors import Rejected
@@ -198,13 +198,13 @@ def test_patterns_are_counted_exactly_in_however_many_pieces_long_lines_are_read
 
 
 def test_a_file_is_read_once_for_all_its_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Path] = []
+    read: list[str] = []
 
-    def noted(path: Path) -> bytes:
+    def noted(root: Path, path: str) -> bytes:
         read.append(path)
-        return path.read_bytes()
+        return (root / path).read_bytes()
 
-    monkeypatch.setattr(whole_lines, "read_bytes", noted)
+    monkeypatch.setattr(standing, "read_bytes", noted)
     found = explorer(tmp_path, {f"{name}.txt": f"{'x' * 3000} one two\n" * 30 for name in "ab"})
     answer = found.search_text(["one", "two"], page=Page(1))
     assert dict(answer.counts) == {"one": 60, "two": 60}

@@ -339,7 +339,7 @@ NOT_PROMISED = (
     "- A descendant of a verify command that makes a session of its own (`setsid`) leaves our process group and is not killed.",
     "- After SIGKILL of the server a verify command that runs goes on to its own end: nobody is left to end it.",
     "- A git that is killed leaves its `*.lock`; the server names it and never removes it. In the kill run the test does, as the user would.",
-    "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name and may show what the link leads to. Evidence is read, and files are written, folder by folder, never through a link.",
+    "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name, so it can make a lookup miss lines, or count lines of what the link leads to. None of them is shown: every row, like all evidence, is taken from the file as it is opened folder by folder, never through a link that leads out, and files are written the same way.",
     "- What a disk does that lies about fsync. The ledger of lookups is appended without fsync: after power loss a call may be needed again.",
 )
 

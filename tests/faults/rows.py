@@ -377,9 +377,8 @@ ROWS = (
         "Link loops; a parent swapped meanwhile",
         "a race of 1,000,000",
         f"{LOOKUPS}::test_links_that_lead_in_circles_or_out_are_not_followed faults/test_wire.py::test_no_kind_of_path_leads_out_of_the_project_or_breaks_a_tool"
-        f" faults/test_swaps.py",
+        f" faults/test_swaps.py faults/test_swapped_lookups.py",
         least=1000000,
-        falls_short="evidence and the files we write; a lookup opens by name, so who swaps folders while it runs can make it show what a link leads to",
     ),
     _row(
         46,

@@ -1,6 +1,6 @@
 """find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -12,9 +12,10 @@ from code_intel_server.codebase.names import held, readings
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
-from code_intel_server.codebase.text import is_binary, line_at, read_bytes
+from code_intel_server.codebase.text import is_binary, line_at
 from code_intel_server.errors import Rejected
 
 _TEXT_COLUMNS = 200
@@ -90,21 +91,21 @@ def find_definitions(
     wanted = _taken_apart(symbol, kind, below, match)
     problems = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
-    if cache.recheck([found[number] for number in page.range if number < len(found)]):
-        found = _found(cache, wanted)
+    standing = Standing(project.root)
+    if cache.recheck(page.cut(found), standing):
+        found, standing = _found(cache, wanted), Standing(project.root)
     if not found:
         cache.verify(fresh=True)
         problems = bring_up_to_date(project, cache, symbol, match)
         found = _found(cache, wanted)
-    shown_here = page.cut(found)
-    contents = {entry.path: _content(project, entry.path) for entry in shown_here}
-    rows = [_row(entry, contents[entry.path]) for entry in shown_here]
+    asked = page.cut(found)
+    rows = [_row(entry, standing) for entry in asked if standing.defines(entry)]
     return answer(
         rows,
         page,
         len(found),
         engine=" + ".join(sorted({row.engine for row in rows})) or ctags.ENGINE,
-        incomplete_because=problems,
+        incomplete_because=(*problems, *_left_out(len(asked) - len(rows))),
         skipped=skipped,
         pending=cache.pending,
         notes=() if cache.store.persistent else ("the symbol cache lives in memory: its folder cannot be written",),
@@ -203,15 +204,16 @@ def _distance(name: str, wanted: _Wanted) -> tuple[int, int]:
     return (3, len(name)) if asked in lowered else (4, len(name))
 
 
-def _content(project: Project, path: str) -> bytes:
-    data = read_bytes(project.root / path)
-    return b"" if data is None or is_binary(data) else data
+def _left_out(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} definitions of this page no longer stand in their files and are left out"
 
 
-def _row(symbol: StoredSymbol, content: bytes) -> DefinitionRow:
-    tag = symbol.tag
-    text = line_at(content, tag.start_line).strip()[:_TEXT_COLUMNS]
-    signature = f"{tag.name}{tag.signature}" if tag.signature.startswith("(") else tag.signature or text
+def _row(symbol: StoredSymbol, standing: Standing) -> DefinitionRow:
+    tag, content = symbol.tag, standing.content(symbol.path) or b""
+    text = "" if is_binary(content) else line_at(content, tag.start_line).strip()[:_TEXT_COLUMNS]
+    signature = standing.signature(symbol.path, symbol.engine, tag)
+    signature = f"{tag.name}{signature}" if signature.startswith("(") else signature or text
     return DefinitionRow(
         path=shown(symbol.path),
         start_line=tag.start_line,

@@ -5,11 +5,11 @@ two steps is not read. Files are read in pieces, so that one endless line costs 
 """
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from code_intel_server import beneath
 from code_intel_server.codebase.languages import Language, language_of
 from code_intel_server.codebase.reference import RangeVerdict
 from code_intel_server.codebase.text import decode, is_binary
@@ -18,7 +18,6 @@ MAX_COUNTED_BYTES = 512 * 1024 * 1024
 MAX_JUDGED_BYTES = 1024 * 1024
 _PIECE = 1024 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ProjectEvidence:
@@ -102,7 +101,10 @@ class ProjectEvidence:
     def _opened(self, path: str) -> Iterator[int | None]:
         """A descriptor of the regular file that the path leads to, None where there is none inside the project."""
         real = self._resolved(path)
-        handle = None if real is None else _open_below(self._root, real.relative_to(self._root).parts)
+        handle = None
+        if real is not None:
+            with suppress(OSError):
+                handle = beneath.open_file(self._root, real.relative_to(self._root).as_posix())
         try:
             yield handle
         finally:
@@ -127,28 +129,6 @@ def _judge_text(lines: Sequence[str], language: Language | None) -> RangeVerdict
     from code_intel_server.codebase.emptiness import judge_text
 
     return judge_text(lines, language)
-
-
-def _open_below(root: Path, parts: Sequence[str]) -> int | None:
-    """Open a regular file folder by folder from the root, following no link on the way."""
-    try:
-        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _FLAGS | os.O_DIRECTORY, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        handle = os.open(parts[-1], _FLAGS, dir_fd=folder)
-    except OSError:
-        return None
-    finally:
-        os.close(folder)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
-    os.close(handle)
-    return None
 
 
 def _pieces(handle: int) -> Iterator[bytes]:

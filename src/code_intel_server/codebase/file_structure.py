@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.languages import Language, language_of
-from code_intel_server.codebase.project import Project, inside, inside_file, shown
+from code_intel_server.codebase.project import Project, inside, inside_file, shown, there
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.syntax import Symbol
 from code_intel_server.codebase.tagging import SYNTAX_TREE, tag_files
 from code_intel_server.codebase.text import decode, is_binary, read_bytes, split_lines
@@ -163,12 +164,16 @@ def analyze_structure(
     else:
         below, problems = [inside_file(project.root, path)], []
     below = below[:MAX_FOLDER_FILES]
-    rows = [row for name in page.cut(below) if (row := _structure_row(project, name, problems))]
+    named = page.cut(below)
+    present = list(there(project.root, named))
+    if len(present) < len(named):
+        problems.append(f"{len(named) - len(present)} files went while they were looked for")
+    rows = [row for name in present if (row := _structure_row(project, name, problems))]
     return answer(rows, page, len(below), engine=SYNTAX_TREE, incomplete_because=problems, skipped=skipped)
 
 
 def _read(project: Project, path: str) -> tuple[_Source | None, str]:
-    data = read_bytes(project.root / path)
+    data = read_bytes(project.root, path)
     if data is None:
         return None, f"{shown(path)} is larger than 1 MB or cannot be read"
     if is_binary(data):
@@ -209,6 +214,7 @@ def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
 def _by_other_engine(project: Project, path: str, language: Language) -> Answer[SymbolRow]:
     """The outline by ctags, for a language without a grammar of ours."""
     tagging = tag_files(project.root, [path])
+    standing = Standing(project.root)
     rows = [
         SymbolRow(
             shown(path),
@@ -218,11 +224,12 @@ def _by_other_engine(project: Project, path: str, language: Language) -> Answer[
             tag.name,
             tag.kind,
             tag.scope,
-            tag.signature,
+            standing.signature(path, file.engine, tag),
             tag.scope.count(".") + bool(tag.scope),
         )
         for file in tagging.files
         for tag in sorted(file.tags, key=lambda tag: (tag.start_line, -tag.end_line))
+        if standing.holds(path, tag.name, tag.scope)
     ]
     problems = (*tagging.problems, *(() if rows else (f"there is no grammar for {language.name}",)))
     return answer(

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import globs, ripgrep
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.project import Project, inside, shown, there
 from code_intel_server.codebase.roles import RELEVANCE, Role, role
 from code_intel_server.errors import Rejected
 
@@ -43,8 +43,18 @@ def search_files(
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
     rows = _globbed(below, pattern, where) if globs.has_magic(pattern) else fuzzy(below, pattern)
+    found = page.cut(rows)
+    spelled = {shown(name): name for name in below if not name.isascii()}
+    present = set(map(shown, there(project.root, (spelled.get(row.path, row.path) for row in found))))
+    gone = sum(row.path not in present for row in found)
+    problems = (*listing.problems, *([f"{gone} files of this page went while they were looked for"] if gone else []))
     return answer(
-        page.cut(rows), page, len(rows), engine=ripgrep.ENGINE, incomplete_because=listing.problems, skipped=skipped
+        [row for row in found if row.path in present],
+        page,
+        len(rows),
+        engine=ripgrep.ENGINE,
+        incomplete_because=problems,
+        skipped=skipped,
     )
 
 

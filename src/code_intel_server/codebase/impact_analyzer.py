@@ -21,8 +21,9 @@ from code_intel_server.codebase.impact_uses import follow
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Place, Target, Tie, ranked
 from code_intel_server.codebase.kinds import CALLABLE, TYPES
 from code_intel_server.codebase.names import readings, written
-from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.project import Project, inside, shown, there
 from code_intel_server.codebase.references import ENGINE
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import SymbolCache
 from code_intel_server.errors import Rejected
@@ -57,7 +58,7 @@ def analyze_impact(
     asked = [target.strip() for target in targets if target.strip() and "\0" not in target][:MAX_TARGETS]
     if not asked:
         raise Rejected("tool_errors.query.no_symbol")
-    run = Analysis(project, cache, time.monotonic() + seconds)
+    run = Analysis(project, cache, time.monotonic() + seconds, Standing(project.root))
     names = _resolve(run, asked)
     follow(run, names, min(max(depth, 1), MAX_DEPTH))
     homes = tuple(dict.fromkeys(target.path for target in run.targets))
@@ -69,6 +70,7 @@ def analyze_impact(
 
 
 def _conclude(run: Analysis, page: Page, skipped: Skipped | None) -> Impact:
+    run.evidence.keep(set(there(run.project.root, run.evidence.places)))
     rows = ranked(run.evidence.rows())
     counted = Counter(row.group.value for row in rows)
     found: Answer[ImpactRow] = answer(
@@ -123,10 +125,7 @@ def _as_path(project: Project, target: str) -> tuple[str, int]:
 
 
 def _names_at(run: Analysis, target: str, path: str, line: int) -> list[Name]:
-    run.cache.refresh([path])
-    around = [
-        symbol for symbol in run.cache.store.in_file(path) if symbol.tag.start_line <= line <= symbol.tag.end_line
-    ]
+    around = [symbol for symbol in _symbols_in(run, path) if symbol.tag.start_line <= line <= symbol.tag.end_line]
     if not around:
         # An import or a bare statement: the file as a whole, but less surely all it defines.
         return [replace(name, weight=name.weight * 0.5) for name in _names_in(run, target, path)]
@@ -136,8 +135,7 @@ def _names_at(run: Analysis, target: str, path: str, line: int) -> list[Name]:
 
 def _names_in(run: Analysis, target: str, path: str) -> list[Name]:
     """The names a file defines, the outer and public ones first."""
-    run.cache.refresh([path])
-    symbols = run.cache.store.in_file(path)
+    symbols = _symbols_in(run, path)
     run.targets.append(Target(target, "", shown(path), 1, 1))
     run.evidence.add(path, Place(1, Tie.DEFINES, target, depth=0, weight=0.99))
     grouped: dict[str, list[StoredSymbol]] = {}
@@ -156,6 +154,12 @@ def _names_in(run: Analysis, target: str, path: str) -> list[Name]:
     ]
 
 
+def _symbols_in(run: Analysis, path: str) -> list[StoredSymbol]:
+    run.cache.refresh([path])
+    run.cache.recheck(run.cache.store.in_file(path), run.standing)
+    return [symbol for symbol in run.cache.store.in_file(path) if run.standing.defines(symbol)]
+
+
 def _own_weight(symbol: StoredSymbol) -> float:
     weight = 1.0 if not symbol.tag.scope else 0.6
     if symbol.tag.kind not in CALLABLE | TYPES:
@@ -165,7 +169,9 @@ def _own_weight(symbol: StoredSymbol) -> float:
 
 def _named(run: Analysis, target: str) -> list[Name]:
     run.problems += bring_up_to_date(run.project, run.cache, target, NameMatch.EXACT)
-    symbols = resolve(run.cache, target)
+    if run.cache.recheck(resolve(run.cache, target), run.standing):
+        run.standing = Standing(run.project.root)
+    symbols = [symbol for symbol in resolve(run.cache, target) if run.standing.defines(symbol)]
     if symbols:
         return [_defined(run, target, symbols)]
     run.unresolved.append(target)

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase.impact_values import Evidence, Target
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import SymbolCache
 
 IMPORTING = re.compile(rb"\b(?:import|from|require|include|use|using|load|source|extends|render\w*|href|src)\b")
@@ -25,6 +26,7 @@ class Analysis:
     project: Project
     cache: SymbolCache
     deadline: float
+    standing: Standing
     evidence: Evidence = field(default_factory=Evidence)
     targets: list[Target] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)

@@ -30,7 +30,7 @@ def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
     pattern = occurrences(tuple(words))
     for file in found.files:
         weight = 0.4 * by_hand(file.path) / (1 + len(found.files) / 100)
-        for match in file.lines():
+        for match in run.standing.matches(file, pattern).lines():
             name = pattern.search(match.text)
             if name is None or words.get(decode(name[0])) in {None, file.path}:
                 continue
@@ -74,7 +74,7 @@ def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> 
     """Classes and ids that the targets declare or bear, wherever else styles, pages and scripts speak of them."""
     names = {name for name in asked if re.fullmatch(r"[.#]-?[A-Za-z_][\w-]*", name)}
     for home in homes:
-        names |= {mention.name for mention in markup.mentions(home, read_text(run.project.root / home) or "")}
+        names |= {mention.name for mention in markup.mentions(home, read_text(run.project.root, home) or "")}
     if not names:
         return
     globs = [part for glob in markup.GLOBS for part in ("--type-add", f"page:{glob}")]
@@ -85,7 +85,7 @@ def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> 
         if run.late:
             run.problems.append("the time limit ended the search for CSS names")
             return
-        for mention in markup.mentions(path, read_text(run.project.root / path) or ""):
+        for mention in markup.mentions(path, read_text(run.project.root, path) or ""):
             if mention.name in names and path not in homes:
                 run.evidence.add(path, Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, weight=0.5))
     if (

@@ -18,7 +18,7 @@ from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.symbols import SymbolCache
 from code_intel_server.codebase.syntax import Use
-from code_intel_server.codebase.text import decode, read_text
+from code_intel_server.codebase.text import decode, is_binary
 
 _FRONTIER = 25
 _SHARED_BY = 8
@@ -98,21 +98,23 @@ class _Spread:
 def _uses(run: Analysis, file: FileMatches, pattern: re.Pattern[bytes], *, parse: bool) -> list[ReferenceRow]:
     """Uses in a file by its syntax tree, or, further away and where there are many, by the look of the line and cached symbols."""
     if parse:
-        return list(classify(run.project, file, Asked(pattern, include_comments=False)))
+        return list(classify(run.standing, file, Asked(pattern, include_comments=False)) or ())
     symbols = [symbol.tag for symbol in run.cache.store.in_file(file.path) if symbol.tag.kind in CALLABLE | TYPES]
     return [
-        _by_look(file.path, match, found, symbols)
-        for match in file.lines()
+        _by_look(run, file.path, match, found, symbols)
+        for match in run.standing.matches(file, pattern).lines()
         if not match.text.lstrip().startswith(_COMMENTING)
         for found in pattern.finditer(match.text)
     ]
 
 
-def _by_look(path: str, match: Match, found: re.Match[bytes], symbols: Sequence[Tag]) -> ReferenceRow:
+def _by_look(run: Analysis, path: str, match: Match, found: re.Match[bytes], symbols: Sequence[Tag]) -> ReferenceRow:
     """What a name on a line most likely is."""
     name = decode(found[0])
     around = [tag for tag in symbols if tag.start_line < match.line <= tag.end_line]
     tag = min(around, key=lambda tag: tag.end_line - tag.start_line, default=None)
+    if tag is not None and not run.standing.holds(path, tag.name, tag.scope):
+        tag = None
     if any(written(other.name) == name and other.start_line == match.line for other in symbols):
         use = Use.DEFINITION
     elif IMPORTING.match(match.text.lstrip()):
@@ -159,7 +161,8 @@ def _note(
 
 def _imports_home(run: Analysis, path: str, name: Name) -> bool:
     """Whether the file speaks of the module or class that defines the name."""
-    text = read_text(run.project.root / path) or ""
+    content = run.standing.content(path)
+    text = "" if content is None or is_binary(content) else decode(content)
     return any(home in text for home in name.homes)
 
 
@@ -175,7 +178,7 @@ def _go_on(run: Analysis, path: str, row: ReferenceRow, base: float, onward: dic
 
 def _mention(run: Analysis, file: FileMatches, names: Mapping[str, Name], spread: _Spread, step: int) -> None:
     pattern = occurrences(tuple(names))
-    for match in file.lines():
+    for match in run.standing.matches(file, pattern).lines():
         for found in {decode(name) for name in pattern.findall(match.text)}:
             weight = 0.35 * spread.weight(names[found], step) if found in names else 0.0
             if weight >= 0.02:

@@ -1,7 +1,7 @@
 """What an impact analysis answers, and the ledger in which its evidence adds up to a ranking (SPEC 8)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -97,6 +97,10 @@ class Evidence:
         lines = self.places.setdefault(path, {})
         if place.line not in lines or lines[place.line].weight < place.weight:
             lines[place.line] = place
+
+    def keep(self, paths: Collection[str]) -> None:
+        """Forget the places in all other files."""
+        self.places = {path: lines for path, lines in self.places.items() if path in paths}
 
     def rows(self) -> Iterator[ImpactRow]:
         """One row a file, in no order."""

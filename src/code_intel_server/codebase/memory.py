@@ -17,13 +17,15 @@ class FileMemory(Generic[Row]):
         self._kept: OrderedDict[Hashable, Sequence[Row]] = OrderedDict()
         self._rows = 0
 
-    def get(self, key: Hashable, make: Callable[[], Sequence[Row]]) -> Sequence[Row]:
-        """The rows kept under `key`, else those that `make` makes."""
+    def get(self, key: Hashable, make: Callable[[], Sequence[Row] | None]) -> Sequence[Row] | None:
+        """The rows kept under `key`, else those that `make` makes; None, which is not kept, where it makes none."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         rows = make()
+        if rows is None:
+            return None
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = rows

@@ -1,9 +1,11 @@
 """The project as the lookups see it: its root, what is left out of it, and the one way a path argument enters."""
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from code_intel_server import beneath
 from code_intel_server.errors import Rejected
 
 GIT_FOLDER = ".git"
@@ -53,15 +55,39 @@ def inside(root: Path, path: str) -> str:
         raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
     named = lexical if lexical.is_relative_to(root) else real
     relative = PurePosixPath(named.relative_to(root).as_posix())
-    if any(_is_closed(PurePosixPath(part)) for part in (relative, real.relative_to(root).as_posix())):
+    if any(map(is_closed, (str(relative), real.relative_to(root).as_posix()))):
         raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
     return str(relative)
 
 
-def _is_closed(path: PurePosixPath) -> bool:
-    """Whether a path leads into git's store or our own folder, whatever the letters' case."""
-    parts = [part.casefold() for part in path.parts]
+def is_closed(path: str) -> bool:
+    """Whether a relative path leads into git's store or our own folder, whatever the letters' case."""
+    parts = path.casefold().split("/")
     return GIT_FOLDER in parts or parts[:1] == [OUR_FOLDER]
+
+
+def within(root: Path, path: str) -> str | None:
+    """Where an existing path leads, links followed, relative to `root`; None where that is outside, in git's or in our folder."""
+    try:
+        real = (root / path).resolve(strict=True).relative_to(root).as_posix()
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return None if is_closed(real) else real
+
+
+def there(root: Path, paths: Iterable[str]) -> Iterator[str]:
+    """Those of the paths at which something stands in the project: a name found through a link that leads out is left out."""
+    return (path for path in paths if _is_there(root, path))
+
+
+def _is_there(root: Path, path: str) -> bool:
+    try:
+        beneath.look(root, path)
+    except PermissionError:
+        return True  # a folder that may be listed but not entered
+    except (OSError, ValueError):
+        return within(root, path) is not None
+    return True
 
 
 def inside_file(root: Path, path: str) -> str:

@@ -20,11 +20,11 @@ from code_intel_server.codebase.names import readings, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Outline, Symbol, Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
-from code_intel_server.codebase.text import decode, read_bytes
-from code_intel_server.codebase.whole_lines import WholeLines
+from code_intel_server.codebase.text import as_searched, decode
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -135,29 +135,31 @@ def collect(
     asked = Asked(occurrences(names), include_comments)
     remembered = FileMemory[ReferenceRow]() if memory is None else memory
     deadline = clock() + seconds
+    standing = Standing(project.root)
     rows: list[Sequence[ReferenceRow]] = []
-    unclassified = 0
+    unclassified = unread = 0
     for file in sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path)):
         late = clock() > deadline
         unclassified += late
-        rows.append(
-            list(_plain(project, file, asked, Use.OTHER)) if late else _remembered(remembered, project, file, asked)
-        )
+        known = _unparsed(standing, file, asked) if late else _remembered(remembered, project, standing, file, asked)
+        unread += known is None
+        rows.append(known or ())
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
         *([f"{unclassified} files were searched but not parsed in time"] if unclassified else []),
+        *([f"{unread} files were found but could not be read"] if unread else []),
     ]
     flat = [row for group in rows for row in group]
     return References(tuple(flat[: 2 * EXACT_TOTAL_LIMIT]), tuple(problems), found.overflowed)
 
 
 def _remembered(
-    memory: FileMemory[ReferenceRow], project: Project, file: FileMatches, asked: Asked
-) -> Sequence[ReferenceRow]:
+    memory: FileMemory[ReferenceRow], project: Project, standing: Standing, file: FileMatches, asked: Asked
+) -> Sequence[ReferenceRow] | None:
     """`classify`, unless that was done for these lines of this file as it still looks."""
     key = (file.path, stamp_of(project, file.path), hash(file.printed), asked)
-    return memory.get(key, lambda: tuple(classify(project, file, asked)))
+    return memory.get(key, lambda: classify(standing, file, asked))
 
 
 def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
@@ -188,25 +190,33 @@ def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
         yield f"{definitions} definitions share the name {name}; uses are told by name, not by type"
 
 
-def _plain(project: Project, file: FileMatches, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
+def _unparsed(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[ReferenceRow] | None:
+    content = standing.content(file.path)
+    return None if content is None else list(_plain(standing.matches(file, asked.names), content, asked, Use.OTHER))
+
+
+def _plain(file: FileMatches, content: bytes, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
     """The lines as ripgrep found them, all taken for the same use."""
-    whole = WholeLines(project.root)
+    lines = as_searched(content).split(b"\n")
     for match in file.lines():
-        name = asked.names.search(whole.of(match))
+        name = asked.names.search(lines[match.line - 1])
         if name is not None:
-            text = _clipped(decode(match.text))
+            text = _clipped(decode(lines[match.line - 1][: ripgrep.MAX_COLUMNS]))
             yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
 
 
-def classify(project: Project, file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
-    """What the names are on the lines that ripgrep found in one file."""
-    data = read_bytes(project.root / file.path)
-    language = language_of(file.path, data) if data is not None else None
-    if data is None or language is None or language.kind is LanguageKind.DOCS:
+def classify(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[ReferenceRow] | None:
+    """What the names are on the lines that ripgrep found in one file; None where the file cannot be read."""
+    data = standing.content(file.path)
+    if data is None:
+        return None
+    file = standing.matches(file, asked.names)
+    language = language_of(file.path, data)
+    if language is None or language.kind is LanguageKind.DOCS:
         # Prose: it mentions, it does not use.
-        return _plain(project, file, asked, Use.COMMENT) if asked.include_comments else iter(())
+        return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
     parsed = _parsed(data, language)
-    return _by_tree(parsed, file, asked) if parsed else _plain(project, file, asked, Use.OTHER)
+    return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
 
 def _parsed(data: bytes, language: Language) -> "Parsed | None":

@@ -16,7 +16,7 @@ from os import environ, pathsep
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.codebase.project import NEVER_LISTED, Project
+from code_intel_server.codebase.project import NEVER_LISTED, Project, shown, there
 from code_intel_server.errors import Rejected, Unavailable
 
 ENGINE = "ripgrep"
@@ -190,9 +190,9 @@ def search(
         _reject_invalid(project, query)
     files, binary = parse_matches(done.stdout)
     problems = [
-        *_problems(done, seconds),
+        *_problems(done, seconds, project.root),
         *_unread(done, files or binary),
-        *(f"{name} is binary; only its beginning was searched" for name in binary),
+        *(f"{shown(name)} is binary; only its beginning was searched" for name in there(project.root, binary)),
     ]
     return Found(files, tuple(problems), overflowed=done.truncated)
 
@@ -213,7 +213,7 @@ def matching_files(
     ]
     done = _run(argv, project.root, seconds, MAX_OUTPUT)
     names = tuple(sorted(_names(done.stdout)))
-    return names, (*_problems(done, seconds), *_unread(done, names))
+    return names, (*_problems(done, seconds, project.root), *_unread(done, names))
 
 
 def list_files(
@@ -223,7 +223,7 @@ def list_files(
     argv = [executable(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
     done = _run(argv, project.root, seconds, MAX_LISTING)
     names = tuple(set(_names(done.stdout)))
-    return names, (*_problems(done, seconds), *_unread(done, names))
+    return names, (*_problems(done, seconds, project.root), *_unread(done, names))
 
 
 def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
@@ -247,7 +247,7 @@ def matching_lines(query: Query, text: bytes, cwd: Path) -> tuple[frozenset[int]
     # No more than a note of each line is printed: neither long lines nor many matches in one fill the output.
     done = _judge(query, text, cwd, ("--line-number", "--max-columns=1"))
     numbers = frozenset(int(found[0][:-1]) - 1 for found in _NUMBER.finditer(done.stdout))
-    return numbers, tuple(_problems(done, SEARCH_SECONDS))
+    return numbers, tuple(_problems(done, SEARCH_SECONDS, cwd))
 
 
 def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, ...]]:
@@ -255,7 +255,7 @@ def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, .
     if not text:
         return 0, ()
     done = _judge(query, text, cwd, ("--count",))
-    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS))
+    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS, cwd))
 
 
 def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:
@@ -347,7 +347,7 @@ def _reject_invalid(project: Project, query: Query) -> None:
             )
 
 
-def _problems(done: process.Completed, seconds: float) -> Iterable[str]:
+def _problems(done: process.Completed, seconds: float, root: Path) -> Iterable[str]:
     if done.timed_out:
         yield f"the search was ended after {seconds:g} s"
     if done.truncated:
@@ -355,7 +355,14 @@ def _problems(done: process.Completed, seconds: float) -> Iterable[str]:
     if not (done.timed_out or done.truncated) and done.returncode not in {0, 1}:
         lines = [line for line in done.error_text().splitlines() if line.strip()]
         yield (
-            f"{len(lines)} files or folders could not be read, first: {lines[0][:200]}"
+            f"{len(lines)} files or folders could not be read{_first(lines[0], root)}"
             if lines
             else f"ripgrep ended with status {done.returncode}"
         )
+
+
+def _first(line: str, root: Path) -> str:
+    """What ripgrep said of a path, unless it was reached through a link that leads out of the project."""
+    path = line.removeprefix("rg: ").rpartition(": ")[0]
+    outside = path.startswith("./") and not [*there(root, [path.removeprefix("./")])]
+    return "" if outside else f", first: {line[:200]}"

@@ -17,8 +17,8 @@ from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.search_order import Columns
-from code_intel_server.codebase.text import decode, is_binary, read_bytes, read_text, split_lines
-from code_intel_server.codebase.whole_lines import WholeLines
+from code_intel_server.codebase.standing import Standing, same
+from code_intel_server.codebase.text import decode, is_binary, read_bytes, split_lines
 from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
@@ -72,24 +72,24 @@ def search_text(
     """
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
     where = inside(project.root, path)
-    if refusal := _unsearchable(project.root / where):
+    if refusal := _unsearchable(project.root, where):
         counts = tuple((pattern, 0) for pattern in query.patterns)
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
     found = _search_all(project, query, where, globs, seconds)
     files = [file for file in found.files if _wanted(file.path, globs)]
     total = sum(file.count for file in files)
     columns = Columns(project.root, query)
-    on_page = list(_on_page(search_order.in_order(columns, files), page))
-    whole = WholeLines(project.root)
-    lines = [whole.of(match) for match in on_page]
-    owned = _owned(project, query, files, lines, seconds)
-    rows = _rows(project, columns, on_page, lines, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
+    found_here = list(_on_page(search_order.in_order(columns, files), page))
+    standing = Standing(project.root)
+    on_page = _as_they_stand(standing, columns, found_here)
+    owned = _owned(project, query, files, [line for _, line in on_page], seconds)
+    rows = _rows(standing, columns, on_page, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
     return answer(
         rows,
         page,
         total,
         engine=ripgrep.ENGINE,
-        incomplete_because=(*found.problems, *owned.problems),
+        incomplete_because=(*found.problems, *owned.problems, *_changed(len(found_here) - len(on_page))),
         skipped=skipped,
         counts=owned.counts,
         more=found.overflowed,
@@ -112,13 +112,14 @@ def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
     return unique
 
 
-def _unsearchable(target: Path) -> str:
+def _unsearchable(root: Path, where: str) -> str:
     """Why a path named outright is not searched: ripgrep would not apply its own limits to it."""
+    target = root / where
     if target.is_dir():
         return ""
     if not target.is_file():
         return "is no regular file"
-    data = read_bytes(target)
+    data = read_bytes(root, where)
     if data is None:
         return f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MB or cannot be read"
     return "is binary" if is_binary(data) else ""
@@ -163,6 +164,28 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
         first += file.count
         if first >= wanted.stop:
             return
+
+
+def _as_they_stand(standing: Standing, columns: Columns, found: Sequence[Match]) -> list[tuple[Match, bytes]]:
+    """The matches with their whole lines as these stand in the project, without those whose line is no match by now."""
+    lines = [(match, line) for match in found if (line := standing.line(match)) is not None]
+    changed = [(match, line) for match, line in lines if not same(match, line)]
+    matching = {
+        match
+        for (match, line), column in zip(changed, columns.of([line for _, line in changed]), strict=True)
+        if column
+    }
+    gone = {match for match, _ in changed} - matching
+    return [
+        (replace(match, text=line[: ripgrep.MAX_COLUMNS], ending=b"") if match in matching else match, line)
+        for match, line in lines
+        if match not in gone
+    ]
+
+
+def _changed(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} lines of this page changed while they were searched and are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +244,10 @@ def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
 
 def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
     """The matching lines as they stand in their files, so many a piece as one run of ripgrep is given."""
-    whole = WholeLines(root)
+    standing = Standing(root)
     text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
     for file in files:
-        for part in file.texts(whole.of):
+        for part in file.texts(standing.whole):
             text += part
             if len(text) > PIECE_BYTES:
                 yield bytes(text)
@@ -234,25 +257,24 @@ def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
 
 
 def _rows(
-    project: Project,
+    standing: Standing,
     columns: Columns,
-    matches: Sequence[Match],
-    lines: Sequence[bytes],
+    on_page: Sequence[tuple[Match, bytes]],
     owners: Sequence[tuple[str, ...]],
     context: int,
 ) -> list[TextRow]:
-    defined = search_order.defining(columns, matches)
-    long = [number for number, line in enumerate(lines) if len(line) > SHOWN_COLUMNS]
-    starts = dict(zip(long, columns.of([lines[number] for number in long]), strict=True))
+    defined = search_order.defining(columns, [match for match, _ in on_page])
+    long = [number for number, (_, line) in enumerate(on_page) if len(line) > SHOWN_COLUMNS]
+    starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
-    for number, (match, names) in enumerate(zip(matches, owners, strict=True)):
-        before, after = _context(project.root / match.path, match.line, context) if context else ((), ())
+    for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
+        before, after = _context(standing.content(match.path), match.line, context) if context else ((), ())
         rows.append(
             TextRow(
                 path=shown(match.path),
                 start_line=match.line,
                 end_line=match.line,
-                text=_excerpt(lines[number].removesuffix(b"\r"), starts.get(number) or 1),
+                text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1),
                 pattern=names[0],
                 also=names[1:],
                 before=before,
@@ -274,6 +296,7 @@ def _excerpt(line: bytes, column: int) -> str:
     return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
 
-def _context(path: Path, line: int, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    lines = [text[:SHOWN_COLUMNS] for text in split_lines(read_text(path) or "")]
+def _context(content: bytes | None, line: int, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    text = "" if content is None or is_binary(content) else decode(content)
+    lines = [each[:SHOWN_COLUMNS] for each in split_lines(text)]
     return tuple(lines[max(line - 1 - count, 0) : line - 1]), tuple(lines[line : line + count])

@@ -15,11 +15,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 
+from code_intel_server.codebase import ctags
+from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.ignore import Listing
 from code_intel_server.codebase.listing import Lister
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project
+from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbol_store import Entry, Known, Stamp, StoredSymbol, SymbolStore
-from code_intel_server.codebase.tagging import Tagging, tag_files, taggable
+from code_intel_server.codebase.tagging import Tagging, tag_by_tree, tag_files, taggable
 from code_intel_server.codebase.text import read_bytes
 
 BATCH = 400
@@ -110,13 +113,24 @@ class SymbolCache:
         self._settle(set(stamps) if not problems else set())
         return tuple(problems)
 
-    def recheck(self, symbols: Sequence[StoredSymbol]) -> bool:
-        """Look again at every file these symbols are in; True where some had changed and are now up to date."""
+    def recheck(self, symbols: Sequence[StoredSymbol], standing: Standing) -> bool:
+        """Look again at every file these symbols are in; True where some had changed, or do not hold them, and are now up to date."""
         stamps = {symbol.path: symbol.stamp for symbol in symbols}
-        stale = [path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp]
+        stale = {path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp}
         if stale:
             self.refresh(stale)
-        return bool(stale)
+        misread = {symbol.path for symbol in symbols if symbol.path not in stale and not standing.defines(symbol)}
+        if misread:
+            self.store.put([Entry(path, stamps[path], *self._tag_again(path, standing)) for path in sorted(misread)])
+        return bool(stale or misread)
+
+    def _tag_again(self, path: str, standing: Standing) -> tuple[str, Sequence[Tag]]:
+        """Engine and tags of a file that does not hold what ctags said of it: another file was read in its place."""
+        by_tree = tag_by_tree(self.project.root, path)
+        if by_tree is not None:
+            return by_tree.engine, by_tree.tags
+        found = tag_files(self.project.root, [path]).files
+        return ctags.ENGINE, [tag for file in found for tag in file.tags if standing.holds(path, tag.name, tag.scope)]
 
     def refresh_all(
         self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -216,7 +230,7 @@ class SymbolCache:
                 yield from filter(None, [waiting.popleft().result()])
 
     def _digest(self, path: str) -> bytes | None:
-        data = read_bytes(self.project.root / path)
+        data = read_bytes(self.project.root, path)
         return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
 
 

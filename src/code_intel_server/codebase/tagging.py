@@ -89,8 +89,22 @@ def _taggable_name(name: str) -> bool:
     return language.kind not in _UNTAGGED_KINDS or language.name in _TAGGED_ANYWAY
 
 
+def tag_by_tree(root: Path, path: str) -> FileTags | None:
+    """Tag one file by its syntax tree; None where it has none, or cannot be read."""
+    from code_intel_server.codebase import structure
+
+    data = read_bytes(root, path)
+    language = None if data is None else language_of(path, data)
+    if data is None or language is None or not structure.has_grammar(language):
+        return None
+    return FileTags(path, SYNTAX_TREE, _outlined(data, language))
+
+
 def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:
-    """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags."""
+    """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags.
+
+    Those that ctags does not know and that cannot be read are left out.
+    """
     has_ctags = ctags.executable() is not None
     by_tree = [
         path
@@ -103,7 +117,7 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
         # One poisonous file must not cost the others their symbols.
         by_tree, by_ctags = [*by_tree, *by_ctags], []
     files = [FileTags(path, ctags.ENGINE, tuple(tagged.tags.get(path, ()))) for path in by_ctags]
-    files += [FileTags(path, SYNTAX_TREE, _tree_tags(root, path)) for path in by_tree]
+    files += [FileTags(path, SYNTAX_TREE, tags) for path in by_tree if (tags := _tree_tags(root, path)) is not None]
     return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
 
 
@@ -119,13 +133,13 @@ def _prefers_tree(path: str) -> bool:
 def _is_misread(root: Path, path: str) -> bool:
     language = language_of(PurePosixPath(path).name)
     pattern = _MISREAD.get(language.name) if language else None
-    return pattern is not None and pattern.search(read_bytes(root / path) or b"") is not None
+    return pattern is not None and pattern.search(read_bytes(root, path) or b"") is not None
 
 
-def _tree_tags(root: Path, path: str) -> tuple[Tag, ...]:
-    data = read_bytes(root / path)
+def _tree_tags(root: Path, path: str) -> tuple[Tag, ...] | None:
+    data = read_bytes(root, path)
     if data is None or is_binary(data):
-        return ()
+        return None if data is None else ()
     language = language_of(path, data)
     return _outlined(data, language) if language else ()
 

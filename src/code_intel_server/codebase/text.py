@@ -1,14 +1,16 @@
 """Bytes of the user's files as valid text: UTF-8, UTF-16 by its byte order mark, else latin-1."""
 
 import codecs
+import errno
 import os
-import stat
 from pathlib import Path
 
-from code_intel_server.codebase.project import MAX_FILE_BYTES
+from code_intel_server import beneath
+from code_intel_server.codebase.project import MAX_FILE_BYTES, within
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SNIFFED = 8192
+_LINKED = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 
 def decode(data: bytes) -> str:
@@ -33,16 +35,18 @@ def is_binary(data: bytes) -> bool:
     return not data.startswith(_UTF16_MARKS) and b"\0" in data[:_SNIFFED]
 
 
-def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes | None:
-    """The content of a regular file of at most `limit` bytes; None for anything else, without waiting on a FIFO."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
+def read_bytes(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> bytes | None:
+    """The content of a regular file of at most `limit` bytes below `root`; None for anything else, without waiting on a FIFO.
+
+    `path` is relative. Links that lead to another place below `root` are followed, those that lead out are not, whatever
+    is put in the place of a folder meanwhile.
+    """
+    handle = _opened(root, path)
+    if handle is None:
         return None
     with os.fdopen(handle, "rb", buffering=0) as stream:
         try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            if os.fstat(handle).st_size > limit:
                 return None
             data = stream.read(limit + 1)
         except OSError:
@@ -50,9 +54,22 @@ def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes | None:
     return data if data is not None and len(data) <= limit else None
 
 
-def read_text(path: Path) -> str | None:
-    """The text of a regular, not binary file of at most 1 MB; None for anything else."""
-    data = read_bytes(path)
+def _opened(root: Path, path: str) -> int | None:
+    try:
+        return beneath.open_file(root, path)
+    except (OSError, ValueError) as problem:
+        if not (isinstance(problem, OSError) and problem.errno in _LINKED):
+            return None
+    real = within(root, path)
+    try:
+        return None if real is None else beneath.open_file(root, real)
+    except (OSError, ValueError):
+        return None
+
+
+def read_text(root: Path, path: str) -> str | None:
+    """The text of a regular, not binary file of at most 1 MB below `root`; None for anything else."""
+    data = read_bytes(root, path)
     return None if data is None or is_binary(data) else decode(data)
 
 

@@ -17,7 +17,7 @@ from code_intel_server.index.chunker import chunk_file
 from code_intel_server.index.lexical import index_terms, terms_of, words_of
 from code_intel_server.index.values import Chunk, ChunkStrategy, FileState
 from code_intel_server.index.words import Vocabulary, packed
-from code_intel_server.workspace.files import read_regular
+from code_intel_server.workspace.files import read_beneath
 
 _WRITTEN_BY_MACHINES = re.compile(
     r"(?:\.(?:min\.(?:js|css)|map|svg|lock|snap|po)|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|go\.sum))$"
@@ -63,8 +63,7 @@ class Cut:
 def cut_file(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None = None) -> Cut | None:
     """Read and cut one file; None where it is gone, no regular file, larger than the rules allow, or not to be read."""
     try:
-        before = (root / path).lstat()
-        data = read_regular(root / path, rules.max_bytes)
+        data, before = read_beneath(root, path, rules.max_bytes)
     except (OSError, ValueError):
         return None
     # The stat is from before the reading: what changes from then on changes it too.

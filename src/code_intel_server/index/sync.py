@@ -28,7 +28,7 @@ from code_intel_server.index.values import (
     Progress,
     SyncReport,
 )
-from code_intel_server.workspace.files import read_regular
+from code_intel_server.workspace.files import read_beneath
 
 BATCH_CHUNKS = 512
 RACY_NS = 2_000_000_000
@@ -145,7 +145,7 @@ class Synchroniser:
 
     def _digest(self, path: str) -> bytes:
         try:
-            return hashlib.sha256(read_regular(self._root / path, self._settings.max_file_bytes)).digest()
+            return hashlib.sha256(read_beneath(self._root, path, self._settings.max_file_bytes)[0]).digest()
         except OSError:
             return b""
 

@@ -13,6 +13,8 @@ import re
 import stat
 from pathlib import Path
 
+from code_intel_server import beneath
+
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
@@ -25,13 +27,23 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags)
-    with open(descriptor, "rb", buffering=0) as stream:  # noqa: PTH123 - a descriptor, opened with our own flags
+    with open(descriptor, "rb", buffering=0):  # noqa: PTH123 - a descriptor, opened with our own flags
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        data = _read_up_to(stream.fileno(), limit + 1)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"larger than {limit} bytes", str(path))
-    return data
+        return _read_whole(descriptor, limit, str(path))
+
+
+def read_beneath(root: Path, path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """The bytes of a regular file of at most `limit` bytes, reached from `root` through no link, and its look before they were read.
+
+    Raises OSError: as `read_regular` and `beneath.open_file` do; ValueError for a path with a NUL.
+    """
+    descriptor = beneath.open_file(root, path)
+    try:
+        look = os.fstat(descriptor)
+        return _read_whole(descriptor, limit, path), look
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -115,6 +127,13 @@ def make_folder(folder: Path, mode: int = 0o755) -> None:
     make_folder(folder.parent, mode)
     folder.mkdir(mode, exist_ok=True)
     sync_folder(folder.parent)
+
+
+def _read_whole(descriptor: int, limit: int, path: str) -> bytes:
+    data = _read_up_to(descriptor, limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
+    return data
 
 
 def _read_up_to(descriptor: int, limit: int) -> bytes:

@@ -1,0 +1,60 @@
+"""Opens what lies below a folder without following a link on the way.
+
+A path that was judged once may lead elsewhere a moment later: whoever may write in the project can put a link in the
+place of a folder. So the folders are opened one by one, each from the one before it, and a link ends the walk.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_NAMES = frozenset({"", ".", ".."})
+
+
+def open_file(root: Path | str, path: str) -> int:
+    """A descriptor of the regular file at `path` ('/'-separated, from `root`), which is opened itself even where it is a link.
+
+    Never waits on a FIFO. Raises OSError: ENOENT, ELOOP or ENOTDIR for a link on the way or at its end, EINVAL for what is
+    no regular file or no plain path; ValueError for a path with a NUL.
+    """
+    *folders, name = _parts(path)
+    folder = _open_folder(root, folders)
+    try:
+        handle = os.open(name, _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
+
+
+def look(root: Path | str, path: str) -> os.stat_result:
+    """What stands at `path`, a link itself included. Raises as `open_file` does."""
+    *folders, name = _parts(path)
+    folder = _open_folder(root, folders)
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    finally:
+        os.close(folder)
+
+
+def _open_folder(root: Path | str, names: list[str]) -> int:
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in names:
+        try:
+            inner = os.open(name, FOLDER, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/")
+    if not _NO_NAMES.isdisjoint(parts):
+        raise OSError(errno.EINVAL, "not a path below a folder", path)
+    return parts

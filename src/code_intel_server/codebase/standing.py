@@ -1,0 +1,107 @@
+"""Holds what ripgrep and ctags told against the files themselves.
+
+Both open files by name: who swaps a folder for a link while they run makes them read what the link leads to. So what an
+answer shows is taken from the file as `text.read_bytes` opens it, never outside the project; what stands there
+differently is looked for anew, and left out where it is not there.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from code_intel_server.codebase import ctags
+from code_intel_server.codebase.ctags import Tag
+from code_intel_server.codebase.ripgrep import FileMatches, Match
+from code_intel_server.codebase.symbol_store import StoredSymbol
+from code_intel_server.codebase.text import as_searched, read_bytes
+
+_REMEMBERED_BYTES = 8 * 1024 * 1024
+_SPACE = b" \t\r\n\f\v"
+_WORD = re.compile(r"\w+")
+_COMMENT = re.compile(rb"/\*.*?\*/|(?://|#|--)[^\n]*", re.DOTALL)
+_SIGNATURE_BYTES = 4096
+"""Bytes behind the beginning of a definition in which its signature stands, beside its own length."""
+
+
+class Standing:
+    """The files behind one answer, each read once. For one thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._kept: dict[str, bytes | None] = {}
+        self._bytes = 0
+        self._lines = lru_cache(maxsize=1)(self._split)
+
+    def content(self, path: str) -> bytes | None:
+        """See `text.read_bytes`; what was read first is forgotten first."""
+        if path not in self._kept:
+            data = self._kept[path] = read_bytes(self._root, path)
+            self._bytes += len(data or b"")
+            while self._bytes > _REMEMBERED_BYTES:
+                self._bytes -= len(self._kept.pop(next(iter(self._kept))) or b"")
+        return self._kept[path]
+
+    def _split(self, path: str) -> Sequence[bytes]:
+        return as_searched(self.content(path) or b"").split(b"\n")
+
+    def line(self, match: Match) -> bytes | None:
+        """The line that now stands where a match was found, with its carriage return; None where the file has none there."""
+        lines = self._lines(match.path)
+        return lines[match.line - 1] if match.line <= len(lines) and self.content(match.path) is not None else None
+
+    def whole(self, match: Match) -> bytes:
+        """The match's line, which ripgrep cuts where it is long, with its carriage return; its beginning where it is another now."""
+        if not match.cut:
+            return match.text + match.ending
+        line = self.line(match)
+        return match.text if line is None else line
+
+    def matches(self, file: FileMatches, names: re.Pattern[bytes]) -> FileMatches:
+        """The file as ripgrep found it, where every line still stands so; else the lines that hold any of `names` now."""
+        if self.content(file.path) is None:
+            return replace(file, count=0, printed=b"")
+        if all(same(match, self.line(match)) for match in file.lines()):
+            return file
+        found = [
+            b"%d:%s\n" % (number, line)
+            for number, line in enumerate(self._lines(file.path), 1)
+            if names.search(line) is not None
+        ]
+        return replace(file, count=len(found), printed=b"".join(found))
+
+    def holds(self, path: str, *texts: str) -> bool:
+        """Whether every word of `texts` stands in the file, whatever the letters' case."""
+        words = [word.encode() for text in texts for word in _WORD.findall(text)]
+        content = self.content(path)
+        if content is None:
+            return False
+        missing = [word.lower() for word in words if word not in content]
+        folded = content.lower() if missing else b""
+        return all(word in folded for word in missing)
+
+    def defines(self, symbol: StoredSymbol) -> bool:
+        """Whether the file may define the symbol: a syntax tree was made of what was read so, of ctags the words must stand there."""
+        if symbol.engine != ctags.ENGINE:
+            return self.content(symbol.path) is not None
+        return self.holds(symbol.path, symbol.tag.name, symbol.tag.scope)
+
+    def signature(self, path: str, engine: str, tag: Tag) -> str:
+        """The tag's signature, '' where it stands differently behind the definition's first line."""
+        text = tag.signature
+        if engine != ctags.ENGINE or not _WORD.search(text):
+            return text
+        before = tag.start_line - 1
+        lines = (self.content(path) or b"").split(b"\n", before)
+        behind = lines[-1][: len(text) * 4 + _SIGNATURE_BYTES] if len(lines) > before else b""
+        wanted = text.encode().translate(None, _SPACE)
+        stands = wanted in behind.translate(None, _SPACE)
+        return text if stands or wanted in _COMMENT.sub(b"", behind).translate(None, _SPACE) else ""
+
+
+def same(match: Match, line: bytes | None) -> bool:
+    """Whether a line is the one that was found."""
+    if line is None:
+        return False
+    return line.startswith(match.text) if match.cut else line == match.text + match.ending

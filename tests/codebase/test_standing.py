@@ -1,0 +1,144 @@
+"""What ripgrep and ctags print is shown only as it stands in the project's files: they may have read something else."""
+
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer, only_on_path, program
+
+from code_intel_server.codebase import ctags, ripgrep
+from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.explorer import Explorer
+
+
+def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, *, kind: str = "-e") -> None:
+    """A ripgrep that prints this of a project (runs with `kind` among their options), as where a folder was swapped meanwhile."""
+    real = ripgrep.executable()
+    script = f"""case "$*" in *"{kind} "*"-- ./"*) printf '{printed}';; *) exec "{real}" "$@";; esac"""
+    program(tmp_path / "bin", "rg", script)
+    only_on_path(monkeypatch, tmp_path / "bin")
+
+
+def ctags_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *tags: str) -> None:
+    """A ctags that says this of every file it is given."""
+    real = ctags.executable()
+    program(
+        tmp_path / "tags",
+        "ctags",
+        f"""case "$*" in *--list-features*) exec "{real}" "$@";; esac
+cat >/dev/null
+cat <<'TAGS'
+{chr(10).join(tags)}
+TAGS""",
+    )
+    only_on_path(monkeypatch, tmp_path / "tags")
+
+
+def test_a_row_shows_what_stands_in_the_file_and_is_left_out_where_that_is_no_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path / "project", {"a.py": "needle = 1\nother = 2\nneedle = 3\n"})
+    ripgrep_that_prints(
+        monkeypatch, tmp_path, r"./a.py\0001:needle = 1\n2:needle = 4711\n3:needle = 4711\n9:needle\n\n"
+    )
+    answer = found.search_text("needle")
+    assert [(row.start_line, row.text) for row in answer.results] == [(1, "needle = 1"), (3, "needle = 3")]
+    assert not answer.complete
+    assert answer.incomplete_because == ("2 lines of this page changed while they were searched and are left out",)
+
+
+def test_a_file_that_is_not_there_has_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path / "project", {"a.py": "needle = 1\n"})
+    ripgrep_that_prints(monkeypatch, tmp_path, r"./gone/b.py\0001:needle = 4711\n\n")
+    assert found.search_text("needle").results == ()
+    references = found.find_references("needle", include_comments=True)
+    assert (references.results, references.complete) == ((), False)
+    assert references.incomplete_because == ("1 files were found but could not be read",)
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.vim", "a.md"])
+def test_references_are_those_of_the_file_where_other_lines_were_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    found = explorer(tmp_path / "project", {name: "one\nneedle(2)\nneedle(3)\n"})
+    ripgrep_that_prints(monkeypatch, tmp_path, rf"./{name}\0001:needle 4711\n2:needle(2)\n\n")
+    answer = found.find_references("needle", include_comments=True)
+    assert [(row.start_line, row.text) for row in answer.results] == [(2, "needle(2)"), (3, "needle(3)")]
+
+
+def test_a_file_that_could_not_be_read_is_not_remembered_as_empty(tmp_path: Path) -> None:
+    found = explorer(tmp_path / "project", {"a/x.py": "needle(1)\n"})
+    (tmp_path / "outside").mkdir()
+    classified, where = found._classified, tmp_path / "project" / "a"
+    assert classified.get("key", lambda: None) is None
+    where.rename(tmp_path / "aside")
+    where.symlink_to(tmp_path / "outside")
+    assert found.find_references("needle").results == ()
+    where.unlink()
+    (tmp_path / "aside").rename(where)
+    assert [row.path for row in found.find_references("needle").results] == ["a/x.py"]
+
+
+def test_a_name_that_is_not_there_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n", "ä.py": ""})
+    ripgrep_that_prints(monkeypatch, tmp_path, r"./a.py\000./ä.py\000./secret/b.py\000", kind="--null")
+    for pattern in ("*.py", "py"):
+        answer = found.search_files(pattern)
+        assert {row.path for row in answer.results} == {"a.py", "ä.py"}
+        assert answer.incomplete_because == ("1 files of this page went while they were looked for",)
+    structure = found.analyze_structure(".")
+    assert [row.path for row in structure.results] == ["a.py", "ä.py"]
+    assert structure.incomplete_because == ("1 files went while they were looked for",)
+
+
+def test_a_binary_file_that_is_not_there_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path / "project", {"a.bin": ""})
+    note = r'binary file matches (found "\\0" byte around offset 7)\n'
+    ripgrep_that_prints(monkeypatch, tmp_path, f"./a.bin: {note}./secret.bin: {note}".replace('"', ""))
+    assert found.search_text("needle").incomplete_because == ("a.bin is binary; only its beginning was searched",)
+
+
+TAG = '{"_type": "tag", "name": "%s", "path": "./%s", "line": %d, "kind": "function", "language": "Python", "signature": "%s"}'
+
+
+def definitions(found: Explorer, name: str) -> list[tuple[str, int, str]]:
+    """The definitions of a name."""
+    rows = found.find_definitions(name, match=NameMatch.PREFIX).results
+    return [(row.symbol, row.start_line, row.signature) for row in rows]
+
+
+def test_a_file_that_does_not_hold_what_ctags_said_is_tagged_by_its_own_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path / "project", {"a.py": "\ndef needle(count):\n    pass\n"})
+    with monkeypatch.context() as patch:
+        ctags_that_prints(patch, tmp_path, TAG % ("needle", "a.py", 1, "()"), TAG % ("needle_4711", "a.py", 3, "()"))
+        assert definitions(found, "needle") == [("needle", 2, "def needle(count)")]
+    assert definitions(found, "needle") == [("needle", 2, "def needle(count)")]
+    assert found.analyze_impact(["a.py:2"]).targets[0].symbol == "needle"
+
+
+def test_without_a_grammar_what_stands_in_the_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path / "project", {"a.vim": "function! Needle(count)\nendfunction\n"})
+    ctags_that_prints(
+        monkeypatch, tmp_path, TAG % ("Needle", "a.vim", 1, "(count)"), TAG % ("Needle_4711", "a.vim", 2, "")
+    )
+    assert definitions(found, "Needle") == [("Needle", 1, "Needle(count)")]
+    assert [row.symbol for row in found.get_symbols("a.vim").results] == ["Needle"]
+
+
+@pytest.mark.parametrize(
+    ("signature", "shown"),
+    [
+        ("( count, rest )", "needle( count, rest )"),
+        ("(count, more)", "def needle(count,  # how many"),
+        ("(count, rest='4711')", "def needle(count,  # how many"),
+    ],
+)
+def test_a_signature_that_stands_differently_in_the_file_gives_way_to_the_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signature: str, shown: str
+) -> None:
+    found = explorer(
+        tmp_path / "project", {"a.py": "\ndef needle(count,  # how many\n           rest):\n    more = 4711\n"}
+    )
+    ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", "a.py", 2, signature))
+    assert definitions(found, "needle") == [("needle", 2, shown)]
