@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
+from code_intel_server.codebase.grammars import queries_of
 from code_intel_server.codebase.languages import BY_NAME, LANGUAGES, language_of
 from code_intel_server.codebase.structure import enclosing, has_grammar, outline
 from code_intel_server.codebase.syntax import SymbolKind
@@ -203,3 +204,15 @@ def test_the_innermost_symbol_around_a_line_is_found() -> None:
     made = outline((SAMPLES / "shop.pyw").read_bytes(), BY_NAME["python"])
     around = {line: symbol.qualified if (symbol := enclosing(made, line)) else None for line in (5, 14, 20, 27, 29)}
     assert around == {5: None, 14: "Price", 20: "Price.free", 27: "Price.load.helper", 29: "Price.load"}
+
+
+def test_every_kind_of_definition_that_a_query_names_is_known() -> None:
+    named = set()
+    for language in LANGUAGES:
+        queries = queries_of(language)
+        if queries is not None:
+            query = queries.definitions
+            named |= {query.capture_name(number) for number in range(query.capture_count)}
+    kinds = {name.removeprefix("definition.") for name in named if name.startswith("definition.")}
+    assert kinds > {"function", "heading"}
+    assert kinds <= {str(kind) for kind in SymbolKind}

@@ -1,12 +1,26 @@
 """Each occurrence of a name is told for what it is, and files are cut where a reader would cut them (SPEC 2, SPEC 8)."""
 
-import re
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.structure import Uses, analyze, blocks_of, borders_of, outline_of, parse
+from code_intel_server.codebase.structure import Borders, Parsed, Uses, analyze, blocks_of, outline_of, parse
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+STATEMENTS = [
+    b"    a = 1\n",
+    b"    if a:\n        b(\n            1,\n        )\n        # and\n        c = 2\n",
+    b"    # says\n",
+    b"\n",
+    b"    a = (\n        1 +\n        2\n    ); b = 3\n",
+    b"    def g():\n        for x in y:\n            z(x)\n\n        return 1\n",
+]
 
 # The marked name `«name»` is classified.
 USES = [
@@ -85,7 +99,40 @@ def test_borders_lie_between_statements_and_the_outer_ones_weigh_more() -> None:
     source = b"def f(a):\n    b = 1\n    if a:\n        c = 2\n        d = 3\n    # says\n    return b\n"
     parsed = parse(source, BY_NAME["python"])
     assert parsed is not None
-    borders = {border.line: border.depth for border in borders_of(parsed, 1, 7)}
-    assert set(borders) == {2, 3, 4, 5, 6}
-    assert borders[3] == borders[6] < borders[5]
-    assert not re.match(rb"\s*return", source.splitlines()[max(borders) - 1])
+    borders = Borders(parsed, 1, 7)
+    assert borders.outermost(2, 7) == [2]  # the body itself begins there
+    assert borders.outermost(3, 7) == [3, 6]
+    assert borders.outermost(5, 7) == [6]
+    assert [Borders(parsed, 1, 7).outermost(line, line) for line in (4, 5, 7)] == [[4], [5], []]
+
+
+@given(lines=st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=30), data=st.data())
+def test_borders_asked_for_a_few_lines_at_a_time_are_those_of_the_whole_walk(
+    lines: list[bytes], data: st.DataObject
+) -> None:
+    parsed = parse(b"def f(a):\n" + b"".join(lines), BY_NAME["python"])
+    assert parsed is not None
+    last = len(parsed.line_starts)
+    depths = _every_border(parsed)
+    borders, first = Borders(parsed, 1, last), 2
+    while first <= last:
+        end = data.draw(st.integers(first, last))
+        best = min((depths[line] for line in range(first, end + 1) if line in depths), default=None)
+        assert borders.outermost(first, end) == [n for n in range(first, end + 1) if depths.get(n, -1) == best]
+        first = data.draw(st.integers(first + 1, end + 1))
+
+
+def _every_border(parsed: Parsed) -> dict[int, int]:
+    """Line to the least depth of what begins it, by a walk over the whole tree."""
+    depths: dict[int, int] = {}
+
+    def walk(node: "tree_sitter.Node", depth: int) -> None:
+        for child in node.named_children:
+            line = child.start_point.row + 1
+            indent = parsed.text[child.start_byte - child.start_point.column : child.start_byte]
+            if line > 1 and not indent.strip() and line - 1 not in parsed.leads:
+                depths[line] = min(depth, depths.get(line, depth))
+            walk(child, depth + 1)
+
+    walk(parsed.root, 0)
+    return depths

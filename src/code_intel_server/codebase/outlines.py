@@ -1,8 +1,7 @@
 """Makes the outline of a parsed file: which symbols it defines, and which stands in which (SPEC 2, `get_symbols`)."""
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.grammars import Captures, Parsed, node_text
 from code_intel_server.codebase.syntax import Outline, Symbol, SymbolKind
@@ -11,12 +10,11 @@ if TYPE_CHECKING:
     import tree_sitter
 
 _SIGNATURE_CHARACTERS = 240
-_DEFINITION = "definition."
+_KINDS = {f"definition.{kind}": kind for kind in SymbolKind}
 _NEWLINE = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition as the query found it. `scope` is a qualifier written in its own text, `arity` -1 where it tells nothing.
 
     `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
@@ -60,8 +58,9 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
     best: dict[int, tuple[int, Definition]] = {}
     for pattern, captures in parsed.definition_matches:
         for capture, nodes in captures.items():
-            if capture.startswith(_DEFINITION):
-                item = _definition(parsed.text, SymbolKind(capture.removeprefix(_DEFINITION)), nodes[0], captures)
+            kind = _KINDS.get(capture)
+            if kind is not None:
+                item = _definition(parsed.text, kind, nodes[0], captures)
                 at = item.name_node.start_byte
                 if at not in best or pattern < best[at][0]:
                     best[at] = (pattern, item)
@@ -110,7 +109,7 @@ def _clauses_merged(found: list[Definition]) -> list[Definition]:
         at = last.get(place)
         if at is not None and (merged[at].name, merged[at].arity) == (item.name, item.arity):
             body = merged[at].body or item.body
-            merged[at] = replace(merged[at], end_byte=item.end_byte, end_line=item.end_line, body=body)
+            merged[at] = merged[at]._replace(end_byte=item.end_byte, end_line=item.end_line, body=body)
         else:
             last[place] = len(merged)
             merged.append(item)
@@ -126,7 +125,7 @@ def _flat_extended(found: list[Definition], parsed: Parsed) -> list[Definition]:
             extended.append(item)
             continue
         end_byte, end_line = _trimmed(parsed.text, item.node, end, row)
-        extended.append(replace(item, end_byte=max(item.end_byte, end_byte), end_line=max(item.end_line, end_line)))
+        extended.append(item._replace(end_byte=max(item.end_byte, end_byte), end_line=max(item.end_line, end_line)))
         end, row = item.node.start_byte, item.node.start_point.row
     return extended[::-1]
 
@@ -142,6 +141,8 @@ def _trimmed(text: bytes, node: "tree_sitter.Node", end: int, row: int) -> tuple
 
 def split_qualified(text: str) -> tuple[str, str]:
     """`Outer<T>::inner` → ('Outer', 'inner'); names are put on one line, quotes around them removed."""
+    if text.isidentifier():
+        return "", text
     name = " ".join(text.split())
     if len(name) > 1 and name[0] in "\"'`" and name[-1] == name[0]:
         name = name[1:-1]

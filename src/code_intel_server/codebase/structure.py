@@ -4,7 +4,7 @@ Ask `parse` once for a file and hand the result on; every other function takes i
 costs nothing to import; this module brings the grammars with it, so import it on first use.
 """
 
-from code_intel_server.codebase.blocks import blocks_of, borders_of, comment_ranges, lead_line
+from code_intel_server.codebase.blocks import Borders, blocks_of, comment_ranges, lead_line
 from code_intel_server.codebase.grammars import Parsed, has_grammar, parse, readable
 from code_intel_server.codebase.languages import Language
 from code_intel_server.codebase.outlines import outline_of
@@ -12,11 +12,11 @@ from code_intel_server.codebase.syntax import Outline, Structure, enclosing
 from code_intel_server.codebase.uses import Uses, structure_of, symbol_at
 
 __all__ = [
+    "Borders",
     "Parsed",
     "Uses",
     "analyze",
     "blocks_of",
-    "borders_of",
     "comment_ranges",
     "enclosing",
     "has_grammar",

@@ -169,14 +169,6 @@ class Block:
     children: tuple["Block", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Border:
-    """A line at which a statement begins; the smaller `depth`, the better a place to split at."""
-
-    line: int
-    depth: int
-
-
 def enclosing(outline: Outline, line: int) -> Symbol | None:
     """The innermost symbol around a 1-based line; None where there is none."""
     around = [symbol for symbol in outline.symbols if symbol.start_line <= line <= symbol.end_line]

@@ -91,8 +91,11 @@ class ChildLink:
     def _read(self, selector: selectors.BaseSelector, size: int, deadline: float) -> bytes:
         parts = bytearray()
         while len(parts) < size:
-            self._wait(selector, deadline)
-            piece = os.read(self.answers.fileno(), min(_PIECE, size - len(parts)))
+            try:
+                piece = os.read(self.answers.fileno(), min(_PIECE, size - len(parts)))
+            except BlockingIOError:
+                self._wait(selector, deadline)
+                continue
             if not piece:
                 raise EOFError
             parts += piece

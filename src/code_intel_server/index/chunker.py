@@ -14,13 +14,17 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.languages import Language, LanguageKind
-from code_intel_server.codebase.syntax import Block, Border, Symbol, SymbolKind
+from code_intel_server.codebase.syntax import Block, Symbol, SymbolKind
 from code_intel_server.index.values import Chunk, ChunkStrategy
-from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Lines, Section, Span, by_layout, cut, sections
+from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Best, Lines, Section, Span, by_layout, cut, sections
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.structure import Borders
 
 CHUNKER_VERSION = "5"
 """Another version means other chunks: the index is then cut anew."""
@@ -38,8 +42,7 @@ MAX_WINDOWS_OF_A_LINE = 8
 """A single line is indexed up to this many chunks: beyond that it is minified or data, and nobody reads it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Lines on the way to a chunk. `whole` says that it is the entire definition, not a part of one."""
 
     span: Span
@@ -55,7 +58,7 @@ class _Source:
 
     lines: Lines
     symbols: Sequence[Symbol]
-    border_value: Callable[[Span], Callable[[int], float]]
+    best: Callable[[Span], Best]
     limit: int
     by_line: Sequence[tuple[int, int]]
     """(line, number) of every symbol, sorted: what a span defines is a slice of it."""
@@ -70,11 +73,9 @@ class _Source:
         return (self.symbols[number] for number in sorted(number for _, number in self.by_line[first:last]))
 
 
-def _source(
-    lines: Lines, symbols: Sequence[Symbol], border_value: Callable[[Span], Callable[[int], float]], limit: int
-) -> _Source:
+def _source(lines: Lines, symbols: Sequence[Symbol], best: Callable[[Span], Best], limit: int) -> _Source:
     by_line = sorted((symbol.line, number) for number, symbol in enumerate(symbols))
-    return _Source(lines, symbols, border_value, limit, by_line)
+    return _Source(lines, symbols, best, limit, by_line)
 
 
 def chunk_file(
@@ -95,7 +96,7 @@ def chunk_file(
 def _pieces(
     data: bytes, language: Language | None, limit: int, strategy: ChunkStrategy
 ) -> tuple[Iterable[_Piece], _Source]:
-    if strategy is ChunkStrategy.AST and longest_line(data) > MAX_LINE_BYTES:
+    if strategy is ChunkStrategy.AST and len(data) > MAX_LINE_BYTES and longest_line(data) > MAX_LINE_BYTES:
         strategy = ChunkStrategy.TEXT
     if strategy is ChunkStrategy.AST and language is not None and language.name != "markdown":
         from code_intel_server.codebase import structure
@@ -104,10 +105,10 @@ def _pieces(
         if parsed is not None:
             lines, outline = Lines(parsed.text.decode("utf-8", "replace")), structure.outline_of(parsed)
 
-            def border_value(span: Span) -> Callable[[int], float]:
-                return _by_borders(structure.borders_of(parsed, span.start + 1, span.end), by_layout(lines, span))
+            def best(span: Span) -> Best:
+                return _by_borders(structure.Borders(parsed, span.start + 1, span.end), by_layout(lines, span))
 
-            source = _source(lines, outline.symbols, border_value, limit)
+            source = _source(lines, outline.symbols, best, limit)
             return _members(source, structure.blocks_of(parsed, outline), Span(0, len(lines)), "", ""), source
     lines = Lines(decode(data))
     source = _source(lines, (), lambda span: by_layout(lines, span), limit)
@@ -128,10 +129,14 @@ def decode(data: bytes) -> str:
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
 
 
-def _by_borders(borders: Iterable[Border], layout: Callable[[int], float]) -> Callable[[int], float]:
+def _by_borders(borders: "Borders", layout: Best) -> Best:
     """Prefers lines where a statement begins, the outer the better; the layout decides between equals."""
-    depths = {border.line - 1: border.depth for border in borders}
-    return lambda at: (10.0 - depths[at] if at in depths else -100.0) + 0.01 * layout(at)
+
+    def best(candidates: Sequence[int]) -> int:
+        lines = borders.outermost(candidates[0] + 1, candidates[-1] + 1)
+        return layout([line - 1 for line in lines] or candidates)
+
+    return best
 
 
 def _members(source: _Source, blocks: Sequence[Block], span: Span, scope: str, header: str) -> Iterator[_Piece]:
@@ -160,7 +165,7 @@ def _definition(source: _Source, block: Block, span: Span, header: str) -> Itera
         head = Span(span.start, header_end)
         if inner and not inner[0].symbol and source.lines.tokens(Span(head.start, inner[0].span.end)) <= source.limit:
             head = Span(head.start, inner.pop(0).span.end)
-        yield from _split(source, replace(piece, span=head), source.limit)
+        yield from _split(source, piece._replace(span=head), source.limit)
         yield from inner
     else:
         yield from _split(source, piece, source.limit)
@@ -173,15 +178,15 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
         return []
     if source.lines.tokens(span) <= limit:
         return [_Piece(span, piece.kind, piece.symbol, piece.scope, piece.header)]
-    spans = cut(source.lines, span, limit, source.border_value(span))
-    parts = [replace(piece, span=part) for part in spans]
+    spans = cut(source.lines, span, limit, source.best(span))
+    parts = [piece._replace(span=part) for part in spans]
     symbol = _defined_in(source, piece)
     if symbol is not None:
         # Its comment and its first part are the definition; what comes after is only part of it.
         parts = [
             part
             if part.span.start < symbol.line
-            else replace(part, symbol="", scope=symbol.qualified, header=symbol.signature)
+            else part._replace(symbol="", scope=symbol.qualified, header=symbol.signature)
             for part in parts
         ]
     return parts
@@ -202,7 +207,7 @@ def _merged(source: _Source, parts: Sequence[_Piece], header: str) -> list[_Piec
             and last.header == part.header == header
             and source.lines.tokens(Span(last.span.start, part.span.end)) <= source.small
         ):
-            merged[-1] = replace(max(last, part, key=_importance), span=Span(last.span.start, part.span.end))
+            merged[-1] = max(last, part, key=_importance)._replace(span=Span(last.span.start, part.span.end))
         else:
             merged.append(part)
     return merged
@@ -210,13 +215,10 @@ def _merged(source: _Source, parts: Sequence[_Piece], header: str) -> list[_Piec
 
 def _importance(piece: _Piece) -> int:
     """Types before functions before the rest; `max` takes the first of equals."""
-    if not piece.symbol:
-        return 0
-    try:
-        kind = SymbolKind(piece.kind)
-    except ValueError:
-        return 1
-    return 3 if kind.is_type else 2 if kind.is_callable else 1
+    return _IMPORTANCE.get(piece.kind, 1) if piece.symbol else 0
+
+
+_IMPORTANCE = {str(kind): 3 if kind.is_type else 2 if kind.is_callable else 1 for kind in SymbolKind}
 
 
 def _by_heading(source: _Source, parts: Iterable[Section]) -> Iterator[_Piece]:

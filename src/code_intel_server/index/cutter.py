@@ -26,7 +26,7 @@ WORTH_A_PROCESS = 200
 """From so many files on: fewer are cut before a process has come up."""
 
 HERE_FIRST = 16
-"""Files that are cut here while the process comes up, so that a waiting question has something soon."""
+"""Files that are cut here at most while the processes come up, so that a waiting question has something soon."""
 
 FILE_CPU_SECONDS = 20.0
 FILE_SECONDS = 300.0
@@ -93,11 +93,13 @@ class Cutter:
         if len(paths) < WORTH_A_PROCESS:
             yield from map(self._job.cut, paths)
             return
-        waiting = deque(paths[HERE_FIRST:])
+        waiting, here = deque(paths[HERE_FIRST:]), deque(paths[:HERE_FIRST])
         try:
             for _ in range(min(MAX_PROCESSES, os.cpu_count() or 1)):
                 self._start(waiting)
-            yield from map(self._job.cut, paths[:HERE_FIRST])
+            while here and not self._somebody_answers():
+                yield self._job.cut(here.popleft())
+            waiting.extendleft(reversed(here))
             while waiting or any(process.asked for process in self._processes):
                 yield from self._next(waiting)
         except StoppedError:
@@ -129,6 +131,12 @@ class Cutter:
             yield from self._after_end(process, error, waiting)
         else:
             yield answer
+
+    def _somebody_answers(self) -> bool:
+        with selectors.DefaultSelector() as selector:
+            for process in self._processes:
+                selector.register(process.answers, selectors.EVENT_READ)
+            return bool(selector.select(0))
 
     def _first_ready(self) -> "_Process":
         """The first process with an answer, or one that has had its time."""
@@ -193,6 +201,7 @@ class _Process:
         self._link = ChildLink("code_intel_server.index.cutter_child", folder, {}, should_stop)
         self._opening = opening
         self.asked: deque[str] = deque()
+        self._ahead = 0
         self.ready = False
         """Whether it has come up."""
         self.deadline = 0.0
@@ -220,12 +229,12 @@ class _Process:
             request, self._opening = frame(self._opening), {}
         if not self.asked:
             self.deadline = time.monotonic() + FILE_SECONDS
-        room = _AHEAD_BYTES - sum(map(_length, self.asked))
         while waiting and len(self.asked) + _GROUP_FILES <= _AHEAD_FILES:
             group = list(islice(waiting, _GROUP_FILES))
-            room -= sum(map(_length, group))
-            if self.asked and room < 0:
+            length = sum(map(_length, group))
+            if self.asked and self._ahead + length > _AHEAD_BYTES:
                 break
+            self._ahead += length
             request += frame({"paths": group})
             for _ in group:
                 self.asked.append(waiting.popleft())
@@ -246,7 +255,7 @@ class _Process:
             cut = from_frame(head, body)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise self._failed(error) from error
-        self.asked.popleft()
+        self._ahead -= _length(self.asked.popleft())
         self.deadline = time.monotonic() + FILE_SECONDS
         return cut
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W_a-zA-Z0-9]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_WORDS_ONLY = bytes(byte if chr(byte).isalnum() or chr(byte) == "_" else ord(" ") for byte in range(128)) + b" " * 128
 _LONGEST_WORD = 64
 _CACHED_WORDS = 1 << 16
 
@@ -32,17 +33,23 @@ STOP_WORDS = frozenset(
 """Dropped from questions, unless nothing else is left: they stand in every chunk or in none."""
 
 
-_ENDING = re.compile(rf"(.{{3,}}?)({'|'.join(_SUFFIXES)})")
+_LONGEST_SUFFIX = max(map(len, _SUFFIXES))
+_KNOWN_SUFFIXES = frozenset(_SUFFIXES)
 _DOUBLED = re.compile(r"(.{2,})([bdfgmnprtz])\2")
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def stem(word: str) -> str:
     """A lower-case word without its ending."""
-    found = _ENDING.fullmatch(word)
-    if found is None or (found[2] == "s" and word.endswith(_NOT_PLURAL)):
+    for length in range(min(_LONGEST_SUFFIX, len(word) - 3), 0, -1):
+        if word[-length:] in _KNOWN_SUFFIXES:
+            break
+    else:
         return word
-    return _DOUBLED.sub(r"\1\2", found[1]) if len(found[2]) > 1 else found[1]
+    rest = word[:-length]
+    if length > 1:
+        return _DOUBLED.sub(r"\1\2", rest)
+    return word if word.endswith(_NOT_PLURAL) else rest
 
 
 def parts(identifier: str) -> list[str]:
@@ -55,6 +62,8 @@ def expand(word: str) -> tuple[str, ...]:
     """The terms under which a word is found: its stemmed parts, and the whole where it has several."""
     if len(word) > _LONGEST_WORD:
         return ()
+    if word.isascii() and word.isalpha() and word.islower():
+        return (stem(word),)  # most words are one: what follows says the same of them, at five times the price
     pieces = parts(word)
     terms: list[str] = []
     for piece in pieces:
@@ -82,12 +91,14 @@ _EXPANDED = _Expanded()
 
 def words_of(text: str) -> list[str]:
     """The words of a text as written: letters, digits and underscores without a break."""
+    if text.isascii():  # the same words in half the time
+        return text.encode("ascii").translate(_WORDS_ONLY).decode("ascii").split()
     return _WORD.findall(text)
 
 
 def index_terms(text: str) -> str:
     """The terms of a text, separated by spaces, in the order of the text."""
-    return terms_of(_WORD.findall(text))
+    return terms_of(words_of(text))
 
 
 def terms_of(words: Iterable[str]) -> str:

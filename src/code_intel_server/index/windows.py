@@ -1,9 +1,11 @@
 """Cutting lines where the layout suggests it: for text without a grammar, and for what a grammar leaves too long."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 CHARACTERS_PER_TOKEN = 3
 """How tokens are estimated: a token for every three visible characters of a line, and one for its indentation and end.
@@ -11,12 +13,14 @@ CHARACTERS_PER_TOKEN = 3
 Word-piece tokenisers make a token of about three to four characters of source code, so this errs on the safe side.
 """
 
+Best = Callable[[Sequence[int]], int]
+"""The best of some lines (0-based, in order) to cut before."""
+
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _ATX = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Lines `start` to `end`, 0-based, `end` exclusive."""
 
     start: int
@@ -44,6 +48,10 @@ class Lines:
     def __len__(self) -> int:
         return len(self.lines)
 
+    def fitting(self, start: int, limit: int) -> int:
+        """The end of the longest span from `start` on of at most `limit` tokens."""
+        return bisect_right(self._sums, self._sums[start] + limit) - 1
+
     def tokens(self, span: Span) -> int:
         """The estimated tokens of a span."""
         return self._sums[span.end] - self._sums[span.start]
@@ -66,8 +74,8 @@ class Lines:
         return Span(start, end)
 
 
-def by_layout(lines: Lines, span: Span) -> Callable[[int], float]:
-    """How good a place to cut before a line is (0-based): blank lines before it and little indentation make it better."""
+def by_layout(lines: Lines, span: Span) -> Best:
+    """The best place to cut: before it blank lines, and little indentation; the lowest of equals."""
 
     def value(at: int) -> float:
         line = lines.lines[at]
@@ -78,20 +86,18 @@ def by_layout(lines: Lines, span: Span) -> Callable[[int], float]:
         closing = line.lstrip()[0] in ")}]"
         return (2.0 if after_blank else 0.0) - 0.25 * min(indent, 40) - (3.0 if closing else 0.0)
 
-    return value
+    return lambda candidates: max(reversed(candidates), key=value)
 
 
-def cut(lines: Lines, span: Span, limit: int, value: Callable[[int], float]) -> list[Span]:
+def cut(lines: Lines, span: Span, limit: int, best: Best) -> list[Span]:
     """Spans of at most `limit` tokens (a longer line stands alone), cut at the best place of each second half."""
     spans: list[Span] = []
     start = span.start
     while start < span.end:
-        end = start + 1
-        while end < span.end and lines.tokens(Span(start, end + 1)) <= limit:
-            end += 1
+        end = min(max(start + 1, lines.fitting(start, limit)), span.end)
         if end < span.end:
             middle = start + max(1, (end - start) // 2)
-            end = max(range(end, middle - 1, -1), key=value)
+            end = best(range(middle, end + 1))
         spans.append(Span(start, end))
         start = end
     return spans

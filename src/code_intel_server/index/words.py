@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from code_intel_server.index.lexical import words_of
+
 MAX_CHARACTERS = 1 << 15
 """Text beyond this is not read: chunks are far shorter, and one line of a minified file must not cost seconds."""
 
@@ -45,7 +47,10 @@ class _Runs(dict[str, tuple[int, ...]]):
         self._cut = cut
 
     def __missing__(self, run: str) -> tuple[int, ...]:
-        found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
+        if run.isascii() and run.isalpha() and run.islower():
+            found = tuple(self._cut(run[:MAX_WORD]))  # what `_WORD` would say of most runs
+        else:
+            found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
         if len(self) >= CACHED_RUNS:
             self.clear()
         if len(run) <= MAX_CACHED_RUN:
@@ -60,7 +65,10 @@ class _Names(dict[str, tuple[int, ...]]):
         self._runs = runs
 
     def __missing__(self, name: str) -> tuple[int, ...]:
-        found = tuple(row for run in name.split("_") if run for row in self._runs[run])
+        if "_" in name:
+            found = tuple(chain.from_iterable(self._runs[run] for run in name.split("_") if run))
+        else:
+            found = self._runs[name]
         if len(self) >= CACHED_RUNS:
             self.clear()
         if len(name) <= MAX_CACHED_RUN:
@@ -99,8 +107,8 @@ class Vocabulary:
         """The bag of `lead` and `text`, whose words (the matches of `\\w+` in it) somebody has found already."""
         if len(lead) + len(text) >= MAX_CHARACTERS or not text.isascii():
             return self.bag(f"{lead}\n{text}" if lead else text)
-        above = chain.from_iterable(map(self._runs.__getitem__, _RUN.findall(_plain(lead))))
-        return Counter(chain(above, chain.from_iterable(map(self._names.__getitem__, names))))
+        above = words_of(lead) if lead.isascii() else _RUN.findall(_plain(lead))
+        return Counter(chain.from_iterable(map(self._names.__getitem__, chain(above, names))))
 
     def rows(self, run: str) -> tuple[int, ...]:
         """The rows of letters and digits without a break (`parseURL2`), in order; characters that the vocabulary lacks are skipped."""
@@ -108,6 +116,9 @@ class Vocabulary:
 
     def _cut(self, word: str) -> list[int]:
         """Greedy longest pieces of one lower-case word."""
+        whole = self._rows.get(word)
+        if whole is not None:
+            return [whole]
         rows: list[int] = []
         start = 0
         while start < len(word):
