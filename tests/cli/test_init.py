@@ -3,13 +3,14 @@
 import json
 import re
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from code_intel_server.cli import doctor, init, proposals
-from code_intel_server.cli.command import lasting_command
+from code_intel_server.cli.command import how_to_install, lasting_command
 from code_intel_server.cli.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.trust import Approvals
@@ -299,6 +300,17 @@ def test_the_command_of_an_environment_made_for_one_call_is_no_command_for_clien
     assert lasting_command() == str(lasting / "code-intel-server")
     assert init.main([str(root), *QUICK]) == 0
     assert "not on your PATH" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("called", "folder"),
+    [("/home/u/.local/bin/code-intel-server", "/home/u/.local/bin"), ("-c", str(Path(sys.executable).parent))],
+)
+def test_the_folder_to_put_on_the_path_is_that_of_the_link_it_was_called_by(
+    called: str, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called])
+    assert how_to_install() == f"add its folder to PATH: {folder}"
 
 
 def _installed(folder: Path) -> Path:
