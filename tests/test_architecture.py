@@ -18,6 +18,7 @@ FLOORS = {
     "beneath": 0,
     "__init__": 0,
     "process": 1,
+    "lifetime": 2,
     "contract": 1,
     "workspace": 2,
     "codebase": 2,

@@ -10,11 +10,8 @@ the rooms behind `tools` are loaded by `Late`, at the first call or in the backg
 import gc
 import logging
 import os
-import select
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,9 +22,9 @@ from mcp.server.mcpserver import Context
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from code_intel_server import __version__, process, tools
+from code_intel_server import __version__, lifetime, tools
 from code_intel_server.printable import printable
 from code_intel_server.request_id import request_id
 from code_intel_server.tools.late import Late
@@ -43,9 +40,6 @@ INSTRUCTIONS = (
     "submit_phase is the only exit of every phase. Lost? get_session_status. Lookups (search_text, find_definitions, "
     "find_references, query ...) also work without a session."
 )
-
-_EXIT_GRACE_SECONDS = 1.2
-_PARENT_POLL_SECONDS = 0.5
 
 READ = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -86,7 +80,8 @@ def build(late: Late) -> MCPServer:
         return result_of(late.guard.call(tool, work))
 
     _session_tools(mcp, late, call)
-    _lookup_tools(mcp, late, call)
+    _search_tools(mcp, late, call)
+    _structure_tools(mcp, late, call)
     _index_tools(mcp, late, call)
     _control_tools(mcp, late, call)
     _prompts(mcp)
@@ -165,7 +160,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         return call("get_session_status", work)
 
 
-def _lookup_tools(mcp: MCPServer, late: Late, call: Call) -> None:
+def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Search text", annotations=READ)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
@@ -239,6 +234,8 @@ def _lookup_tools(mcp: MCPServer, late: Late, call: Call) -> None:
             ),
         )
 
+
+def _structure_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Outline", annotations=READ)
     def get_symbols(path: Path_) -> Listed:
         """The symbols of one file."""
@@ -372,16 +369,16 @@ def serve(start: Path, override: Path | None = None) -> None:
     """Serve over stdin and stdout until the client is gone (SPEC 7: EOF, signals, lost parent)."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     late = Late(start, override)
-    _end_with_the_client(os.dup(0))
+    lifetime.end_with_the_client(os.dup(0))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _end_now)
+        signal.signal(number, lifetime.end_now)
     mcp = build(late)
     late.load_soon()
     gc.freeze()  # what is imported by now lives as long as we do: no collection needs to look at it
     gc.enable()
     anyio.run(_run, mcp)
     late.close()
-    _end_now()
+    lifetime.end_now()
 
 
 async def _run(mcp: MCPServer) -> None:
@@ -414,27 +411,3 @@ def _refusal(error: Exception) -> JSONRPCError | None:
         return None
     said = f"This request cannot be read and nothing was done: {found['msg']}."
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=PARSE_ERROR, message=printable(said)))
-
-
-def _end_now(*_signal: JsonValue | object) -> None:
-    """Nothing needs saving: what was answered is on disk. Children go with us."""
-    process.end_all()
-    os._exit(0)
-
-
-def _end_with_the_client(stdin: int) -> None:
-    """Watch for the end of the pipe or of the parent: neither waits for a tool that still runs."""
-    parent = os.getppid()
-    # Node gives its children sockets as pipes, and ends them by half: that is no POLLHUP.
-    gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
-
-    def watch() -> None:
-        poller = select.poll()
-        poller.register(stdin, gone)
-        while os.getppid() == parent:
-            if any(event & gone for _, event in poller.poll(_PARENT_POLL_SECONDS * 1000)):
-                break
-        time.sleep(_EXIT_GRACE_SECONDS)
-        _end_now()
-
-    threading.Thread(target=watch, name="end-with-client", daemon=True).start()

@@ -20,7 +20,8 @@ from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.symbol_store import SCHEMA_VERSION, Entry, Stamp, SymbolStore
+from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
+from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
 
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = ".code-intel/cache/symbols.sqlite3"
@@ -249,7 +250,8 @@ WRITER = """
     import sys
     from code_intel_server.codebase.ctags import Tag
     from code_intel_server.codebase.project import Project
-    from code_intel_server.codebase.symbol_store import SCHEMA_VERSION, Entry, Stamp, SymbolStore
+    from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
+    from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
     store = SymbolStore(Project.at(sys.argv[1]))
     mark, rounds = sys.argv[2], int(sys.argv[3])
     for number in range(rounds):

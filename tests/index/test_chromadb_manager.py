@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from tests.index.builders import (
     SAMPLE,
@@ -22,6 +21,7 @@ from tests.index.builders import (
     ready,
     write_files,
 )
+from tests.index.cases import Case
 from tests.index.chroma_server import chroma_server, free_port
 
 
@@ -38,21 +38,6 @@ def chroma(request: pytest.FixtureRequest) -> ChromaSettings:
     if mode is ChromaMode.HTTP:
         return ChromaSettings(mode=mode, host="127.0.0.1", port=request.getfixturevalue("server_port"))
     return ChromaSettings(mode=mode)
-
-
-class Case:
-    """A project, how to open its index, and the index."""
-
-    def __init__(self, root: Path, chroma: ChromaSettings) -> None:
-        self.root = root
-        self.chroma = chroma
-        self.encoder = HashEncoder()
-        self.index = self.open()
-
-    def open(self) -> CodeIndex:
-        """A new index over the same project."""
-        self.index = make_index(self.root, IndexSettings(chroma=self.chroma), self.encoder)
-        return self.index
 
 
 @pytest.fixture
@@ -199,20 +184,6 @@ def test_parallel_searches_and_a_sync_do_not_disturb_each_other(case: Case) -> N
     assert len(engines) == 12
     assert ready(case.index)
     assert everything_found(case.index)
-
-
-# Only a folder can be damaged under our hands.
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> Iterator[Case]:
-    write_files(tmp_path, SAMPLE | {f"src/m{n}.py": f"def function_{n}():\n    return {n}\n" for n in range(40)})
-    made = Case(tmp_path, ChromaSettings())
-    made.index.sync()
-    assert ready(made.index)
-    made.index.close()
-    yield made
-    made.index.close()
 
 
 SEAL = ".code-intel/cache/chroma.seal"

@@ -4,7 +4,7 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,20 +13,10 @@ import pytest
 from code_intel_server.index.values import ChromaSettings, IndexSettings
 from tests.faults.results import Record, size
 from tests.index.builders import SAMPLE, everything_found, make_index, manager_of, ready, write_files
-from tests.index.test_chromadb_manager import Case, segments
+from tests.index.cases import Case
+from tests.index.test_chromadb_manager import segments
 
 PAGE = 4096
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> Iterator[Case]:
-    write_files(tmp_path, SAMPLE | {f"src/m{n}.py": f"def function_{n}():\n    return {n}\n" for n in range(40)})
-    made = Case(tmp_path, ChromaSettings())
-    made.index.sync()
-    assert ready(made.index)
-    made.index.close()
-    yield made
-    made.index.close()
 
 
 def _page(data: bytes, chance: random.Random, page: bytes) -> bytes:

@@ -63,7 +63,7 @@ def place_all(git: Git) -> None:
         ("link", "120000", b"a.py"),
         ("new/deep/x.txt", "100644", b"deep\n"),
     ):
-        placing.sweep(git, path)
+        placing.sweep(git, [path])
         placing.place(git, Incoming(path, mode, content), replace=path in {"a.py", "run.sh"})
 
 
@@ -243,10 +243,30 @@ def test_the_file_of_a_writer_that_lives_is_not_swept(repo: Repo) -> None:
     (own / "users.tmp").write_text("not ours")
     with held.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        placing.sweep(door(repo), "a.py")
+        placing.sweep(door(repo), ["a.py"])
         assert sorted(path.name for path in own.iterdir()) == [held.name, "users.tmp"]
-    placing.sweep(door(repo), "a.py")
+    placing.sweep(door(repo), ["a.py"])
     assert [path.name for path in own.iterdir()] == ["users.tmp"]
+
+
+def test_each_folder_is_swept_once_however_many_files_come_back_to_it(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        repo.write(f"many/{number}.txt", "x\n")
+    repo.commit("many")
+    for number in range(30):
+        (repo.path / f"many/{number}.txt").unlink()
+    scanned: list[str] = []
+    real = os.scandir
+
+    def noted(folder: Path) -> object:
+        scanned.append(str(folder))
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    assert len(shelf.write_back(door(repo), "HEAD", [f"many/{number}.txt" for number in range(30)])) == 30
+    assert len(scanned) == len(set(scanned)) <= 2
 
 
 def test_restoring_a_file_in_place_of_a_folder_that_becomes_empty(repo: Repo) -> None:

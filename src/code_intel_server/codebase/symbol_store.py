@@ -1,12 +1,9 @@
 """The symbols of every file in SQLite: disposable, shared by processes, never trusted further than the files themselves.
 
-WAL: readers go on while another process writes, and a killed writer leaves the last commit (measured in
-`tests/codebase/test_symbol_store.py`). Where the folder cannot be written, is a symlink, or belongs to another project
-(a cache that came with a clone), a cache in memory does the same work for the life of the process.
+Where there can be no file (`symbol_file`), a cache in memory does the same work for the life of the process.
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import sqlite3
@@ -19,31 +16,8 @@ from typing import Any, NamedTuple
 
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove
 
-SCHEMA_VERSION = 4
-"""Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
-
-_BUSY_SECONDS = 10.0
-_LOG_PAGES = 4000
-"""Of 4 KiB: what is written waits in the log so long, so that a first refresh does not wait for the disk at every batch."""
-
-_SCHEMA = (
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    # Paths are bytes: a file's name need not be text.
-    """CREATE TABLE files (
-        id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
-        engine TEXT NOT NULL
-    )""",
-    # An id is never given twice: beyond the last one noted, all symbols are new.
-    """CREATE TABLE symbols (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-        scope TEXT NOT NULL, signature TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
-        language TEXT NOT NULL
-    )""",
-    # Every name once, with the set of its letters as bits: most names lack one of those asked for, and are not compared
-    # further. Filled behind a first refresh (`note_names`); a name may outlive its last symbol.
-    "CREATE TABLE names (name TEXT PRIMARY KEY, letters INTEGER NOT NULL) WITHOUT ROWID",
-)
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
 _INDEXES = (
     # Exact names are found by it too: few differ in nothing but case.
@@ -271,7 +245,7 @@ class SymbolStore:
             return
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None or getattr(self._local, "generation", None) != self._generation:
-            connection = self._local.connection = _connect(self._path)
+            connection = self._local.connection = connect(self._path)
             self._local.generation = self._generation
         yield connection
 
@@ -279,91 +253,19 @@ class SymbolStore:
         with self._lock:
             if self._opened:
                 return
-            self._path = self._prepare()
+            self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
             if self._path is None:
                 self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-                for statement in _SCHEMA:
-                    self._memory.execute(statement)
+                make_tables(self._memory)
             self._opened = True
-
-    def _prepare(self) -> Path | None:
-        """The store's file, made or found usable; None where there can be none on disk."""
-        path = self._project.cache_dir / "symbols.sqlite3"
-        if any(part.is_symlink() for part in (path, path.parent, path.parent.parent)):
-            return None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with _one_at_a_time(path.with_suffix(".lock")):
-                if not self._usable(path):
-                    _remove(path)
-                    self._create(path)
-        except (OSError, sqlite3.Error):
-            return None
-        return path
-
-    def _usable(self, path: Path) -> bool:
-        if not path.exists():
-            return False
-        try:
-            with contextlib.closing(_connect(path)) as connection:
-                version = connection.execute("PRAGMA user_version").fetchone()[0]
-                owner = connection.execute("SELECT value FROM meta WHERE name = 'project'").fetchone()
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("ROLLBACK")
-        except sqlite3.OperationalError as problem:
-            return "locked" in str(problem)
-        except sqlite3.DatabaseError:
-            return False
-        return bool(version == SCHEMA_VERSION and owner == (_identity(self._project.root),))
-
-    def _create(self, path: Path) -> None:
-        with contextlib.closing(_connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(self._project.root),))
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
 
     def _discard(self) -> None:
         with self._lock:
             self.close()
             if self._path is not None:
-                _remove(self._path)
+                remove(self._path)
             self._generation += 1
             self._opened = False
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-    connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
-    return connection
-
-
-@contextlib.contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Keep a process from taking another's half-made store for a damaged one."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _identity(root: Path) -> str:
-    """What tells this project's folder from a copy of it elsewhere: a cache that came with a clone is not believed."""
-    status = root.stat()
-    return f"{root}|{status.st_dev}|{status.st_ino}"
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _file_id(connection: sqlite3.Connection, entry: Entry) -> int:

@@ -1,9 +1,11 @@
 """How the server talks to its children of the index: length-prefixed frames of a JSON head and a body of raw bytes."""
 
 import json
+import os
 import struct
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 _PREFIX = struct.Struct(">II")
 MAX_HEAD = 64 * 1024 * 1024
@@ -28,3 +30,21 @@ def read_frame(read: Read) -> tuple[dict[str, Any], bytes]:
     if not isinstance(head, dict):
         raise ValueError("not a frame")  # noqa: TRY004 - a broken stream, not a wrong type in our code
     return head, read(body_size) if body_size else b""
+
+
+def pipes(buffered: int = -1) -> tuple[Read, IO[bytes]]:
+    """For a child: what reads exactly so many bytes of its stdin, and what was its stdout, `buffered` bytes at a time.
+
+    Whatever a library prints goes to stderr from then on: it must not reach the pipe that carries our frames.
+    """
+    out = os.fdopen(os.dup(1), "wb", buffered)
+    os.dup2(2, 1)
+    source = sys.stdin.buffer
+
+    def read(size: int) -> bytes:
+        data = source.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    return read, out

@@ -8,12 +8,11 @@ it by the length of one request. Errors are answered, never raised: the parent d
 import contextlib
 import fcntl
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.index.child_wire import frame, read_frame
+from code_intel_server.index.child_wire import frame, pipes, read_frame
 from code_intel_server.index.left_out import leave_out
 
 leave_out()
@@ -170,17 +169,7 @@ def answer(collections: Collections, request: dict[str, Any], body: bytes) -> di
 
 def main() -> None:
     """Serve requests until the pipe closes; the first one says where ChromaDB is."""
-    # Whatever a library prints must not reach the pipe that carries our frames.
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    source = sys.stdin.buffer
-
-    def read(size: int) -> bytes:
-        data = source.read(size)
-        if len(data) < size:
-            raise EOFError
-        return data
-
+    read, out = pipes()
     collections: Collections | None = None
     while True:
         try:

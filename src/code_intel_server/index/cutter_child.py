@@ -7,12 +7,11 @@ works in the middle of a grammar too: the server then knows which file it was.
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from code_intel_server.index.child_wire import frame, read_frame
+from code_intel_server.index.child_wire import frame, pipes, read_frame
 from code_intel_server.index.cutting import Rules, cut_file, rules_from_json, to_frame
 from code_intel_server.index.words import Vocabulary
 
@@ -41,17 +40,7 @@ def _answer(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None, 
 
 def main() -> None:
     """Serve the process that started us."""
-    # Whatever a library prints must not reach the pipe that carries our frames.
-    out = os.fdopen(os.dup(1), "wb", 1 << 18)
-    os.dup2(2, 1)
-    source = sys.stdin.buffer
-
-    def read(size: int) -> bytes:
-        data = source.read(size)
-        if len(data) < size:
-            raise EOFError
-        return data
-
+    read, out = pipes(1 << 18)
     try:
         serve(read, out)
     except (EOFError, ValueError, BrokenPipeError):

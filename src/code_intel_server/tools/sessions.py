@@ -8,7 +8,6 @@ a state from which the same payload, sent again, leads to the same end.
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from pydantic import JsonValue
 
@@ -20,15 +19,16 @@ from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.flow.transitions import Answers, Road, begin
+from code_intel_server.flow.transitions import Road
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, learning
+from code_intel_server.tools.beginning import fresh
 from code_intel_server.tools.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings
 from code_intel_server.tools.flags import parse_flags
 from code_intel_server.tools.standing import first_answer, standing
-from code_intel_server.workspace.checkpoints import Loaded, new_session_id
+from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
 from code_intel_server.workspace.values import GitIntent, Survey
@@ -94,7 +94,7 @@ class Sessions:
         road = Road(intent, flags)
         if survey.blocker and road.runs(READY_PLAN) and not flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        state = self._fresh(query, intent, flags, kit, survey)
+        state = fresh(self._desk, road, query, kit, survey)
         recoverable = self._recoverable()
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.folder.is_dir()
@@ -110,31 +110,6 @@ class Sessions:
         )
         self._desk.warm_up()
         return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
-
-    def _fresh(self, query: str, intent: Intent, flags: Flags, kit: Kit, survey: Survey) -> SessionState:
-        taken = {name.removeprefix("llm_task_") for name in survey.stale}
-        session_id = new_session_id(datetime.now(), self._desk.private, taken.__contains__)  # noqa: DTZ005 - read by people
-        start = self._desk.tree.snapshot() if survey.git else ""
-        answers = Answers(bool(survey.stale), kit.context.context.research_enabled)
-        place = begin(Road(intent, flags, answers))
-        return SessionState(
-            session_id=session_id,
-            intent=intent,
-            query=query,
-            flags=flags,
-            started_at=now(),
-            phase=place.phase,
-            substep=place.substep,
-            stale_branches=answers.stale_branches,
-            documents_enabled=answers.documents_enabled,
-            headless_branches=kit.config.config.headless.stale_branches,
-            headless_escalation=kit.config.config.headless.escalation,
-            base=survey.current,
-            head_at_start=survey.head,
-            tip=survey.head,
-            trees=Trees(start=start, base=start, judged=start),
-            digests=kit.digests(),
-        )
 
     def _session_active(self, state: SessionState) -> Rejected:
         details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}

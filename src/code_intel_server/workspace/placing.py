@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,9 +76,9 @@ def _placed(file: Incoming, found: os.stat_result | None, staging: int, target: 
     return True
 
 
-def sweep(git: Git, path: str) -> None:
-    """Remove what a killed writer of this path left; one that still writes holds its file locked."""
-    for folder in {_own(git), (git.at.top / path).parent}:
+def sweep(git: Git, paths: Iterable[str]) -> None:
+    """Remove what a killed writer of these paths left; one that still writes holds its file locked."""
+    for folder in {_own(git), *((git.at.top / path).parent for path in paths)}:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in [entry for entry in entries if _TEMPORARY.fullmatch(entry.name)]:
                 _remove_unless_held(Path(entry.path))

@@ -189,8 +189,9 @@ def write_back(git: Git, commit: str, paths: Collection[str], *, replace: Collec
     To where nothing stands now; in place of what stands there for those in `replace`, which the caller has looked at.
     """
     written = []
-    for path, (mode, oid) in sorted(tree_entries(git, commit, paths).items()):
-        placing.sweep(git, path)
+    entries = tree_entries(git, commit, paths)
+    placing.sweep(git, entries)
+    for path, (mode, oid) in sorted(entries.items()):
         if mode == GITLINK or (path not in replace and os.path.lexists(git.at.top / path)):
             continue
         if placing.place(git, Incoming(path, mode, git.read_blob(oid)), replace=path in replace):
