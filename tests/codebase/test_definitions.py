@@ -144,3 +144,37 @@ def test_a_name_is_found_as_its_language_writes_it(
     answer = explorer(tmp_path, {file: text}).find_definitions(asked)
     assert [(row.start_line, row.scope) for row in answer.results] == places
     assert answer.complete
+
+
+STYLES = {
+    "site.css": ".btn { color: red }\n#main, .btn:hover > .btn-primary { top: 0 }\n@media print { .inner .btn { top: 0 } }\n",
+    "more.scss": ".card {\n  .btn { top: 0 }\n}\n",
+    "ui.py": "def btn():\n    pass\n",
+    "count.js": "class Counter {\n  #count = 0;\n  main() { return this.#count; }\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [
+        (".btn", {("site.css", 1), ("site.css", 2), ("site.css", 3), ("more.scss", 2)}),
+        (".btn-primary", {("site.css", 2)}),
+        ("btn-primary", {("site.css", 2)}),
+        (".inner", {("site.css", 3)}),
+        ("#main", {("site.css", 2)}),
+        ("#count", {("count.js", 2)}),  # no id of a style sheet, but a private field
+        (".main", {("count.js", 3), ("site.css", 2)}),  # no class of that name: whatever is called so
+    ],
+)
+def test_classes_and_ids_of_style_sheets_are_found_by_their_signs(
+    tmp_path: Path, asked: str, places: set[tuple[str, int]]
+) -> None:
+    found = explorer(tmp_path, STYLES)
+    assert {(row.path, row.start_line) for row in found.find_definitions(asked).results} == places
+
+
+def test_a_bare_name_finds_the_code_before_the_style_sheets(tmp_path: Path) -> None:
+    found = explorer(tmp_path, STYLES)
+    rows = found.find_definitions("btn").results
+    assert (rows[0].path, {row.kind for row in rows}) == ("ui.py", {"function", "selector"})
+    assert {row.path for row in found.analyze_impact(["btn"]).answer.results if row.must_verify} == {"ui.py"}

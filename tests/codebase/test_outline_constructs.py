@@ -1,9 +1,12 @@
 """Constructs that real files showed the outline to miss or to invent, each in a few lines of its own (benchmarks/outlines.md)."""
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from code_intel_server.codebase import outlines
 from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.masking import masked
 from code_intel_server.codebase.structure import outline
@@ -153,6 +156,32 @@ CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
         'first() {\n  if eval "(( \\${#${array}[@]} > 0 ))"; then\n    echo 1\n  fi\n}\n\nsecond() {\n  echo 2\n}\n',
         ["function first 1-5", "function second 7-9"],
     ),
+    "a class on one line has what stands in it in Kotlin": (
+        "kotlin",
+        (
+            "class A { companion object { val X = 1 } }\nclass B { val y = 2; companion object Made { fun of() = B() } }\n"
+            "class C { fun f() = 1 }\ninterface D { companion object }\nenum class E { ONE, TWO }\n"
+            "class F {\n  val all = list.map { it.x }\n  val first = list.first { it }.name\n  fun g() { if (a) { b() } else { c() } }\n}\n"
+        ),
+        [
+            "class A 1-1",
+            "property A.X 1-1",
+            "class B 2-2",
+            "property B.y 2-2",
+            "object B.Made 2-2",
+            "method B.Made.of 2-2",
+            "class C 3-3",
+            "method C.f 3-3",
+            "interface D 4-4",
+            "enum E 5-5",
+            "member E.ONE 5-5",
+            "member E.TWO 5-5",
+            "class F 6-10",
+            "property F.all 7-7",
+            "property F.first 8-8",
+            "method F.g 9-9",
+        ],
+    ),
 }
 
 
@@ -172,6 +201,8 @@ def test_the_outline_knows_that(construct: str) -> None:
         ("cpp", b"struct AB C<"),
         ("rust", b"cfg_x! {\n"),
         ("bash", b'="(('),
+        ("kotlin", b"} "),
+        ("kotlin", b"x }"),
     ],
 )
 def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> None:
@@ -186,3 +217,23 @@ def test_masking_leaves_lines_and_offsets_alone() -> None:
     made = masked(text, "cpp")
     assert made == text.replace(b"A_B\n  C_D", b"   \n     ")
     assert masked(text, "c") == text
+
+
+def test_the_end_of_a_header_is_told_without_reading_the_line_it_stands_in() -> None:
+    longest = 0
+
+    class Noted(bytes):
+        def __getitem__(self, key: Any) -> Any:
+            nonlocal longest
+            found = super().__getitem__(key)
+            longest = max(longest, len(found) if isinstance(found, bytes) else 1)
+            return found
+
+    text = b"var x=1;" * 10_000 + b"function f() { return 1 }"
+    at = SimpleNamespace(row=0, column=text.rindex(b"{"))
+    named = SimpleNamespace(start_byte=text.index(b"f("), start_point=SimpleNamespace(row=0))
+    node = SimpleNamespace(start_byte=text.index(b"function"), start_point=SimpleNamespace(row=0))
+    body = SimpleNamespace(start_byte=at.column, start_point=(at.row, at.column))
+    item: Any = SimpleNamespace(node=node, name_node=named, body=body)
+    assert outlines.header_end(Noted(text), item) == 1
+    assert longest < 100

@@ -85,3 +85,23 @@ def test_an_empty_question_is_refused(tmp_path: Path) -> None:
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(lambda text: re.search(r"[\w.?/]", text)))
 def test_any_question_gets_an_answer(tmp_path: Path, question: str) -> None:
     assert route(explorer(tmp_path, FILES), question).steps
+
+
+@pytest.mark.parametrize(
+    ("question", "tool", "path"),
+    [
+        ("where is .btn-primary defined?", "find_definitions", "site.css"),
+        ("#main", "find_definitions", "site.css"),
+        ("what does `.btn-primary` look like", "find_definitions", "site.css"),
+        ("which pages use .btn-primary?", "find_references", "site.css"),
+    ],
+)
+def test_a_css_class_or_id_is_a_name(tmp_path: Path, question: str, tool: str, path: str) -> None:
+    found = explorer(tmp_path, {"site.css": "\n#main .btn-primary { top: 0 }\n", "a.py": "primary = 'main'\n"})
+    chosen = route(found, question).chosen
+    assert (chosen.tool, chosen.answer.results[0].path) == (tool, path)
+
+
+def test_a_files_ending_is_no_css_class(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.py": "x = 1\n", "b.css": ".py { top: 0 }\n"})
+    assert all(step.arguments.get("symbol") != ".py" for step in route(found, "which .py files are there?").steps)

@@ -227,3 +227,10 @@ def test_a_name_is_not_found_as_a_part_of_a_longer_one(
 ) -> None:
     answer = explorer(tmp_path, {file: text}).find_references(name)
     assert sorted({row.start_line for row in answer.results}) == lines
+
+
+@pytest.mark.parametrize("asked", ["operator==", "operator ==", "Price::operator=="])
+def test_an_operator_is_found_with_a_space_before_it_and_without(tmp_path: Path, asked: str) -> None:
+    text = "bool operator ==(Price, Price);\nbool same = a.operator==(b);\nint operator!=(Price);\nint operators = 1;\n"
+    found = explorer(tmp_path, {"a.cpp": text})
+    assert [row.start_line for row in found.find_references(asked).results] == [1, 2]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
-from code_intel_server.codebase.names import held, readings
+from code_intel_server.codebase.names import held, readings, style_kind
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -82,7 +82,7 @@ def find_definitions(
 ) -> Answer[DefinitionRow]:
     """Where `symbol` is defined: its name, or the name with what it stands in (`Class.method`, `ns::f`, `package.module.f`).
 
-    A selector (`move:to:`) is found by its first word too.
+    A selector (`move:to:`) is found by its first word too; `.name` and `#name` are a style sheet's, where it has them.
 
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
@@ -140,8 +140,11 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
 def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> list[_Wanted]:
     """The ways in which a symbol can be read, the likeliest first."""
     found = []
+    kinds, style = wanted_kinds(kind) if kind else None, style_kind(symbol)
+    if style and kinds is None:
+        found.append(_Wanted(symbol.strip()[1:], (), frozenset({style}), below, match))
     for *scope, name in filter(None, readings(symbol)):
-        found.append(_Wanted(name, tuple(scope), wanted_kinds(kind) if kind else None, below, match))
+        found.append(_Wanted(name, tuple(scope), kinds, below, match))
     if not found:
         raise Rejected("tool_errors.query.no_symbol")
     return found

@@ -19,7 +19,7 @@ from code_intel_server.codebase.impact_run import Analysis, Name, module_word, t
 from code_intel_server.codebase.impact_ties import tie_by_file_name, tie_by_history, tie_by_markup
 from code_intel_server.codebase.impact_uses import follow
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Place, Target, Tie, ranked
-from code_intel_server.codebase.kinds import CALLABLE, TYPES
+from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
 from code_intel_server.codebase.names import readings, written
 from code_intel_server.codebase.project import Project, inside, shown, there
 from code_intel_server.codebase.references import ENGINE
@@ -157,7 +157,11 @@ def _names_in(run: Analysis, target: str, path: str) -> list[Name]:
 def _symbols_in(run: Analysis, path: str) -> list[StoredSymbol]:
     run.cache.refresh([path])
     run.cache.recheck(run.cache.store.in_file(path), run.standing)
-    return [symbol for symbol in run.cache.store.in_file(path) if run.standing.defines(symbol)]
+    return [
+        symbol
+        for symbol in run.cache.store.in_file(path)
+        if symbol.tag.kind not in STYLES and run.standing.defines(symbol)
+    ]
 
 
 def _own_weight(symbol: StoredSymbol) -> float:
@@ -172,6 +176,7 @@ def _named(run: Analysis, target: str) -> list[Name]:
     if run.cache.recheck(resolve(run.cache, target), run.standing):
         run.standing = Standing(run.project.root)
     symbols = [symbol for symbol in resolve(run.cache, target) if run.standing.defines(symbol)]
+    symbols = [symbol for symbol in symbols if symbol.tag.kind not in STYLES] or symbols
     if symbols:
         return [_defined(run, target, symbols)]
     run.unresolved.append(target)

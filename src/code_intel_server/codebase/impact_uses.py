@@ -10,12 +10,13 @@ from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.impact_run import IMPORTING, Analysis, Name, by_hand, tells
 from code_intel_server.codebase.impact_values import Place, Tie
-from code_intel_server.codebase.kinds import CALLABLE, TYPES
+from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
 from code_intel_server.codebase.names import written
 from code_intel_server.codebase.project import shown
 from code_intel_server.codebase.references import Asked, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.roles import RELEVANCE, Role, role
+from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import SymbolCache
 from code_intel_server.codebase.syntax import Use
 from code_intel_server.codebase.text import decode, is_binary
@@ -86,13 +87,17 @@ class _Spread:
         for names in held:
             self.files.update(names)
         for name in self.names:
-            self.shared[name] = len({(symbol.path, symbol.tag.scope) for symbol in self.cache.store.named(name)})
+            self.shared[name] = len({(symbol.path, symbol.tag.scope) for symbol in _in_code(self.cache, name)})
 
     def weight(self, name: Name, step: int) -> float:
         """Of a plain use of `name`, `step` steps away from the target."""
         sharing = 1 / (1 + math.log2(max(self.shared.get(name.name, 1), 1)))
         spread = 1 / (1 + self.files[name.name] / 60)
         return float(name.weight * max(sharing, 0.12) * max(spread, 0.15) * _FADING ** (step - 1))
+
+
+def _in_code(cache: SymbolCache, name: str) -> Sequence[StoredSymbol]:
+    return [symbol for symbol in cache.store.named(name) if symbol.tag.kind not in STYLES]
 
 
 def _uses(run: Analysis, file: FileMatches, pattern: re.Pattern[bytes], *, parse: bool) -> list[ReferenceRow]:
@@ -171,7 +176,7 @@ def _go_on(run: Analysis, path: str, row: ReferenceRow, base: float, onward: dic
     inner = written(row.enclosing.rpartition(".")[2])
     if row.kind is Use.DEFINITION or not tells(inner) or inner in run.seen or role(path) is not Role.CODE:
         return
-    if inner not in onward and len(run.cache.store.named(inner)) > _SHARED_BY:
+    if inner not in onward and len(_in_code(run.cache, inner)) > _SHARED_BY:
         return
     onward[inner] = max(onward.get(inner, 0.0), base)
 

@@ -20,10 +20,17 @@ _STRING_OF_ARITHMETIC = re.compile(
     rb'[ \t=]"(\(\()'
 )
 
+_CLASS_ON_ONE_LINE = re.compile(
+    # `class A { companion object { val X = 1 } }`: the grammar misses the end of the statement before the brace.
+    rb"""(?<=[\w)\]"'}])( )(?=\}[ \t;})]{0,60}\r?$)""",
+    re.MULTILINE,
+)
+
 _PATTERNS = {
     "cpp": (_TYPE_BEHIND_A_MACRO, b" "),
     "cuda": (_TYPE_BEHIND_A_MACRO, b" "),
     "rust": (_CONFIGURED, b" "),
+    "kotlin": (_CLASS_ON_ONE_LINE, b";"),
     "bash": (_STRING_OF_ARITHMETIC, b"_"),
 }
 _NOT_BLANK = re.compile(rb"[^\n]")

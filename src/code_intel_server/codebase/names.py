@@ -11,13 +11,15 @@ _METHOD = re.compile(r"(?<=\w):(?=\w+$)")
 """Lua's `table:method`; a colon is part of the name itself elsewhere (`s:DoIt` of Vim, `log:info` of a shell)."""
 _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
 _OPERATOR = re.compile(r"operator\W+")
+_SPACED_OPERATOR = re.compile(r"\boperator\s+(?=[^\w\s])")
+_STYLE = re.compile(r"([.#])-?[A-Za-z_][\w-]*")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 """How debuggers write a method: -[Class(Category) selector:]."""
 
 
 def parts(symbol: str) -> list[str]:
     """A symbol as it was asked for, the name last and what it stands in before it; empty where there is no name."""
-    bare = symbol.strip().removesuffix("()")
+    bare = _SPACED_OPERATOR.sub("operator", symbol.strip()).removesuffix("()")
     message = _MESSAGE.fullmatch(bare)
     if message or _SELECTOR.fullmatch(bare):
         return list(message.groups()) if message else [bare]
@@ -40,3 +42,14 @@ def written(name: str) -> str:
 def held(name: str) -> str:
     """A text that every file holds which defines `name`: an operator may be written with a space before it."""
     return "operator" if _OPERATOR.fullmatch(name) else written(name)
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """The ways in which `written` names stand in the text: an operator with a space before it, or without."""
+    return (name, f"operator {name.removeprefix('operator')}") if _OPERATOR.fullmatch(name) else (name,)
+
+
+def style_kind(symbol: str) -> str:
+    """What `.name` and `#name` are to a style sheet, as kinds of symbols; '' for anything else."""
+    found = _STYLE.fullmatch(symbol.strip())
+    return "" if found is None else "selector" if found[1] == "." else "id"

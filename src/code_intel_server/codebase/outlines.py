@@ -195,7 +195,9 @@ def header_end(text: bytes, item: Definition) -> int:
         return max(first, item.name_node.start_point.row) + 1
     row, column = body.start_point
     start = body.start_byte - column
-    if text[start : body.start_byte].strip():
+    # The definition or its name begins in that line: no need to look at all of it, which may be enormous.
+    named = max(item.node.start_byte, item.name_node.start_byte) >= start
+    if named or text[start : body.start_byte].strip():
         return max(first, row) + 1
     while row - 1 > first and _is_remark(text, start):
         start = text.rfind(b"\n", 0, start - 1) + 1

@@ -31,6 +31,8 @@ _SYMBOL = re.compile(
     r"|[A-Za-z_$][\w$]*\(\)"  # call()
     r"|[A-Za-z]\w*_\w+|_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*|[A-Z][A-Z0-9]{2,}(?:_[A-Z0-9]+)*"  # snake_case, CamelCase, CAPS
 )
+_STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
+"""A CSS class or id; `.py` and the like are endings."""
 _PROPER = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][a-z]\w+\b")
 _ASKS_USES = re.compile(
     r"\b(?:who|what|where|which)\b.*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
@@ -139,7 +141,11 @@ def _take_apart(text: str) -> _Asked:
     for path in paths:
         rest = rest.replace(path, " ")
     symbols = [quote for quote in quotes if _is_symbol(quote) and not _is_path(quote)]
-    symbols += [found[0] for found in _SYMBOL.finditer(rest)] or [found[0] for found in _PROPER.finditer(rest)]
+    styles = [found[0] for found in _STYLE.finditer(bare) if not _is_ending(found[0])]
+    for style in styles:
+        rest = rest.replace(style, " ")
+    named = [*styles, *(found[0] for found in _SYMBOL.finditer(rest))]
+    symbols += named or [found[0] for found in _PROPER.finditer(rest)]
     words = [word for word in re.findall(r"[A-Za-z][\w-]{2,}", rest) if word.lower() not in _STOP_WORDS]
     if len(text.split()) == 1 and not paths and re.fullmatch(r"[\w$]+(?:\(\))?", text):
         symbols = [text]
@@ -148,7 +154,13 @@ def _take_apart(text: str) -> _Asked:
 
 
 def _is_symbol(text: str) -> bool:
+    if _STYLE.fullmatch(text):
+        return not _is_ending(text)
     return re.fullmatch(r"[A-Za-z_$~][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?", text) is not None
+
+
+def _is_ending(text: str) -> bool:
+    return language_of(f"x{text}") is not None
 
 
 def _is_path(text: str) -> bool:

@@ -16,7 +16,7 @@ from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
-from code_intel_server.codebase.names import readings, written
+from code_intel_server.codebase.names import readings, spellings, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -89,7 +89,7 @@ def find_references(
     wanted = _uses(kinds)
     found = collect(
         project,
-        (name,),
+        spellings(name),
         path=inside(project.root, path),
         include_comments=include_comments or bool(wanted & _PROSE),
         memory=memory,

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0

@@ -46,6 +46,8 @@ BY_SYNTAX_TREE = frozenset(
         "racket",
     }
     | {"graphql", "prisma", "thrift", "terraform", "hcl", "fish", "luau"}
+    # takes a whole selector for one name
+    | {"css", "scss", "less"}
 )
 _MISREAD = {
     "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ )", re.MULTILINE),
