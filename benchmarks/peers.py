@@ -1,6 +1,6 @@
 """The lookups beside the plain programs and beside other MCP servers for code, over the same wire, call by call in turns.
 
-    peers.py [--quick] [--peers FOLDER] [--sizes 5000 50000]        measures and writes peers.md
+    peers.py [--quick] [--peers FOLDER] [--sizes 5000 50000] [--patience 400]        measures and writes peers.md
 
 FOLDER holds one environment a peer (missing ones are left out and named):
 
@@ -33,7 +33,6 @@ from wire import Client, Refused  # noqa: E402
 from code_intel_server.codebase import ripgrep  # noqa: E402
 
 Act = Callable[[str], object]
-SETUP_SECONDS = 400.0
 CALL_SECONDS = 20.0
 PATTERNS = ("deepcopy", r"def get_\w+", r"class \w+Error", "assertRaisesRegex")
 COMMON = "import"
@@ -192,8 +191,8 @@ def plain(root: Path, tags: Path) -> dict[str, Act]:
     return acts
 
 
-def bring_up(peer: Peer, root: Path, home: Path) -> str:
-    """Start a peer and let it get ready; '' or why it cannot take part."""
+def bring_up(peer: Peer, root: Path, home: Path, patience: float) -> str:
+    """Start a peer and let it get ready within `patience` seconds a call; '' or why it cannot take part."""
     missing = next((word for word in peer.argv[:2] if word.startswith("/") and not Path(word).exists()), None)
     if missing or not shutil.which(peer.argv[0]):
         return "not installed here"
@@ -207,13 +206,13 @@ def bring_up(peer: Peer, root: Path, home: Path) -> str:
         env["PYTHONPATH"] = str(HERE.parent / "src")
     began = time.perf_counter()
     try:
-        peer.client = Client([word.replace("{root}", str(root)) for word in peer.argv], root, env, limit=SETUP_SECONDS)
+        peer.client = Client([word.replace("{root}", str(root)) for word in peer.argv], root, env, limit=patience)
         peer.ready(peer.client, root)
         peer.acts = peer.asks(peer.client, root)
     except (Refused, EOFError, OSError, AssertionError) as error:
         if peer.client is not None:
             peer.client.process.kill()
-        return f"did not get ready: {str(error)[:160]}"
+        return f"did not get ready in {time.perf_counter() - began:.0f} s: {str(error)[:160]}"
     peer.client._limit = CALL_SECONDS
     peer.prepared = time.perf_counter() - began
     return ""
@@ -241,7 +240,7 @@ def in_turns(sides: dict[str, Act], words: Sequence[str], rounds: int) -> dict[s
     return {name: out.get(name) or values for name, values in taken.items()}
 
 
-def measure(files: int, rounds: int, folder: Path, scratch: Path) -> list[str]:
+def measure(files: int, rounds: int, folder: Path, scratch: Path, patience: float) -> list[str]:
     """All rows of one size."""
     root = scratch / f"tree{files}"
     paths = corpus.make(root, files)
@@ -261,7 +260,7 @@ def measure(files: int, rounds: int, folder: Path, scratch: Path) -> list[str]:
     present: list[Peer] = []
     left_out: dict[str, str] = {}
     for peer in peers(folder):
-        why = bring_up(peer, root, home)
+        why = bring_up(peer, root, home, patience)
         if why:
             left_out[peer.name] = why
             print(peer.name, why, flush=True)
@@ -286,7 +285,7 @@ def measure(files: int, rounds: int, folder: Path, scratch: Path) -> list[str]:
         print(dict(zip(header, rows[-1], strict=True)), flush=True)
         for peer in present:
             if peer.client is not None and peer.client.process.poll() is not None:
-                bring_up(peer, root, home)  # ended because it took too long
+                bring_up(peer, root, home, patience)  # ended because it took too long
     rows.append(["ready after, s", "", *(peer.prepared for peer in present)])
     rows.append(["memory with children, MB", "", *(peer.client.family() if peer.client else 0.0 for peer in present)])
     for peer in present:
@@ -314,13 +313,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--peers", type=Path, default=Path(os.environ.get("PEERS", "peers")))
     parser.add_argument("--sizes", type=int, nargs="+", default=[5_000, 50_000])
+    parser.add_argument("--patience", type=float, default=400.0, help="seconds a peer has for getting ready")
     options = parser.parse_args()
     sizes = [1_000] if options.quick else options.sizes
     notes = HERE / "peers.notes.md"
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="peers-") as scratch:
         for files in sizes:
-            lines += measure(files, 2 if options.quick else 5, options.peers.resolve(), Path(scratch).resolve())
+            rounds = 2 if options.quick else 5
+            lines += measure(files, rounds, options.peers.resolve(), Path(scratch).resolve(), options.patience)
     measuring.write(
         "peers.quick.md" if options.quick else "peers.md",
         [

@@ -1,9 +1,10 @@
 """Text of unknown origin can neither steer a terminal nor hide from a reader."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.printable import printable
+from code_intel_server.printable import _HIDDEN, _escape, printable
 
 
 def test_what_steers_or_hides_is_written_as_an_escape() -> None:
@@ -16,6 +17,13 @@ def test_what_steers_or_hides_is_written_as_an_escape() -> None:
 def test_what_people_write_stays_as_it_is() -> None:
     text = "def größe():\n\treturn '日本 ✓ 🎉'\n"
     assert printable(text) == text
+
+
+@pytest.mark.parametrize("before", ["", "a long text of plain letters\n" * 10], ids=["short", "long"])
+def test_every_sign_is_treated_alike_in_a_short_text_and_in_a_long_one(before: str) -> None:
+    for code in (*range(0x300), *range(0x2000, 0x2070), 0xD800, 0xFEFF, 0xE0041):
+        sign = chr(code)
+        assert printable(before + sign) == before + _HIDDEN.sub(lambda match: _escape(ord(match[0])), sign)
 
 
 @given(st.text(st.characters()))

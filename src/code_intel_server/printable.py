@@ -7,10 +7,15 @@ _HIDDEN = re.compile(
     "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, bidirectional, separators
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, tag characters
 )
+_LONG = 100
+_PLAIN = b"\t\n" + bytes(range(0x20, 0x7F))
 
 
 def printable(text: str) -> str:
     """`text` with control, bidirectional and invisible characters and lone surrogates written as escapes (SPEC 2)."""
+    # Nearly every long text is plain ASCII, and bytes are looked through ten times sooner than the pattern does it.
+    if len(text) > _LONG and text.isascii() and not text.encode().translate(None, _PLAIN):
+        return text
     return _HIDDEN.sub(lambda match: _escape(ord(match[0])), text)
 
 

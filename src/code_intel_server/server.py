@@ -95,11 +95,8 @@ Listed = Annotated[CallToolResult, Listing]
 
 def result_of(reply: "Reply") -> CallToolResult:
     """A reply as structure and the same as text, because clients show a model only one of them."""
-    import json
-
-    text = json.dumps(reply.fields, ensure_ascii=False)
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=dict(reply.fields), is_error=reply.failed
+        content=[TextContent(type="text", text=reply.text)], structured_content=reply.fields, is_error=reply.failed
     )
 
 

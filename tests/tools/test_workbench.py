@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -72,6 +72,27 @@ def test_a_rebuild_that_is_cancelled_leaves_no_session(bench: Workbench) -> None
     assert bench.desk.lock.owner() is None
     answer = bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})
     assert answer["phase"] == "QUERY_FRAME"
+
+
+def test_a_compaction_that_is_told_during_a_submit_is_known_to_the_next_one(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = bench.sessions.start("Where is main?", "INVESTIGATE", {})
+    marker = bench.desk.project.sessions / f"{started['session_id']}.compacted"
+    save = bench.desk.store.save
+
+    def told_meanwhile(session_id: str, body: Mapping[str, object]) -> int:
+        marker.touch()
+        return save(session_id, body)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.desk.store, "save", told_meanwhile)
+        first = bench.sessions.submit({"summary": "None.", "tools_used": [], "documents_reviewed": []})
+    assert first["success"] and "phase_summaries" not in first
+    assert marker.exists()
+    second = bench.sessions.submit({"summary": "Framed.", "tools_used": [], "action_type": "find"})
+    assert second["phase_summaries"]
+    assert not marker.exists()
 
 
 def test_two_first_calls_at_once_get_the_same_part(tmp_path: Path) -> None:

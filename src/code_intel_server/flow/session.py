@@ -195,12 +195,10 @@ class SessionState(_Stored):
     def draft(self) -> Self:
         """A copy to work on: its lists, mappings, trees and marks are its own; what is frozen or only replaced is shared."""
         own: dict[str, object] = {
-            "trees": self.trees.model_copy(update={"by_task": dict(self.trees.by_task)}),
-            "marks": self.marks.model_copy(),
+            name: value.copy() for name, value in self.__dict__.items() if isinstance(value, list | dict)
         }
-        for name, value in self:
-            if isinstance(value, list | dict):
-                own[name] = value.copy()
+        own["trees"] = self.trees.model_copy(update={"by_task": dict(self.trees.by_task)})
+        own["marks"] = self.marks.model_copy()
         return self.model_copy(update=own)
 
     def to_checkpoint(self) -> dict[str, JsonValue]:
@@ -209,8 +207,8 @@ class SessionState(_Stored):
         What is too large loses the oldest summaries first (compressed), then no more than its readability (packed whole),
         and the words around the evidence of completed work only where even that does not fit. Control state is kept.
         """
-        body = self.layout()
-        if _size(body) <= CHECKPOINT_LIMIT:
+        body, size = self._fitting()
+        if size <= CHECKPOINT_LIMIT:
             return body
         small = _packed(body)
         if _size(small) <= CHECKPOINT_LIMIT:
@@ -225,17 +223,23 @@ class SessionState(_Stored):
 
     def layout(self) -> dict[str, JsonValue]:
         """The v1.13 layout in plain; the oldest summaries are compressed as far as 256 KB ask for it."""
+        return self._fitting()[0]
+
+    def _fitting(self) -> tuple[dict[str, JsonValue], int]:
+        """`layout` and its size in bytes."""
         body = self._layout(self.summaries)
-        over = _size(body) - CHECKPOINT_LIMIT
+        size = _size(body)
+        over = size - CHECKPOINT_LIMIT
         if over <= 0:
-            return body
+            return body, size
         summaries = dict(self.summaries)
         for key, text in summaries.items():
             summaries[key] = compress(text)
             over -= _bytes(text) - _bytes(summaries[key])
             if over <= 0:
                 break
-        return self._layout(summaries)
+        body = self._layout(summaries)
+        return body, _size(body)
 
     def _shortened(self) -> Self:
         """A copy that keeps of completed items and used ranges the `path:line` and the beginning of their words."""

@@ -25,7 +25,7 @@ from code_intel_server.workspace.journals import Journal, LedgerFile
 from code_intel_server.workspace.key import load_key, private_folder
 from code_intel_server.workspace.lock import ProjectLock
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.prompts import PromptLibrary
+from code_intel_server.workspace.prompts import Kind, PromptLibrary
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence import ProjectEvidence
@@ -223,9 +223,9 @@ class Desk:
 
     def _stamp(self) -> list[tuple[str, int, int]]:
         """Name, time and size of every text: taken with every submit, so with as few calls as can be."""
-        top = str(self.project.folder)
-        folders = [entry.path for entry in _entries(top) if _is_folder(entry)]
-        texts = [entry for folder in (top, *folders) for entry in _entries(folder) if entry.name.endswith(_TEXTS)]
+        top = _entries(str(self.project.folder))
+        below = (_entries(entry.path) for entry in top if entry.name in _TEXT_FOLDERS and _is_folder(entry))
+        texts = [entry for entries in (top, *below) for entry in entries if entry.name.endswith(_TEXTS)]
         stats = ((entry.path, _stat(entry)) for entry in texts)
         return sorted((path, status.st_mtime_ns, status.st_size) for path, status in stats if status)
 
@@ -278,6 +278,7 @@ _READY = {"READY_PLAN", "READY_IMPL", "READY_COMPLETE"}
 
 
 _TEXTS = (".md", "phase_contract.yml", "config.json")
+_TEXT_FOLDERS = frozenset(Kind)
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":

@@ -40,9 +40,10 @@ _SICK = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer and whether it reports an internal failure."""
+    """An answer, the same as JSON text, and whether it reports an internal failure."""
 
     fields: Fields
+    text: str
     failed: bool = False
 
 
@@ -61,19 +62,19 @@ class Guard:
             answer = work()
         except CodeIntelError as error:
             self._note(tool, active, "refused", {})
-            return Reply(self._refused(sessions, error))
+            return self._refused(sessions, error)
         except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
             _LOG.exception("%s failed", tool)
             self._note(tool, active, "failed", {})
             sick = _sick_machine(error)
             if sick is not None:
-                return Reply(self._refused(sessions, sick))
+                return self._refused(sessions, sick)
             where = Unavailable(
                 "tool_errors.generic.internal_error", tool=tool, log=f"standard error ({type(error).__name__})"
             )
-            return Reply(self._refused(sessions, where), failed=True)
+            return self._refused(sessions, where, failed=True)
         self._note(tool, active, "ok", answer)
-        return Reply(self._bounded(answer))
+        return self._bounded(answer)
 
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
@@ -89,7 +90,7 @@ class Guard:
         found = len(results) if isinstance(results, list) else int(bool(answer))
         active.ledger.add(tool, str(active.state.phase), outcome, found, _files_shown(answer))
 
-    def _refused(self, sessions: Sessions, error: CodeIntelError) -> Fields:
+    def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal with the whole re-instruction where a session is active."""
         active = sessions.active
         contract = active.kit.contract if active else self._bench.contract()
@@ -109,7 +110,7 @@ class Guard:
             fields["remedy"] = message.instruction
         if message.requires_user_intervention:
             fields["requires_user_intervention"] = True
-        return self._bounded(fields | error_details(error))
+        return self._bounded(fields | error_details(error), failed=failed)
 
     def _standing(self, active: Active) -> Fields:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
@@ -119,10 +120,13 @@ class Guard:
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
 
-    def _bounded(self, answer: Fields) -> Fields:
+    def _bounded(self, answer: Fields, *, failed: bool = False) -> Reply:
         shaped = plain(answer)
         assert isinstance(shaped, dict)  # noqa: S101 - a mapping stays one
-        return within_limit(shaped, responses.say(self._bench.contract(), Note("warnings.truncation_warning")))
+        return Reply(*within_limit(shaped, self._truncation_warning), failed)
+
+    def _truncation_warning(self) -> str:
+        return responses.say(self._bench.contract(), Note("warnings.truncation_warning"))
 
 
 def _sick_machine(error: Exception) -> Unavailable | None:

@@ -159,8 +159,7 @@ class Sessions:
 
     def _with_marker(self, active: Active) -> Active:
         """Take note of a compaction that the client's hook has told on disk (SPEC 7): summaries come with the next answer."""
-        marker = self._ends.marker(active.state.session_id)
-        if active.state.compacted or not marker.exists():
+        if active.state.compacted or not self._ends.marker(active.state.session_id).exists():
             return active
         return replace(active, state=active.state.model_copy(update={"compacted": True}))
 
@@ -177,7 +176,8 @@ class Sessions:
         if submission.end is None:
             self._desk.store.save(state.session_id, state.to_checkpoint())
             self.active = replace(active, state=state)
-            self._ends.marker(state.session_id).unlink(missing_ok=True)
+            if active.state.compacted:
+                self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
             self._log(decision_of(submission), active, state, began)
         else:
             self._finish(active, state, submission, began)

@@ -1,7 +1,7 @@
 """How answers look on the wire: plain JSON, safe to show, within 10,000 characters unless more was asked for (SPEC 2)."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 
@@ -15,6 +15,8 @@ Fields = dict[str, JsonValue]
 DEFAULT_CHARACTERS = 10_000
 MAX_BYTES = 256 * 1024
 _MAX_TEXT = 64 * 1024
+_WIDEST = 4
+"""Bytes of a character at most."""
 
 
 def plain(value: object) -> JsonValue:
@@ -23,6 +25,8 @@ def plain(value: object) -> JsonValue:
         return value
     if isinstance(value, str):
         return printable(value.value if isinstance(value, Enum) else value)
+    if isinstance(value, dict):
+        return {printable(str(key)): plain(item) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         named = {field.name: getattr(value, field.name) for field in fields(value)}
         return {name: plain(item) for name, item in named.items() if item is not None and item != ()}
@@ -73,12 +77,15 @@ def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTE
     return result
 
 
-def within_limit(answer: Fields, warning: str) -> Fields:
-    """An answer of at most 256 KB: rows are dropped from the end, then long texts are cut, and `truncation_warning` says so."""
-    if _size(answer) <= MAX_BYTES:
-        return answer
+def within_limit(answer: Fields, warning: Callable[[], str]) -> tuple[Fields, str]:
+    """An answer of at most 256 KB, and its JSON: rows are dropped from the end, then long texts are cut, and
+    `truncation_warning` says so.
+    """
+    text = as_json(answer)
+    if len(text) * _WIDEST <= MAX_BYTES or _bytes(text) <= MAX_BYTES:
+        return answer, text
     cut = dict(answer)
-    cut |= {"truncated": True, "truncation_warning": warning}
+    cut |= {"truncated": True, "truncation_warning": warning()}
     results = cut.get("results")
     if isinstance(results, list):
         while results and _size(cut) > MAX_BYTES:
@@ -86,7 +93,12 @@ def within_limit(answer: Fields, warning: str) -> Fields:
             cut["results"] = results
     if _size(cut) > MAX_BYTES:
         cut = {name: _shortened(value) for name, value in cut.items()}
-    return cut
+    return cut, as_json(cut)
+
+
+def as_json(answer: Fields) -> str:
+    """An answer as the text that stands beside its structure."""
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _shortened(value: JsonValue) -> JsonValue:
@@ -100,4 +112,8 @@ def _shortened(value: JsonValue) -> JsonValue:
 
 
 def _size(answer: Fields) -> int:
-    return len(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
+    return _bytes(as_json(answer))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

@@ -120,10 +120,9 @@ class CheckpointStore:
         if len(data) > MAX_FILE_BYTES:
             raise Rejected("tool_errors.generic.checkpoint_too_large", size=len(data), limit=MAX_FILE_BYTES)
         try:
-            files.make_folder(self._folder)
-            temporary = files.stage(path, data)
+            temporary = self._staged(path, data)
             try:
-                written = _identity(temporary)
+                written = _identity(temporary.lstat())
                 self._keep_previous(path, self._written.get(session_id))
                 temporary.replace(path)
             except OSError:
@@ -212,6 +211,13 @@ class CheckpointStore:
             self._generations[session_id] = max(known, default=0)
         return max(self._generations.values()) + 1
 
+    def _staged(self, path: Path, data: bytes) -> Path:
+        try:
+            return files.stage(path, data)
+        except FileNotFoundError:
+            files.make_folder(self._folder)
+            return files.stage(path, data)
+
     def _keep_previous(self, path: Path, written: tuple[int, ...] | None) -> None:
         """Give the present generation its second name without taking the first from it.
 
@@ -219,7 +225,8 @@ class CheckpointStore:
         still the file that we wrote last (`written`) needs no reading.
         """
         try:
-            if written is None or _identity(path) != written:
+            present = path.lstat()
+            if written is None or _identity(present) != written:
                 self._opened(path)
         except (_Unreadable, FileNotFoundError):
             return
@@ -234,8 +241,11 @@ class CheckpointStore:
             return
         try:
             link.replace(previous)
-        finally:
-            files.discard(link)  # still there after a failure, and where both were names of one file already
+        except OSError:
+            files.discard(link)
+            raise
+        if present.st_nlink > 1:
+            files.discard(link)  # still there where both were names of one file already
 
     def _sealed(self, session_id: str, generation: int, body: Mapping[str, object]) -> bytes:
         envelope = {"schema_version": SCHEMA_VERSION, "generation": generation, "session_id": session_id}
@@ -293,9 +303,8 @@ class CheckpointStore:
             raise _Unreadable(Problem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
 
 
-def _identity(path: Path) -> tuple[int, ...]:
-    """What a file cannot change its content without changing, but on purpose. Raises OSError."""
-    found = path.lstat()
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    """What a file cannot change its content without changing, but on purpose."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 

@@ -59,8 +59,7 @@ class Journal:
         stamped = {"schema": SCHEMA_VERSION, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **record}
         try:
             with _appending(self._path) as descriptor:
-                _append_line(descriptor, encode(stamped))
-                if os.fstat(descriptor).st_size > self._max_bytes:
+                if _append_line(descriptor, encode(stamped)) > self._max_bytes:
                     self._rotate(descriptor)
         except OSError:
             return False
@@ -214,9 +213,12 @@ def _appending(path: Path) -> Iterator[int]:
     """A descriptor that appends to a regular file, made with its folder where it is missing; never waits."""
     if aimed_elsewhere(path):
         raise OSError("a link leads out of the folder")
-    make_folder(path.parent)
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o644)
+    try:
+        descriptor = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        descriptor = os.open(path, flags, 0o644)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("not a regular file")
@@ -225,11 +227,12 @@ def _appending(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _append_line(descriptor: int, line: bytes) -> None:
-    """Add a line; behind a torn one it begins on a new line."""
+def _append_line(descriptor: int, line: bytes) -> int:
+    """Add a line, behind a torn one on a new line; how long the file is then, as far as this process has seen it."""
     end = os.fstat(descriptor).st_size
     torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
     write_all(descriptor, b"\n" + line if torn else line)
+    return end + len(line)
 
 
 def _size(path: Path) -> int:

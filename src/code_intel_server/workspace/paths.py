@@ -10,7 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from code_intel_server.errors import Rejected, UserActionNeeded
@@ -48,7 +49,7 @@ def find_root(start: Path, override: Path | None = None) -> Path:
     return here
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Project:
     """A project by its real root, and the places the server knows in it."""
 
@@ -59,42 +60,42 @@ class Project:
         object.__setattr__(self, "root", self.root.resolve())
         object.__setattr__(self, "folder", self.root / FOLDER)
 
-    @property
+    @cached_property
     def sessions(self) -> Path:
         """Checkpoints."""
         return self.folder / "sessions"
 
-    @property
+    @cached_property
     def cache(self) -> Path:
         """Symbol cache, index and other things that can be made again."""
         return self.folder / "cache"
 
-    @property
+    @cached_property
     def chroma(self) -> Path:
         """ChromaDB's own folder."""
         return self.folder / "chroma"
 
-    @property
+    @cached_property
     def logs(self) -> Path:
         """Decisions, outcomes, ledgers and the server's log."""
         return self.folder / "logs"
 
-    @property
+    @cached_property
     def agreements(self) -> Path:
         """The Map's pairs as readable files."""
         return self.folder / "agreements"
 
-    @property
+    @cached_property
     def config_file(self) -> Path:
         """Configuration of index, proofs and finish."""
         return self.folder / "config.json"
 
-    @property
+    @cached_property
     def context_file(self) -> Path:
         """Project rules and document research."""
         return self.folder / "context.yml"
 
-    @property
+    @cached_property
     def contract_file(self) -> Path:
         """The project's own messages and instructions."""
         return self.folder / "phase_contract.yml"
@@ -137,8 +138,11 @@ def aimed_elsewhere(path: Path) -> bool:
     parts = path.parts
     if FOLDER not in parts:
         return False
-    first = len(parts) - parts[::-1].index(FOLDER)
-    return any(Path(*parts[:count]).is_symlink() for count in range(first, len(parts) + 1))
+    # Asked before every write: as strings, for a `Path` a part costs more than the question itself.
+    below = parts[::-1].index(FOLDER)
+    prefix = os.path.join(*parts[: len(parts) - below])  # noqa: PTH118
+    prefixes = accumulate(parts[len(parts) - below :], os.path.join, initial=prefix)
+    return any(os.path.islink(one) for one in prefixes)  # noqa: PTH114
 
 
 def unsafe_folder(folder: Path) -> UserActionNeeded:

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -63,8 +64,13 @@ class ProofRunner:
         self._project = project
         self._config = config
         self._tree = tree
-        self._approvals = Approvals() if approvals is None else approvals
+        self._given = approvals
         self._check = check
+
+    @cached_property
+    def _approvals(self) -> Approvals:
+        """Looked for when something is to be run: a runner is made for every submit."""
+        return Approvals() if self._given is None else self._given
 
     def run(self, session_id: str, progress: Progress, tree: str = "") -> Proof:
         """Run all commands in the project, the waived and the untrusted excepted, and take the tree's hash when they ended.
