@@ -25,6 +25,7 @@ from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.references import find_references as references_alone
 
 PATTERNS = (
     "QuerySet",
@@ -148,18 +149,24 @@ def caches(root: Path, rounds: int, touched: str) -> Explorer:
 
 
 def references(found: Explorer, root: Path, names: Sequence[str], rounds: int) -> None:
-    """The first page beside ripgrep alone, then the same page again, whose files were read for the first."""
+    """The first page beside ripgrep alone, without the process that helps and with it; then the next page."""
     for name in names:
 
+        def alone(name: str = name) -> None:
+            references_alone(found.project, name)
+
         def anew(name: str = name) -> None:
-            Explorer(found.project.root).find_references(name)
+            Explorer(found.project.root, helper=found.helper).find_references(name)
 
         def again(name: str = name) -> None:
             found.find_references(name, page=Page(50, 50))
 
-        raw, first, following = alternately(rounds, lambda name=name: raw_ripgrep(root, name), anew, again)
+        raw, single, first, following = alternately(
+            rounds, lambda name=name: raw_ripgrep(root, name), alone, anew, again
+        )
         total = found.find_references(name).total
         row(f"find_references `{name}` ({total})", "raw rg", raw, first, "")
+        row(f"find_references `{name}`, in one process", "raw rg", raw, single, "")
         row(f"find_references `{name}`, next page", "raw rg", raw, following, "")
 
 
@@ -200,7 +207,8 @@ def main() -> None:
         flush=True,
     )
     definitions(found, PATTERNS)
-    references(found, root, ("expand_mul", "get_or_create", "QuerySet", "sympify"), options.rounds)
+    references(found, root, ("expand_mul", "get_or_create", "QuerySet", "sympify", "symbols"), options.rounds)
+    found.close()
     print(f"\nLoad {os.getloadavg()[0]:.1f} at the end.")
 
 

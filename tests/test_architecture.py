@@ -17,8 +17,10 @@ FLOORS = {
     "resources": 0,
     "beneath": 0,
     "__init__": 0,
+    "child_wire": 0,
     "process": 1,
     "lifetime": 2,
+    "child_link": 1.5,  # on the subprocess door, below all rooms
     "contract": 1,
     "workspace": 2,
     "codebase": 2,

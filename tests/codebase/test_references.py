@@ -190,11 +190,11 @@ def test_what_was_remembered_of_a_file_goes_with_its_next_edit(tmp_path: Path) -
 def test_the_memory_of_files_forgets_the_longest_unused_first() -> None:
     memory = FileMemory[int](most=6)
     for key in "ab":
-        memory.get(key, lambda: (1, 2))
-    memory.get("a", lambda: pytest.fail("forgotten"))
-    memory.get("c", lambda: (3,))
-    assert memory.get("a", lambda: (0,)) == (1, 2)
-    assert memory.get("b", lambda: (9, 9)) == (9, 9)
+        memory.keep(key, (1, 2))
+    assert memory.known("a") == (1, 2)
+    memory.keep("c", (3,))
+    assert memory.known("a") == (1, 2)
+    assert memory.known("b") is None
 
 
 def test_a_name_far_out_in_a_long_line_of_prose_is_found(tmp_path: Path) -> None:

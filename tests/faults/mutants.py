@@ -74,7 +74,7 @@ MUTANTS = (
     Mutant(
         "replay",
         "flow/dispatch.py",
-        "state.last_submit.digest == digest(payload)",
+        "state.last_submit.digest == identity",
         "False",
         "tests/faults/test_rule_machine.py",
     ),

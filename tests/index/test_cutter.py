@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
+from code_intel_server.child_link import ChildLink
+from code_intel_server.child_wire import frame
 from code_intel_server.index import cutter as cutter_module
-from code_intel_server.index.child_link import ChildLink
-from code_intel_server.index.child_wire import frame
 from code_intel_server.index.cutter import WORTH_A_PROCESS, Cutter, Job
 from code_intel_server.index.cutting import Cut, Rules, cut_file, from_frame, to_frame
 from code_intel_server.index.embedding import MODEL_DIR, load_encoder

@@ -17,16 +17,24 @@ from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.references import ReferenceRow
 from code_intel_server.codebase.search import TextRow
 from code_intel_server.codebase.symbols import Progress, Refresh, SymbolCache
+from code_intel_server.codebase.uses_helper import UsesHelper
 
 
 class Explorer:
     """Lookups of one project (SPEC 2, tool group `lookup`). Safe to call from several threads; opens nothing before it is asked."""
 
-    def __init__(self, root: Path | str, exclude_patterns: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root: Path | str, exclude_patterns: Sequence[str] = (), helper: UsesHelper | None = None
+    ) -> None:
         self.project = Project.at(root, tuple(exclude_patterns))
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
+        self.helper = UsesHelper() if helper is None else helper
         self._classified = FileMemory[ReferenceRow]()
+
+    def close(self) -> None:
+        """Let go of the process that helps; a later lookup would start another."""
+        self.helper.close()
 
     def refresh_all(
         self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -110,6 +118,7 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
             memory=self._classified,
+            helper=self.helper,
         )
 
     def get_symbols(self, path: str) -> Answer[SymbolRow]:

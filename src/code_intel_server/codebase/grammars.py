@@ -37,6 +37,7 @@ MAX_PARSED_BYTES = 1024 * 1024
 
 _PARSE_SECONDS = 2.0
 _READ_BYTES = 64 * 1024
+_NODE_BYTES = 128
 _QUICK_BYTES = 128 * 1024
 _MOST_AT_THE_TOP = 30_000
 _MOST_LOOSE_MARKS = 4000
@@ -296,16 +297,21 @@ def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
         return parser.parse(text)
     deadline = time.thread_time() + _PARSE_SECONDS
     view = memoryview(text)
+    piece = _READ_BYTES
 
     def read(offset: int, _: object) -> bytes:
         """The next piece of the text for the parser, which looks at the clock between two of them."""
-        return bytes(view[offset : offset + _READ_BYTES])
+        return bytes(view[offset : offset + piece])
 
     try:
         return parser.parse(read, progress_callback=lambda _, __: time.thread_time() > deadline)
     except ValueError:
         parser.reset()
         return None
+    finally:
+        # The tree keeps the function: from now on it is asked for the text of single nodes, by every query with a
+        # condition for thousands of them.
+        piece = _NODE_BYTES
 
 
 def _parse_ranges(text: bytes, language: Language, ranges: list[tree_sitter.Range]) -> Parsed | None:

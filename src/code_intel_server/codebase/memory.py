@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
@@ -17,15 +17,16 @@ class FileMemory(Generic[Row]):
         self._kept: OrderedDict[Hashable, Sequence[Row]] = OrderedDict()
         self._rows = 0
 
-    def get(self, key: Hashable, make: Callable[[], Sequence[Row] | None]) -> Sequence[Row] | None:
-        """The rows kept under `key`, else those that `make` makes; None, which is not kept, where it makes none."""
+    def known(self, key: Hashable) -> Sequence[Row] | None:
+        """The rows kept under `key`, None where none are."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        rows = make()
-        if rows is None:
-            return None
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def keep(self, key: Hashable, rows: Sequence[Row]) -> None:
+        """Keep rows under `key`, unless some are."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = rows
@@ -33,4 +34,3 @@ class FileMemory(Generic[Row]):
             while self._rows > self._most:
                 _, gone = self._kept.popitem(last=False)
                 self._rows -= len(gone) + 1
-        return rows

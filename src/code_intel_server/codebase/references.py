@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
@@ -29,6 +29,7 @@ from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.structure import Parsed
+    from code_intel_server.codebase.uses_helper import UsesHelper
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
@@ -50,6 +51,23 @@ class ReferenceRow:
     enclosing: str
     enclosing_kind: str = ""
     enclosing_line: int = 0
+
+    def packed(self) -> list[object]:
+        """The row as JSON data."""
+        kind = self.kind.value
+        place = (self.path, self.start_line, self.end_line)
+        return [*place, self.text, self.symbol, kind, self.enclosing, self.enclosing_kind, self.enclosing_line]
+
+    @classmethod
+    def unpacked(cls, data: Sequence[Any]) -> "ReferenceRow":
+        """The row that `packed` gave. Raises ValueError or TypeError for anything else."""
+        path, start, end, text, symbol, kind, enclosing, enclosing_kind, enclosing_line = data
+        return cls(path, start, end, text, symbol, Use(kind), enclosing, enclosing_kind, enclosing_line)
+
+
+Rows = Sequence[ReferenceRow]
+Told = Rows | None
+"""The rows of a file; None for one that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +97,7 @@ def find_references(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
+    helper: "UsesHelper | None" = None,
 ) -> Answer[ReferenceRow]:
     """Where `symbol` is used; of `Class.method` the last part counts, of a selector (`move:to:`) the first word. Comments, strings and prose only with `include_comments`.
 
@@ -93,6 +112,7 @@ def find_references(
         path=inside(project.root, path),
         include_comments=include_comments or bool(wanted & _PROSE),
         memory=memory,
+        helper=helper,
     )
     rows = [row for row in found.rows if not wanted or row.kind in wanted]
     return answer(
@@ -123,12 +143,14 @@ def collect(
     path: str = ".",
     include_comments: bool = False,
     memory: FileMemory[ReferenceRow] | None = None,
+    helper: "UsesHelper | None" = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
     After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
+    A `helper` takes over some of many files.
     """
     word = all(_WORD.fullmatch(name) for name in names)
     found = ripgrep.search(project, Query(tuple(names), regex=False, word=word), path=path)
@@ -136,18 +158,21 @@ def collect(
     remembered = FileMemory[ReferenceRow]() if memory is None else memory
     deadline = clock() + seconds
     standing = Standing(project.root)
-    rows: list[Sequence[ReferenceRow]] = []
-    unclassified = unread = 0
-    for file in sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path)):
-        late = clock() > deadline
-        unclassified += late
-        known = _unparsed(standing, file, asked) if late else _remembered(remembered, project, standing, file, asked)
-        unread += known is None
-        rows.append(known or ())
+    unclassified: set[str] = set()
+
+    def told(file: FileMatches) -> Told:
+        if clock() <= deadline:
+            return classify(standing, file, asked)
+        unclassified.add(file.path)
+        return _unparsed(standing, file, asked)
+
+    found_rows = _remembered(remembered, project, found.files, asked, told, helper, unclassified)
+    unread = sum(one is None for one in found_rows)
+    rows = [one or () for one in found_rows]
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
-        *([f"{unclassified} files were searched but not parsed in time"] if unclassified else []),
+        *([f"{len(unclassified)} files were searched but not parsed in time"] if unclassified else []),
         *([f"{unread} files were found but could not be read"] if unread else []),
     ]
     flat = [row for group in rows for row in group]
@@ -155,11 +180,31 @@ def collect(
 
 
 def _remembered(
-    memory: FileMemory[ReferenceRow], project: Project, standing: Standing, file: FileMatches, asked: Asked
-) -> Sequence[ReferenceRow] | None:
-    """`classify`, unless that was done for these lines of this file as it still looks."""
-    key = (file.path, stamp_of(project, file.path), hash(file.printed), asked)
-    return memory.get(key, lambda: classify(standing, file, asked))
+    memory: FileMemory[ReferenceRow],
+    project: Project,
+    found: Sequence[FileMatches],
+    asked: Asked,
+    told: Callable[[FileMatches], Told],
+    helper: "UsesHelper | None",
+    unclassified: Collection[str],
+) -> list[Told]:
+    """What is told of each file in ranked order, unless that was done for these lines of this file as it still looks."""
+    files = sorted(found, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    stamps = [stamp_of(project, file.path) for file in files]
+    keys = [(file.path, stamp, hash(file.printed), asked) for file, stamp in zip(files, stamps, strict=True)]
+    rows: list[Told] = [memory.known(key) for key in keys]
+    new = [place for place, known in enumerate(rows) if known is None]
+    fresh = [files[place] for place in new]
+    if helper is None:
+        made = [told(file) for file in fresh]
+    else:
+        sizes = [stamp.size if stamp else 0 for stamp in (stamps[place] for place in new)]
+        made = helper.tell(project.root, fresh, sizes, asked, told)
+    for place, one in zip(new, made, strict=True):
+        rows[place] = one
+        if one is not None and files[place].path not in unclassified:
+            memory.keep(keys[place], one)
+    return rows
 
 
 def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:

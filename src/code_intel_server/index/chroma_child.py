@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.index.child_wire import frame, pipes, read_frame
+from code_intel_server.child_wire import frame, pipes, read_frame
 from code_intel_server.index.left_out import leave_out
 
 leave_out()

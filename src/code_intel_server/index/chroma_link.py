@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_intel_server.index.child_link import ChildFailedError, ChildLink, why
-from code_intel_server.index.child_wire import frame
+from code_intel_server.child_link import ChildFailedError, ChildLink, why
+from code_intel_server.child_wire import frame
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_intel_server.index.child_link import ChildFailedError
+from code_intel_server.child_link import ChildFailedError
 from code_intel_server.index.chroma_link import ChromaLink
 from code_intel_server.index.rows import OutboxItem, unpack
 from code_intel_server.index.seal import Seal

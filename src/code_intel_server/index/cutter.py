@@ -16,8 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from code_intel_server.index.child_link import ChildFailedError, ChildLink, StoppedError, why
-from code_intel_server.index.child_wire import frame
+from code_intel_server.child_link import ChildFailedError, ChildLink, StoppedError, why
+from code_intel_server.child_wire import frame
 from code_intel_server.index.cutting import Cut, Rules, cut_file, from_frame, rules_to_json
 from code_intel_server.index.values import ChunkStrategy
 from code_intel_server.index.words import Vocabulary

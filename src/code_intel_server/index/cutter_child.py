@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from code_intel_server.index.child_wire import frame, pipes, read_frame
+from code_intel_server.child_wire import frame, pipes, read_frame
 from code_intel_server.index.cutting import Rules, cut_file, rules_from_json, to_frame
 from code_intel_server.index.words import Vocabulary
 

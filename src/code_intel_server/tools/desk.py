@@ -212,6 +212,8 @@ class Desk:
         self._closed = True
         if "index" in self.__dict__:
             self.index.close()
+        if "explorer" in self.__dict__:
+            self.explorer.close()
         self.lock.release()
 
     def text_digests(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How the server talks to its children of the index: length-prefixed frames of a JSON head and a body of raw bytes."""
+"""How the server talks to its children: length-prefixed frames of a JSON head and a body of raw bytes."""
 
 import json
 import os

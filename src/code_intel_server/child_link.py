@@ -1,4 +1,4 @@
-"""The server's end of the pipes to a child of the index: frames sent and received within a time limit."""
+"""The server's end of the pipes to a child of ours: frames sent and received within a time limit."""
 
 import os
 import selectors
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from code_intel_server import process
-from code_intel_server.index.child_wire import read_frame
+from code_intel_server.child_wire import read_frame
 
 _PIECE = 65536
 _LOOK_SECONDS = 0.1
