@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.e2e.driver import Server
-from tests.faults.kills import Kill, Shim, await_git
+from tests.faults.kills import Kill, Shim, await_git, command
 from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
 from tests.faults.zygote import ForkedServer, Zygote
@@ -62,7 +62,7 @@ class Interrupted:
         else:
             self.outcome.violations.append("the session did not end")
         await_git(self.root)
-        self._user_removes_locks()
+        user_removes_locks(self.root)
         self.outcome.violations += self.model.violations
         for before in self.before:
             self.outcome.violations += [f"lost: {row}" for row in before.lost(self.root)]
@@ -105,7 +105,7 @@ class Interrupted:
             self._fault_was_survived()
             self.outcome.refusals.append(f"restore: {status['error']}")
             await_git(self.root)
-            self._user_removes_locks()
+            user_removes_locks(self.root)
 
     def _go_on(self, server: Server) -> None:
         refused = 0
@@ -127,7 +127,7 @@ class Interrupted:
             if refused == TRIES:
                 return
             await_git(self.root)
-            self._user_removes_locks()
+            user_removes_locks(self.root)
 
     def _before_a_move(self) -> None:
         """Nothing; for who plans by the move."""
@@ -176,24 +176,14 @@ class Interrupted:
             self.kill = None
         if len(self.waiting) % 2:
             await_git(self.root)
-            self._user_removes_locks()
-
-    def _user_removes_locks(self) -> None:
-        """A git that was killed leaves its lock, which the server never removes (SPEC 6.1): the user does."""
-        for lock in (self.root / ".git").rglob("*.lock"):
-            if self.root / ".git" / "code-intel" not in lock.parents:
-                lock.unlink(missing_ok=True)
+            user_removes_locks(self.root)
 
 
-def command(words: Sequence[str]) -> str:
-    """The subcommand in a git command line."""
-    rest = iter(words)
-    for word in rest:
-        if word == "-c":
-            next(rest, None)
-        elif not word.startswith("-"):
-            return word
-    return "git"
+def user_removes_locks(root: Path) -> None:
+    """A git that was killed leaves its lock, which the server never removes (SPEC 6.1): the user does."""
+    for lock in (root / ".git").rglob("*.lock"):
+        if root / ".git" / "code-intel" not in lock.parents:
+            lock.unlink(missing_ok=True)
 
 
 def in_folder(

@@ -14,6 +14,7 @@ import shlex
 import shutil
 import stat
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,6 +199,17 @@ class Shim:
     def calls(self) -> int:
         """How many children were counted."""
         return len((self.folder / "count").read_bytes())
+
+
+def command(words: Sequence[str]) -> str:
+    """The subcommand in a git command line."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return "git"
 
 
 def await_git(root: Path, seconds: float = 60) -> None:

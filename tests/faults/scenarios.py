@@ -28,6 +28,8 @@ class Scenario:
     moves: Callable[[Path], list[Move]]
     road: list[Place]
     work: int | None = None
+    prepare: Callable[[Path], object] | None = None
+    """What the user has besides `prepared`."""
 
 
 def prepared(folder: Path) -> Path:
@@ -135,6 +137,95 @@ def abandoning_moves(root: Path) -> list[Move]:
     return [start, frame, plan, report(root), clean]
 
 
+def stale(root: Path) -> None:
+    """A task branch that an older session left."""
+    git(root, "branch", "llm_task_20200101_000000")
+
+
+def whole_moves(root: Path) -> list[Move]:
+    """A session through every phase: stale branches, all gates, three failures, an intervention, a review that sends it back."""
+    reason = "Because it was looked at."
+
+    def explore(server: Server) -> Fields:
+        server.call("search_text", patterns="return")
+        server.call("get_symbols", path="app.py")
+        tools = ["search_text", "get_symbols"]
+        return server.submit(explored_files=["app.py"], findings=["app.py:1 - all of it"], tools_used=tools)
+
+    def semantic(server: Server) -> Fields:
+        found = server.call("semantic_search", query="return two")
+        rows = [f"{row['path']}:{row['start_line']}" for row in found.get("results", [])]
+        return server.submit(search_query="two", search_results=rows, tools_used=["semantic_search"])
+
+    def impact(server: Server) -> Fields:
+        server.call("analyze_impact", targets=["main"])
+        return server.submit(impact_summary={"callers": "none"}, tools_used=["analyze_impact"])
+
+    def round_of(number: int) -> list[Move]:
+        """Plan, report and end of one task, the `number`th of the session."""
+
+        def planned(server: Server) -> Fields:
+            old = [{"id": f"t{n}", "description": f"Task {n}", "status": "completed"} for n in range(1, number)]
+            items = [f"Return {number}"]
+            new = {"id": f"t{number}", "description": f"Task {number}", "status": "pending", "checklist": items}
+            return server.submit(tasks=[*old, new], summary=f"Plan {number}.")
+
+        def reported(server: Server) -> Fields:
+            server.call("check_write_target", path="app.py")
+            (root / "app.py").write_text(f"def main():\n    return {number + 1}\n")
+            done = {"item": f"Return {number}", "status": "done", "evidence": "app.py:2"}
+            words = f"Task {number} is done."
+            return server.submit(
+                task_id=f"t{number}", checklist=[done], tools_used=["check_write_target"], summary=words
+            )
+
+        return [planned, reported, lambda s: s.submit(summary=f"Round {number} is done.")]
+
+    def verdict(number: int, passed: bool) -> Move:
+        words = {"verifier_used": "generic", "details": f"round {number}", "failed_tasks": []}
+        return lambda s: s.submit(passed=passed, summary=f"Round {number}.", **words)
+
+    def commit(number: int) -> Move:
+        def committed(server: Server) -> Fields:
+            server.call("review_changes")
+            return server.submit(
+                reviewed_files=["app.py"],
+                commit_message=f"Return {number}",
+                review_prompt_used="garbage_detection",
+                tools_used=["review_changes"],
+            )
+
+        return committed
+
+    def quality(*issues: str) -> Move:
+        return lambda s: s.submit(issues=[*issues], quality_prompt_used="quality_review", quality_score="fair")
+
+    return [
+        lambda s: s.call("start_session", query="Make main return two", flags={"gate_level": "full"}),
+        lambda s: s.submit(choice="delete"),
+        lambda s: s.submit(documents_reviewed=["README.md"]),
+        frame,
+        explore,
+        lambda s: s.submit(needs_more_information=False, reason=reason),
+        semantic,
+        lambda s: s.submit(has_unverified_hypotheses=False, reason=reason),
+        lambda s: s.submit(hypotheses_verified=[{"hypothesis": "It is one", "result": True, "evidence": "app.py:1"}]),
+        lambda s: s.submit(needs_impact_analysis=False, reason=reason),
+        impact,
+        *(move for number in (1, 2, 3) for move in (*round_of(number), verdict(number, passed=False))),
+        lambda s: s.submit(prompt_used="step_back", action_taken="Read the failing test first."),
+        *round_of(4),
+        verdict(4, passed=True),
+        commit(4),
+        quality("app.py: say why"),
+        *round_of(5),
+        verdict(5, passed=True),
+        commit(5),
+        quality(),
+        lambda s: s.call("submit_phase", data={"summary": "Merged."}),
+    ]
+
+
 ROAD: list[Place] = [
     ("none", 0),
     ("QUERY_FRAME", 4),
@@ -147,11 +238,32 @@ ROAD: list[Place] = [
     ("SESSION_COMPLETE", 19),
 ]
 
+_ROUND: list[Place] = [("READY", 13), ("READY", 14), ("POST_IMPL_VERIFY", 15)]
+WHOLE: list[Place] = [
+    ("none", 0),
+    ("BRANCH_INTERVENTION", 2),
+    ("DOCUMENT_RESEARCH", 3),
+    ("QUERY_FRAME", 4),
+    ("EXPLORATION", 5),
+    ("Q1", 6),
+    ("SEMANTIC", 7),
+    ("Q2", 8),
+    ("VERIFICATION", 9),
+    ("Q3", 10),
+    ("IMPACT_ANALYSIS", 11),
+    *[("READY", 12), *_ROUND] * 3,
+    ("VERIFY_INTERVENTION", 16),
+    *[("READY", 12), *_ROUND, ("PRE_COMMIT", 17), ("QUALITY_REVIEW", 18)] * 2,
+    ("MERGE", 19),
+    ("SESSION_COMPLETE", 19),
+]
+
 SCENARIOS = (
     Scenario("merged", moves, ROAD),
     Scenario("discarded", discarding_moves, ROAD, work=4),
     Scenario("abandoned", abandoning_moves, [*ROAD[:5], ("SESSION_ABANDONED", 0)], work=4),
 )
+THROUGH_EVERY_PHASE = Scenario("whole", whole_moves, WHOLE, prepare=stale)
 
 
 def final_state(root: Path) -> str:

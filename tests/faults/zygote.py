@@ -18,11 +18,18 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Self, cast
+
+from mcp.server.mcpserver import MCPServer
 
 from tests.e2e.driver import ENVIRONMENT, Server
+from tests.faults.gate import Gate, ask_from_now_on
 
 WARM = ("contract", "flow", "workspace", "codebase", "tools")
+SOON = ("anyio._backends._asyncio", "numpy", "code_intel_server.index.code_index", "code_intel_server.index.opened")
+"""What a server loads soon after it begins."""
+ALONE = {"OPENBLAS_NUM_THREADS": "1"}
+"""A process that forks may have no second thread."""
 _REQUEST_BYTES = 65536
 _PR_SET_PTRACER = 0x59616D61
 _ATTACH_SECONDS = 20.0
@@ -37,7 +44,7 @@ class Zygote:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.zygote", str(theirs.fileno())],
             cwd=Path(__file__).resolve().parents[2],
-            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}{os.pathsep}."},
+            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}{os.pathsep}.", **ALONE},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )
@@ -51,16 +58,18 @@ class Zygote:
         self._ours.close()
         self._process.wait(20)
 
-    def fork(self, root: Path, environment: dict[str, str], log: IO[bytes]) -> "Forked":
-        """A server that waits, not yet serving, for `go`."""
-        inputs, outputs, gate = os.pipe(), os.pipe(), os.pipe()
+    def fork(
+        self, root: Path, environment: dict[str, str], log: IO[bytes], gate: socket.socket | None = None
+    ) -> "Forked":
+        """A server that waits, not yet serving, for `go`; behind a gate where its keeper listens on `gate`."""
+        inputs, outputs, started = os.pipe(), os.pipe(), os.pipe()
         request = json.dumps({"root": str(root), "environment": environment}).encode()
-        descriptors = [inputs[0], outputs[1], log.fileno(), gate[0]]
+        descriptors = [inputs[0], outputs[1], log.fileno(), started[0], *([gate.fileno()] if gate is not None else [])]
         socket.send_fds(self._ours, [request], descriptors)
         pid = int(self._ours.recv(16))
-        for descriptor in (inputs[0], outputs[1], gate[0]):
+        for descriptor in (inputs[0], outputs[1], started[0]):
             os.close(descriptor)
-        return Forked(pid, inputs[1], outputs[0], gate[1])
+        return Forked(pid, inputs[1], outputs[0], started[1])
 
 
 class Forked:
@@ -125,6 +134,20 @@ class ForkedServer(Server):
             self.tracing.wait(60)
 
 
+class GatedServer(ForkedServer):
+    """A forked server behind a gate."""
+
+    def __init__(self, zygote: Zygote, root: Path, gate: Gate) -> None:
+        self._gate = gate
+        super().__init__(zygote, root)
+
+    def _started(self, before: tuple[str, ...], environment: dict[str, str]) -> Forked:
+        child = self._zygote.fork(self.root, environment, self._log, self._gate.theirs)
+        self._gate.open(child.pid)
+        child.go()
+        return child
+
+
 def _traced(pid: int) -> bool:
     rows = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(row for row in rows if row.startswith("TracerPid:")).split()[1] != "0"
@@ -134,11 +157,12 @@ def main() -> int:
     """Import, then fork a server for every request until the other end is closed."""
     control = socket.socket(fileno=int(sys.argv[1]))
     _import_all()
+    _build_before()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps
     assert threading.active_count() == 1 and len(list(Path("/proc/self/task").iterdir())) == 1
     control.send(b"ready")
     while True:
-        request, descriptors, _, _ = socket.recv_fds(control, _REQUEST_BYTES, 4)
+        request, descriptors, _, _ = socket.recv_fds(control, _REQUEST_BYTES, 5)
         if not request:
             return 0
         pid = os.fork()
@@ -156,6 +180,33 @@ def _import_all() -> None:
         package = importlib.import_module(f"code_intel_server.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
+    for name in SOON:
+        importlib.import_module(name)
+
+
+class _Later:
+    """Stands for what a server finds its project by, until there is one."""
+
+    found: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.found, name)
+
+
+def _build_before() -> None:
+    """Make the tools' schemas and read the packaged texts once, for they are the same in every server."""
+    from code_intel_server import server
+    from code_intel_server.contract.loader import Contract
+
+    Contract.load(None)
+    later = _Later()
+    made = server.build(cast(server.Late, later))
+
+    def built(late: server.Late) -> MCPServer:
+        later.found = late
+        return made
+
+    server.build = built
 
 
 def _serve(request: dict[str, object], descriptors: list[int]) -> None:
@@ -170,6 +221,8 @@ def _serve(request: dict[str, object], descriptors: list[int]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1 & (2**64 - 1)), 0, 0, 0)
     os.read(descriptors[3], 1)
     os.close(descriptors[3])
+    for gate in descriptors[4:]:
+        ask_from_now_on(socket.socket(fileno=gate))
     from code_intel_server.server import serve
 
     try:
