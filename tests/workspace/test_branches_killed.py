@@ -20,6 +20,7 @@ import pytest
 from code_intel_server import process
 from code_intel_server.process import Completed
 from code_intel_server.workspace.branch_manager import BranchManager
+from code_intel_server.workspace.trash import Trash
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, Record, TaskBranch
 from tests.workspace.git_repo import Repo
@@ -302,6 +303,56 @@ def test_an_effect_killed_at_any_step_loses_nothing_and_is_finished_once(
             break
         fatal += 1
     assert fatal >= 3
+
+
+HALVES = {
+    "the branch without its record": f"refs/code-intel/base/llm_task_{SESSION}",
+    "the record without its branch": f"refs/heads/llm_task_{SESSION}",
+}
+
+
+@pytest.mark.parametrize("missing", HALVES.values(), ids=HALVES.keys())
+def test_a_branch_of_which_git_was_killed_between_the_two_refs_is_finished(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the kills at every point: a transaction of refs is all or nothing for readers, not for who is killed."""
+    repo, journal = template(tmp_path, monkeypatch), Journal(tmp_path / "journal.json")
+    wanted = manager(repo).create(SESSION, (), journal.record, None)
+    expected = outcome(repo)
+    repo.git("switch", "-q", "main")
+    repo.git("update-ref", "-d", missing)
+    assert manager(repo).create(SESSION, (), journal.record, journal.pending()) == wanted
+    assert outcome(repo) == expected
+
+
+def test_a_branch_that_is_gone_takes_the_record_along_that_git_was_killed_before_removing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = template(tmp_path, monkeypatch)
+    committed(repo)
+    record = repo.git("rev-parse", f"refs/code-intel/base/llm_task_{SESSION}")
+    journal = Journal(tmp_path / "journal.json")
+    merge(repo, journal.record, None)
+    expected = outcome(repo)
+    repo.git("update-ref", f"refs/code-intel/base/llm_task_{SESSION}", record)
+    merge(repo, journal.record, journal.pending())
+    assert outcome(repo) == expected
+
+
+def test_a_restored_branch_gets_the_record_that_git_was_killed_before_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = template(tmp_path, monkeypatch)
+    committed(repo)
+    repo.git("switch", "-q", "main")
+    manager(repo).cleanup_stale()
+    trash, name = Trash(repo.path), f"llm_task_{SESSION}"
+    (entry,) = trash.entries()
+    trash.restore(entry.ref)
+    expected = outcome(repo)
+    repo.git("update-ref", "-d", f"refs/code-intel/base/{name}")
+    trash.restore(entry.ref)
+    assert outcome(repo) == expected
 
 
 def copy(repo: Repo, target: Path) -> Repo:

@@ -312,6 +312,11 @@ class BranchManager:
         record = read_base(git, name)
         if ours and tip and record:
             return TaskBranch(name, record.base, record.oid)
+        if pending is not None and ours and tip == pending.new:
+            # git killed between two refs of its transaction: each takes its place by a rename of its own
+            record = BaseRecord(pending.extra["base"], pending.new)
+            git.transact([record_change(git, name, record)], reason="code-intel: base recorded")
+            return TaskBranch(name, record.base, record.oid)
         if tip:
             raise refuse("branch_exists", f"a branch {name} exists already")
         return None

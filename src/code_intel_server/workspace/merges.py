@@ -281,6 +281,7 @@ def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
     for name in names:
         tip = git.oid(HEADS + name)
         if not tip:
+            changes += drop_changes(git, name)  # git killed between two refs of its transaction
             continue
         if name == current:  # git would delete it all the same and leave HEAD on a branch without a commit
             raise refuse("head_moved", f"HEAD is on {name}: switch to another branch first")

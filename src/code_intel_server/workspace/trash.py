@@ -12,7 +12,7 @@ from pathlib import Path
 
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.workspace import shelf
-from code_intel_server.workspace.bases import BaseRecord, is_branch_name, record_change
+from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change
 from code_intel_server.workspace.git import ARCHIVE, HEADS, Git, RefChange, is_oid, open_repository, split_z
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind
@@ -94,8 +94,9 @@ class Trash:
         changes = []
         if not self._git.oid(HEADS + name):
             changes.append(RefChange(HEADS + name, "", entry.commit))
-            if entry.base and is_oid(entry.base_oid):
-                changes.append(record_change(self._git, name, BaseRecord(entry.base, entry.base_oid)))
+        if entry.base and is_oid(entry.base_oid) and read_base(self._git, name) is None:
+            changes.append(record_change(self._git, name, BaseRecord(entry.base, entry.base_oid)))
+        if changes:
             self._git.transact(changes, reason=f"branch: restored from {entry.ref}")
         return Restored(branch=name, hint=shlex.join(["git", "switch", name]))
 
