@@ -200,7 +200,7 @@ def _build_before() -> None:
 
     Contract.load(None)
     later = _Later()
-    made = server.build(cast(server.Late, later))
+    made = server.build(cast("server.Late", later))
 
     def built(late: server.Late) -> MCPServer:
         later.found = late
