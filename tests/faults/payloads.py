@@ -1,8 +1,11 @@
 """Payloads that no phase may accept: broken in their shape, or whole in shape and wrong in what they say (SPEC 4)."""
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.e2e.driver import Fields
@@ -161,3 +164,59 @@ SPOKEN: dict[str, Callable[[str], Fields]] = {
 def spoken(phase: str, root: Path) -> st.SearchStrategy[object]:
     """What the phase asks for, with hostile words in it."""
     return text(root).map(lambda words: {"summary": "Done.", "tools_used": [], **SPOKEN[phase](words)})
+
+
+Value = TypeVar("Value")
+
+
+def samples(strategy: st.SearchStrategy[Value], count: int, first: int = 0) -> list[Value]:
+    """About so many values of a strategy, the same for the same seed."""
+    found: list[Value] = []
+
+    @seed(first)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(value: Value) -> None:
+        found.append(value)
+
+    collect()
+    return found
+
+
+class Store:
+    """Hostile values and words, of which payloads are put together by the thousand, anew each time."""
+
+    def __init__(self, root: Path, count: int, first: int = 0) -> None:
+        self._values, self._words = samples(anything(root), count, first), samples(text(root), count, first)
+        self._chance = random.Random(first)  # noqa: S311 - repeatable, not secret
+
+    def payloads(self, phase: str, count: int) -> Iterator[Fields]:
+        """So many that this phase must refuse: without a summary, or with hostile words in what a phase asks for.
+
+        Where it takes anything that is well-formed (`fits_any`), nothing well-formed of another is among them.
+        """
+        chance = self._chance
+        others = [phase] if fits_any(phase) else [name for name in SPOKEN if name not in alike(phase)]
+        for _ in range(count):
+            if chance.random() < 0.5:
+                fields = {name: chance.choice(self._values) for name in chance.sample(FIELDS, chance.randint(0, 6))}
+                yield {**fields, "summary": chance.choice(WRONG_SUMMARIES)}
+            else:
+                said = SPOKEN[chance.choice((phase, chance.choice(others)))](chance.choice(self._words))
+                yield {"summary": "Done.", "tools_used": [], **said}
+
+
+def fits_any(phase: str) -> bool:
+    """Whether a summary alone is an answer there: the end of READY, a merge."""
+    return phase in {"READY", "MERGE"}
+
+
+def alike(phase: str) -> set[str]:
+    """Phases that take the same fields."""
+    return {"Q1", "Q2", "Q3"} if phase in {"Q1", "Q2", "Q3"} else {phase}
