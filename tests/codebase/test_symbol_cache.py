@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import symbols, tagging
+from code_intel_server.codebase import symbol_store, symbols, tagging
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -156,6 +156,28 @@ def test_a_cache_damaged_while_open_is_thrown_away_and_made_again(tmp_path: Path
     for suffix in ("-wal", "-shm"):
         (tmp_path / (CACHE + suffix)).unlink(missing_ok=True)
     assert places(found, "needle") == [("a.py", 1)]
+
+
+def test_a_cache_that_the_disk_once_opened_for_reading_only_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by an error at every point: SQLite falls back to reading, and the connection was kept for good."""
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    assert places(found, "needle") == [("a.py", 1)]
+    found.cache.store.close()
+    connect, refused = symbol_store._connect, [True]
+
+    def once_for_reading(path: Path) -> sqlite3.Connection:
+        if not refused:
+            return connect(path)
+        refused.clear()
+        return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+
+    monkeypatch.setattr(symbol_store, "_connect", once_for_reading)
+    write(tmp_path, {"a.py": "\n\ndef needle(): pass\n"})
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        places(found, "needle")
+    assert places(found, "needle") == [("a.py", 3)]
 
 
 def test_a_cache_that_came_with_a_clone_is_not_believed(tmp_path: Path) -> None:

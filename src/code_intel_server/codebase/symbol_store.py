@@ -247,7 +247,12 @@ class SymbolStore:
         if connection is None or getattr(self._local, "generation", None) != self._generation:
             connection = self._local.connection = connect(self._path)
             self._local.generation = self._generation
-        yield connection
+        try:
+            yield connection
+        except sqlite3.OperationalError as problem:
+            if "readonly" in str(problem):  # what the disk once refused to open for writing, SQLite opened for reading
+                self.close()
+            raise
 
     def _open(self) -> None:
         with self._lock:

@@ -1,6 +1,7 @@
 """Embedding verification of QUERY_FRAME: symbols scored against the query and resolved in the symbol cache (SPEC 4)."""
 
 import contextlib
+import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ class LookupRelevance:
         if not wanted:
             return ()
         scores: tuple[float | None, ...] = (None,) * len(wanted)
-        with contextlib.suppress(CodeIntelError, OSError):
+        with contextlib.suppress(CodeIntelError, OSError, sqlite3.Error):
             scores = self._desk.index.likeness(wanted, query)
         return tuple(
             SymbolRelevance(symbol, score, self._places(symbol)) for symbol, score in zip(wanted, scores, strict=True)
@@ -36,6 +37,6 @@ class LookupRelevance:
     def _places(self, symbol: str) -> tuple[str, ...]:
         try:
             found = self._desk.explorer.find_definitions(symbol, page=Page(_PLACES))
-        except (CodeIntelError, OSError):
+        except (CodeIntelError, OSError, sqlite3.Error):
             return ()
         return tuple(f"{row.path}:{row.start_line}" for row in found.results)
