@@ -98,9 +98,10 @@ def _body(path: Path) -> Fields:
 
 
 def _without_advice(value: Any) -> Any:
-    """Where a disk fails, the definitions of named symbols are left out: advice, of which nothing is decided."""
+    """Without what is only told: where a disk fails, the definitions of named symbols are left out; and what an attempt
+    that failed has archived is named by `trash list` (and looked for here), not by the answer to the next attempt."""
     if isinstance(value, dict):
-        return {name: _without_advice(one) for name, one in value.items() if name != "resolved"}
+        return {name: _without_advice(one) for name, one in value.items() if name not in {"resolved", "archived"}}
     return [_without_advice(one) for one in value] if isinstance(value, list) else value
 
 
@@ -177,7 +178,7 @@ class Played:
     def play(self, number: int, fault: Fault) -> Point:
         """The move of that number with this fault in it, and what comes of it."""
         stage = self.stages[number]
-        self._lay(stage)
+        self.lay(stage.number)
         point = _Run(self, stage, fault).play()
         if point.call is None or point.known:
             return point
@@ -203,7 +204,7 @@ class Played:
 
     def calls(self, number: int) -> Sequence[Call]:
         """The system calls of a move without a fault, in their order."""
-        self._lay(self.stages[number])
+        self.lay(number)
         gate = Gate()
         with GatedServer(self.zygote, self.root, gate) as server:
             if number:
@@ -215,9 +216,10 @@ class Played:
         gate.close()
         return calls
 
-    def _lay(self, stage: Stage) -> None:
+    def lay(self, number: int) -> None:
+        """Put everything back to how it was before the move of that number."""
         shutil.rmtree(self.ground)
-        shutil.copytree(stage.before, self.ground, symlinks=True)
+        shutil.copytree(self.stages[number].before, self.ground, symlinks=True)
 
     def taken_up_before(self, number: int) -> bool:
         """Whether this move was taken up from what lies on disk now before."""

@@ -1,0 +1,110 @@
+"""A fault at every system call of every move: the session ends as without it, and nothing is lost (P1, P2; rows 1, 4, 51).
+
+In CI some points of each move, spread over all of it; each of them in the full run.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults import gate
+from tests.faults.gate import Fault, Gate
+from tests.faults.points import HOWS, PLAYED, Played, every_point
+from tests.faults.results import Record
+from tests.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE
+from tests.faults.zygote import GatedServer, Zygote
+
+pytestmark = [
+    pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}"),
+    pytest.mark.timeout(600),
+]
+EVERY = {"caller": 97, "server": 211, "EIO": 151, "ENOSPC": 307, "EROFS": 307}
+"""How many points lie between two that CI plays."""
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[Zygote]:
+    with Zygote() as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def played(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return Played(zygote, tmp_path_factory.mktemp("played") / "it", SCENARIOS[1])
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_fault_at_any_point_of_any_move_is_as_if_it_had_not_been(
+    played: Played, how: str, record_property: Record
+) -> None:
+    count = 0
+    for number in range(len(played.moves)):
+        tally = every_point(played, number, how, EVERY[how], first=EVERY[how] // 2 + 7 * number)
+        assert tally.violations == []
+        count += sum(tally.kinds.values())
+    record_property("executions", count)
+    assert count >= 4
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("scenario", PLAYED, ids=lambda scenario: scenario.name)
+def test_every_fiftieth_point_of_every_session_is_as_if_it_had_not_been(
+    zygote: Zygote, tmp_path: Path, record_property: Record, scenario: object
+) -> None:
+    known = next(one for one in PLAYED if one == scenario)
+    session, count = Played(zygote, tmp_path / "it", known), 0
+    for how in HOWS:
+        for number in range(len(session.moves)):
+            tally = every_point(session, number, how, 50)
+            assert tally.violations == []
+            count += sum(tally.kinds.values())
+    record_property("executions", count)
+
+
+class TestTheHarnessItself:
+    def test_a_move_has_the_same_calls_each_time(self, played: Played) -> None:
+        first, second = ([(call.kind, call.who) for call in played.calls(5)] for _ in range(2))
+        assert first == second
+        assert {("fsync", "server"), ("rename", "server")} <= set(first)
+
+    def test_what_is_killed_at_a_call_never_makes_it(self, zygote: Zygote, played: Played) -> None:
+        """At the renaming of the checkpoint the new generation lies beside the old one, and nobody lives."""
+        calls = played.calls(5)
+        at = next(number for number, call in enumerate(calls, 1) if (call.kind, call.who) == ("rename", "server"))
+        played.lay(5)
+        names = {path.name for path in (played.root / ".code-intel/sessions").iterdir()}
+        before = {path.name: path.read_bytes() for path in (played.root / ".code-intel/sessions").glob("*.json")}
+        keeper = Gate()
+        server = GatedServer(zygote, played.root, keeper)
+        assert server.call("get_session_status")["success"]
+        keeper.arm(Fault(at))
+        with pytest.raises(EOFError):
+            played.moves[5](server)
+        server.kill()
+        keeper.close()
+        assert keeper.fired == calls[at - 1]
+        assert not Path(f"/proc/{server.pid}").exists()
+        after = {path.name: path.read_bytes() for path in (played.root / ".code-intel/sessions").glob("*.json")}
+        assert after == before
+        assert {path.name for path in (played.root / ".code-intel/sessions").iterdir()} - names
+
+    def test_a_point_at_which_something_is_lost_is_noticed(self, played: Played) -> None:
+        """A move that is taken up to another end than without the fault."""
+        last, moves = len(played.moves) - 1, list(played.moves)
+
+        def careless(server: object) -> dict[str, object]:
+            (played.root / "notes.txt").write_text("overwritten\n")
+            return moves[last](server)  # type: ignore[arg-type]
+
+        played.moves = [*moves[:last], careless]
+        try:
+            point = played.play(last, Fault(20))
+        finally:
+            played.moves = moves
+        assert any(row.startswith("lost: file notes.txt") for row in point.violations)
+        assert any("not as without a fault" in row for row in point.violations)
+
+    def test_there_are_as_many_moves_as_places_on_the_road(self, tmp_path: Path) -> None:
+        assert len(THROUGH_EVERY_PHASE.moves(tmp_path)) == len(THROUGH_EVERY_PHASE.road) - 1
