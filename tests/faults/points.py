@@ -352,10 +352,8 @@ def run(out: Path, hows: Sequence[str], scenarios: Sequence[Scenario], step: int
         Zygote() as zygote,
     ):
         for scenario in scenarios:
-            todo = [
-                (n, how) for how in hows for n in range(len(scenario.road) - 1) if (scenario.name, n, how) not in done
-            ]
-            mine = [pair for at, pair in enumerate(todo) if at % share[1] == share[0]]
+            units = [(number, how) for how in hows for number in range(len(scenario.road) - 1)]
+            mine = [unit for unit in units[share[0] :: share[1]] if (scenario.name, *unit) not in done]
             played = Played(zygote, Path(scratch) / scenario.name, scenario) if mine else None
             for number, how in mine:
                 assert played is not None
