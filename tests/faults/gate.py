@@ -3,7 +3,7 @@
 `strace` counts calls in each thread and stops a process at every call there is. Here the kernel itself asks (a seccomp filter
 with a listener: user notification) before each write, fsync, rename, unlink, mkdir, link, opening for writing and start of
 a program, of any thread of the server or child of git, in the order in which they come. So the Nth call of a move is one
-place, it can be reached again, and N counts up until the move has no more. At that place the caller is killed before the
+place that can be reached again (another thread's may come sooner or later), and N counts up until the move has no more. At that place the caller is killed before the
 call, the server is killed while its child goes on alone, or the call returns an error of the disk instead of being done.
 """
 

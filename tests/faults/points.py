@@ -94,7 +94,7 @@ class Standing:
 def _body(path: Path) -> Fields:
     body: Fields = json.loads(path.read_bytes())
     told = {name: value for name, value in body.items() if name not in _COUNTED}
-    return _without_advice(told)
+    return {name: _without_advice(value) for name, value in told.items()}
 
 
 def _without_advice(value: Any) -> Any:

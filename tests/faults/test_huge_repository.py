@@ -27,6 +27,8 @@ CONTENTS = 5000
 LOOKUP_SECONDS = 60.0
 MOVE_SECONDS = 600.0
 """What one git command of a move may take at most (`git_child.USER_SECONDS`); a lookup's engines have 15 s each."""
+FILES_THERE = int(os.environ.get("HUGE_FILES", "1000000"))
+LARGE = int(os.environ.get("HUGE_BYTES", "2000000000"))
 MEMORY = 1_000_000_000
 """Of the server and of each of its children, in bytes (the plan's row 56)."""
 
@@ -115,7 +117,7 @@ def hooked(root: Path) -> tuple[int, float]:
 def huge() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=os.environ.get("HUGE_FOLDER"), ignore_cleanup_errors=True) as folder:
         root = Path(folder) / "repo"
-        built(root, int(os.environ.get("HUGE_FILES", "1000000")), int(os.environ.get("HUGE_BYTES", "2000000000")))
+        built(root, FILES_THERE, LARGE)
         yield root
 
 
@@ -141,26 +143,22 @@ LOOKS: dict[str, tuple[str, Fields]] = {
 }
 
 
+def figures(name: str, times: dict[str, float], memory: Memory) -> None:
+    """Keep what was measured for the page."""
+    told = {"files": FILES_THERE, "seconds": times, "server": memory.server, "child": memory.child}
+    print(name, json.dumps(told), memory.whose)
+    kept(name, {**told, "whose": memory.whose})
+    assert memory.server < MEMORY and memory.child < MEMORY, (memory.server, memory.child, memory.whose)
+
+
 @pytest.mark.full
 @pytest.mark.timeout(7200)
-def test_a_million_files_are_served_in_time_and_bounded_memory_and_nothing_is_lost(
+def test_a_whole_session_among_a_million_files_ends_in_time_and_loses_nothing(
     huge: Path, record_property: Record
 ) -> None:
     times: dict[str, float] = {}
-    answers: dict[str, Fields] = {}
     with Wire(huge) as server:
         memory = Memory(server.pid)
-        for name, (tool, arguments) in LOOKS.items():
-            with timed(times, name):
-                answers[name] = server.call(tool, **arguments)
-            print(name, times[name], str(answers[name])[:160], flush=True)
-        sync = server.ask("sync_index")
-        with timed(times, "search_text beside a sync"):
-            asked = server.ask("search_text", patterns="def main")
-            while (said := server.answer())["id"] != asked:
-                assert said["id"] == sync
-            assert said["result"]["structuredContent"]["total"] == 1
-        server.notify("notifications/cancelled", requestId=sync, reason="long enough")
         for number, move in enumerate(moves(huge)):
             with timed(times, f"move {number}"):
                 answer = move(server)
@@ -171,15 +169,36 @@ def test_a_million_files_are_served_in_time_and_bounded_memory_and_nothing_is_lo
                 assert status == 2, "nobody explained that file"
         assert answer["phase"] == "SESSION_COMPLETE"
         memory.close()
-    figures = {"files": int(os.environ.get("HUGE_FILES", "1000000")), "seconds": times}
-    kept("huge", {**figures, "server": memory.server, "child": memory.child, "whose": memory.whose})
-    print(json.dumps(figures), memory.server, memory.child, memory.whose)
     assert "return 2" in git(huge, "show", "main:app.py")
     assert git(huge, "status", "--porcelain") == "?? recording.bin\n"
-    assert (huge / "recording.bin").stat().st_size == int(os.environ.get("HUGE_BYTES", "2000000000"))
-    for name, answer in answers.items():
-        assert answer.get("complete") is not None, name
-    assert max(each for name, each in times.items() if not name.startswith("move")) < LOOKUP_SECONDS, times
-    assert max(each for name, each in times.items() if name.startswith("move")) < MOVE_SECONDS, times
-    assert memory.server < MEMORY and memory.child < MEMORY, (memory.server, memory.child, memory.whose)
+    assert (huge / "recording.bin").stat().st_size == LARGE
+    assert max(times.values()) < MOVE_SECONDS, times
+    figures("huge-session", times, memory)
+    record_property("executions", len(times))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+def test_every_lookup_in_a_million_files_answers_in_time_and_says_what_it_left_out(
+    huge: Path, record_property: Record
+) -> None:
+    times: dict[str, float] = {}
+    with Wire(huge) as server:
+        memory = Memory(server.pid)
+        for name, (tool, arguments) in LOOKS.items():
+            with timed(times, name):
+                answer = server.call(tool, **arguments)
+            print(name, times[name], str(answer)[:160], flush=True)
+            assert answer["complete"] or answer["incomplete_because"], (name, answer)
+        sync = server.ask("sync_index")
+        with timed(times, "search_text beside a sync"):
+            asked = server.ask("search_text", patterns="def main")
+            while (said := server.answer())["id"] != asked:
+                assert said["id"] == sync
+        found = said["result"]["structuredContent"]
+        assert found["total"] == 1 or not found["complete"]
+        server.notify("notifications/cancelled", requestId=sync, reason="long enough")
+        memory.close()
+    figures("huge-lookups", times, memory)
+    assert max(times.values()) < LOOKUP_SECONDS, times
     record_property("executions", len(times))

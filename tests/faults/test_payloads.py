@@ -150,7 +150,7 @@ def test_hundreds_of_thousands_of_payloads_in_memory_are_refused_and_change_noth
         before = session.state.model_dump_json()
         for data in store.payloads(at.split()[0], each):
             began = time.perf_counter()
-            last = submit(session.state, data, session.contract, session.ports)  # type: ignore[arg-type]
+            last = submit(session.state, data, session.contract, session.ports)
             took.append(time.perf_counter() - began)
             assert last.state is None, (at, data)
             answer = last.response

@@ -3,6 +3,7 @@
 In CI some points of each move, spread over all of it; each of them in the full run.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}"),
     pytest.mark.timeout(600),
 ]
-EVERY = {"caller": 97, "server": 211, "EIO": 151, "ENOSPC": 307, "EROFS": 307}
+EVERY = {"caller": 197, "server": 307, "EIO": 197}
 """How many points lie between two that CI plays."""
 
 
@@ -34,7 +35,7 @@ def played(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(zygote, tmp_path_factory.mktemp("played") / "it", SCENARIOS[1])
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", EVERY)
 def test_a_fault_at_any_point_of_any_move_is_as_if_it_had_not_been(
     played: Played, how: str, record_property: Record
 ) -> None:
@@ -65,9 +66,11 @@ def test_every_fiftieth_point_of_every_session_is_as_if_it_had_not_been(
 
 class TestTheHarnessItself:
     def test_a_move_has_the_same_calls_each_time(self, played: Played) -> None:
-        first, second = ([(call.kind, call.who) for call in played.calls(5)] for _ in range(2))
-        assert first == second
-        assert {("fsync", "server"), ("rename", "server")} <= set(first)
+        """But for what another thread does meanwhile, which may come sooner or later."""
+        first, second = (Counter((call.kind, call.who) for call in played.calls(5)) for _ in range(2))
+        lasting = {what for what in first if what[0] in {"rename", "fsync", "link", "exec"}}
+        assert {what: first[what] for what in lasting} == {what: second[what] for what in lasting}
+        assert {("fsync", "server"), ("rename", "server"), ("exec", "git")} <= lasting
 
     def test_what_is_killed_at_a_call_never_makes_it(self, zygote: Zygote, played: Played) -> None:
         """At the renaming of the checkpoint the new generation lies beside the old one, and nobody lives."""

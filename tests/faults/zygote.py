@@ -197,12 +197,13 @@ def _build_before() -> None:
     """Make the tools' schemas and read the packaged texts once, for they are the same in every server."""
     from code_intel_server import server
     from code_intel_server.contract.loader import Contract
+    from code_intel_server.tools.late import Late
 
     Contract.load(None)
     later = _Later()
-    made = server.build(cast("server.Late", later))
+    made = server.build(cast("Late", later))
 
-    def built(late: server.Late) -> MCPServer:
+    def built(late: Late) -> MCPServer:
         later.found = late
         return made
 

@@ -18,7 +18,8 @@ from code_intel_server.process import MEBIBYTE, Completed
 
 READ_SECONDS = 60.0
 USER_SECONDS = 600.0
-MAX_OUTPUT = 64 * MEBIBYTE
+MAX_OUTPUT = 256 * MEBIBYTE
+"""The index of a million files, listed with ids and stages, is some 70 MiB."""
 
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
