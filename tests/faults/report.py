@@ -1,7 +1,8 @@
 """Writes docs/explanation/reliability.md from the summaries of the runs.
 
-python -m tests.faults.report --from FOLDER     (kills*.jsonl, around.jsonl, errors.jsonl, power.json, payloads.json,
-                                                 mutants.json, soak.json, tests*.xml of pytest; a missing one is said)
+python -m tests.faults.report --from FOLDER     (kills*.jsonl, around.jsonl, errors.jsonl, points*.jsonl, power.json,
+                                                 payloads.json, mutants.json, soak.json, tests*.xml of pytest; a missing one
+                                                 is said)
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.faults.points import HOWS, PLAYED, TO_THE_END
 from tests.faults.rows import ROWS, Row
 from tests.faults.soak import BOUNDS, DESCRIPTORS, DESCRIPTORS_A_THREAD
 
@@ -21,6 +23,16 @@ HERE = Path(__file__).resolve().parents[2]
 SUMMARY = HERE / "tests" / "faults" / "summary.json"
 PAGE = HERE / "docs" / "explanation" / "reliability.md"
 KILLS_WANTED = 2000
+KILLED = ("caller", "server")
+"""The faults of `points.py` that are no errors."""
+
+SAID_OF = {
+    "caller": "the caller killed",
+    "server": "the server killed while git goes on",
+    "EIO": "EIO",
+    "ENOSPC": "ENOSPC",
+    "EROFS": "EROFS",
+}
 
 Summary = Mapping[str, Any]
 
@@ -56,6 +68,7 @@ def summarise(folder: Path) -> Summary:
         "kills": _sessions([*sorted(folder.glob("kills[0-9]*.jsonl")), folder / "kills.jsonl"]),
         "around": around,
         "errors": _sessions([*sorted(folder.glob("errors[0-9]*.jsonl")), folder / "errors.jsonl"]),
+        "points": _points(sorted(folder.glob("points*.jsonl"))),
         "power": _read(folder / "power.json"),
         "payloads": _read(folder / "payloads.json"),
         "mutants": _read(folder / "mutants.json"),
@@ -77,6 +90,24 @@ def _sessions(files: Sequence[Path]) -> dict[str, Any]:
         **{name: dict(sorted(counter.items())) for name, counter in counted.items()},
         "refusals": sum(len(row["refusals"]) for row in rows),
         "violations": sum(len(row["violations"]) for row in rows),
+    }
+
+
+def _points(files: Sequence[Path]) -> dict[str, Any]:
+    """The moves that were played with a fault at each of their points; each counts once, however often it was played."""
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    rows = {tuple(row["at"]): row for row in lines}
+    kinds: dict[str, Counter[str]] = {"kills": Counter(), "errors": Counter()}
+    moves: dict[str, Counter[str]] = {}
+    for (session, _, how), row in rows.items():
+        kinds["kills" if how in KILLED else "errors"].update(row["kinds"])
+        moves.setdefault(session, Counter())[how] += 1
+    return {
+        **{name: dict(sorted(counter.items())) for name, counter in kinds.items()},
+        "moves": {session: dict(counter) for session, counter in moves.items()},
+        "known": sum(row["known"] for row in rows.values()),
+        "refusals": sum(row["refusals"] for row in rows.values()),
+        "violations": sum(len(row["violations"]) for row in rows.values()),
     }
 
 
@@ -162,7 +193,7 @@ def page(summary: Summary) -> str:
 
 def _promises(summary: Summary) -> list[str]:
     counts = {
-        "kills": _kills(summary),
+        "kills": _kills(summary) + sum(summary["points"]["kills"].values()),
         "sessions": sum(summary[run]["sessions"] for run in ("kills", "around", "errors")),
         "power": (summary["power"] or {}).get("states", 0),
         "payloads": (summary["payloads"] or {}).get("payloads", 0),
@@ -180,7 +211,7 @@ def _killed(summary: Summary) -> list[str]:
     kills, around, errors, power = (summary[name] for name in ("kills", "around", "errors", "power"))
     total = _kills(summary)
     reached = "that was reached" if total >= KILLS_WANTED else "this run stopped before"
-    table = Counter(kills["kinds"]) + Counter(around["kinds"])
+    table, points = Counter(kills["kinds"]) + Counter(around["kinds"]), summary["points"]
     places = Counter(kills["places"]) + Counter(around["places"])
     commands = Counter(kills["commands"]) + Counter(around["commands"])
     return [
@@ -195,9 +226,12 @@ def _killed(summary: Summary) -> list[str]:
             "`tests/faults/run.sh --full` goes on where it stopped)."
         ),
         "",
-        "| Killed at | Times |",
-        "|-|-|",
-        *(f"| {kind} | {count} |" for kind, count in sorted(table.items())),
+        "| Killed at | In whole sessions | At every point of a move |",
+        "|-|-|-|",
+        *(
+            f"| {kind} | {table.get(kind, 0)} | {points['kills'].get(kind, 0)} |"
+            for kind in sorted({*table, *points["kills"]})
+        ),
         "",
         (
             "`server`: SIGKILL before the Nth such system call of one of its threads. `git`: before the Nth system call of a git "
@@ -205,6 +239,8 @@ def _killed(summary: Summary) -> list[str]:
             "alone (orphaned), or as it ends (finished). "
             f"The sessions stood at: {_listed(places)}. Git commands hit: {_listed(commands)}."
         ),
+        "",
+        *_every_point(points),
         "",
         (
             f"Errors of the disk (ENOSPC, EIO, EROFS, once or lasting) were put into {errors['faults']} system calls of servers and "
@@ -229,7 +265,36 @@ def _killed(summary: Summary) -> list[str]:
             "discarded file whose copy could not be cleared away came back; where every read of git failed just when a session "
             "started, its checkpoint was signed with another key and refused as foreign once git could be read again; a file that was "
             "brought back from the archive was written in place, so that a kill left half of it; a request with the id 00 ended the "
-            "server; a number beyond all floats in a checkpoint was taken for infinity."
+            "server; a number beyond all floats in a checkpoint was taken for infinity; git killed between the two refs of one "
+            "transaction left a task branch without its record, and the plan was refused for good; a symbol cache that the disk "
+            "had once not opened for writing stayed so until the server ended; a million files were more than a list of git's was "
+            "allowed to have."
+        ),
+    ]
+
+
+def _every_point(points: Summary) -> list[str]:
+    kills, errors = (sum(points[name].values()) for name in ("kills", "errors"))
+    if not points["moves"]:
+        return ["Every point of a move: not run."]
+    counted = {played.name: len(played.road) - 1 for played in PLAYED}
+    hows = [how for how in HOWS if any(how in moves for moves in points["moves"].values())]
+    return [
+        (
+            f"Every point (`points.py`): a session is kept as it stood before each of its moves, and each move is played again from "
+            "there with a fault at its first system call that changes something (of any thread of the server and of every git "
+            "child, in their order), its second, and so on until it has no more. Afterwards the move is sent again, to a new "
+            "process where the server died, and files, index, refs, HEAD, archive and checkpoint must be what they are without a "
+            f"fault; every {TO_THE_END}th time the session goes on to its end. **{kills}** kills and **{errors}** errors of the disk so far, "
+            f"{points['refusals']} typed refusals, **{points['violations']}** violations; {points['known']} kills left a state from which the "
+            "move had been taken up before. The moves gone through whole, of all that a session has:"
+        ),
+        "",
+        "| Session | " + " | ".join(SAID_OF[how] for how in hows) + " |",
+        "|-|" + "-|" * len(hows),
+        *(
+            f"| {session} | " + " | ".join(f"{moves.get(how, 0)} of {counted[session]}" for how in hows) + " |"
+            for session, moves in points["moves"].items()
         ),
     ]
 
@@ -281,13 +346,20 @@ def _times(row: Row, summary: Summary) -> tuple[int, int]:
     return times + more, failures + bad
 
 
+def _all_kills(summary: Summary) -> list[Mapping[str, int]]:
+    return [summary["kills"]["kinds"], summary["around"]["kinds"], summary["points"]["kills"]]
+
+
 def _run(run: str, summary: Summary) -> tuple[int, int]:
     name, _, kind = run.partition(" ")
     found = summary.get(name) if name in {"errors", "soak", "power", "payloads"} else None
     if run in {"kills", "git kills"}:
-        kinds = Counter(summary["kills"]["kinds"]) + Counter(summary["around"]["kinds"])
+        kinds = sum((Counter(kinds) for kinds in _all_kills(summary)), Counter())
         times = sum(count for kind, count in kinds.items() if kind.startswith("server") == (run == "kills"))
-        return times, summary["kills"]["violations"] + summary["around"]["violations"]
+        return times, sum(summary[name]["violations"] for name in ("kills", "around", "points"))
+    if run == "errors, points":
+        each = (_run("errors", summary), (sum(summary["points"]["errors"].values()), 0))
+        return sum(times for times, _ in each), sum(bad for _, bad in each)
     if not found:
         return 0, 0
     if run == "errors":
@@ -340,6 +412,7 @@ NOT_PROMISED = (
     "- After SIGKILL of the server a verify command that runs goes on to its own end: nobody is left to end it.",
     "- A git that is killed leaves its `*.lock`; the server names it and never removes it. In the kill run the test does, as the user would.",
     "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name, so it can make a lookup miss lines, or count lines of what the link leads to. None of them is shown: every row, like all evidence, is taken from the file as it is opened folder by folder, never through a link that leads out, and files are written the same way.",
+    "- Where a commit with discarded files fails after they were archived, the answer to the next attempt does not name that archive; `trash list` does.",
     "- What a disk does that lies about fsync. The ledger of lookups is appended without fsync: after power loss a call may be needed again.",
 )
 

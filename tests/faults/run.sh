@@ -2,8 +2,9 @@
 # The fault runs: what CI does, or with --full the long ones. Resumable: results lie in $FAULTS_OUT (default .faults/).
 #
 #   tests/faults/run.sh            CI size
-#   tests/faults/run.sh --full     2,000 kills of whole sessions, each git child in turn, errors of the disk, power loss, the
-#                                  long variants of all tests, mutants, an hour of soak
+#   tests/faults/run.sh --full     2,000 kills of whole sessions, each git child in turn, a kill and an error of the disk at
+#                                  every point of every move, power loss, the long variants of all tests (one builds a
+#                                  repository of HUGE_FILES files in HUGE_FOLDER), mutants, an hour of soak
 #
 # PYTHON names the interpreter of an environment that has the package and its test tools; SEED the first seed.
 set -euo pipefail
@@ -23,6 +24,7 @@ read -ra tests <<<"$("$python" -m tests.faults.rows)"
 "$python" -m tests.faults.campaign --kills "${KILLS:-2000}" --seed "${SEED:-1}" --out "$out/kills.jsonl" || status=$?
 "$python" -m tests.faults.campaign --kills "${ERRORS:-500}" --seed "${SEED:-1}" --errors --out "$out/errors.jsonl" || status=$?
 "$python" -m tests.faults.around --out "$out/around.jsonl" || status=$?
+"$python" -m tests.faults.points --out "$out/points.jsonl" || status=$?
 "$python" -m tests.faults.mutants --out "$out/mutants.json" || status=$?
 "$python" -m tests.faults.soak --minutes "${MINUTES:-60}" --out "$out/soak.json" || status=$?
 "$python" -m tests.faults.report --from "$out" || status=$?
