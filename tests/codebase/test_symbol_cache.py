@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import symbol_store, symbols, tagging
+from code_intel_server.codebase import symbol_file, symbol_store, symbols, tagging
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -165,7 +165,7 @@ def test_a_cache_that_the_disk_once_opened_for_reading_only_is_opened_anew(
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     assert places(found, "needle") == [("a.py", 1)]
     found.cache.store.close()
-    connect, refused = symbol_store._connect, [True]
+    connect, refused = symbol_file.connect, [True]
 
     def once_for_reading(path: Path) -> sqlite3.Connection:
         if not refused:
@@ -173,7 +173,7 @@ def test_a_cache_that_the_disk_once_opened_for_reading_only_is_opened_anew(
         refused.clear()
         return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
 
-    monkeypatch.setattr(symbol_store, "_connect", once_for_reading)
+    monkeypatch.setattr(symbol_store, "connect", once_for_reading)
     write(tmp_path, {"a.py": "\n\ndef needle(): pass\n"})
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         places(found, "needle")
