@@ -105,3 +105,36 @@ def test_a_css_class_or_id_is_a_name(tmp_path: Path, question: str, tool: str, p
 def test_a_files_ending_is_no_css_class(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"a.py": "x = 1\n", "b.css": ".py { top: 0 }\n"})
     assert all(step.arguments.get("symbol") != ".py" for step in route(found, "which .py files are there?").steps)
+
+
+DOTTED = {
+    ".gitignore": "*.pyc\n.DS_Store\n",
+    "a.c": "#define MAX 4\n/* #region one */\n#include <stdio.h>\n",
+    "read.py": "ignored = '.gitignore'\n",
+    "site.css": ".card { top: 0 }\n#region { top: 0 }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "tool", "path"),
+    [
+        ("where is .gitignore read", "search_text", "read.py"),
+        (".gitignore", "search_text", "read.py"),
+        ("how does #define work", "search_text", "a.c"),
+        ("who reads .DS_Store", "find_references", ".gitignore"),
+        ('"#region one"', "search_text", "a.c"),
+        ('"#region"', "search_text", "a.c"),
+        ("'.card'", "search_text", "site.css"),
+        ("`#include`", "search_text", "a.c"),
+        ("`#region`", "find_definitions", "site.css"),
+        ("where is .card defined", "find_definitions", "site.css"),
+    ],
+)
+def test_what_no_style_sheet_has_or_stands_in_quotes_is_no_css_name(
+    tmp_path: Path, question: str, tool: str, path: str
+) -> None:
+    routed = route(explorer(tmp_path, DOTTED), question)
+    assert routed.chosen.tool == tool, routed.steps
+    assert path in [row.path for row in routed.chosen.answer.results]
+    if tool != "find_definitions":
+        assert not any(str(step.arguments.get("symbol", "")).startswith((".", "#")) for step in routed.steps)

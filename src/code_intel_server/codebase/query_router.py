@@ -15,6 +15,7 @@ from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.languages import language_of
+from code_intel_server.codebase.names import style_kind
 from code_intel_server.errors import Rejected
 
 MAX_QUESTION = 2000
@@ -32,7 +33,9 @@ _SYMBOL = re.compile(
     r"|[A-Za-z]\w*_\w+|_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*|[A-Z][A-Z0-9]{2,}(?:_[A-Z0-9]+)*"  # snake_case, CamelCase, CAPS
 )
 _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
-"""A CSS class or id; `.py` and the like are endings."""
+"""What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
+_MOST_STYLES = 5
+"""Of so many of a question's words it is asked whether a style sheet has them."""
 _PROPER = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][a-z]\w+\b")
 _ASKS_USES = re.compile(
     r"\b(?:who|what|where|which)\b.*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
@@ -112,7 +115,7 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+", " ", question).strip()[:MAX_QUESTION]
     if not text:
         raise Rejected("tool_errors.query.no_pattern")
-    asked = _take_apart(text)
+    asked = _take_apart(text, _styles(explorer, text))
     steps: list[Step] = []
     for call in _plan(explorer, asked, Page(limit), semantic):
         try:
@@ -127,9 +130,23 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     return Routed(question, tuple(steps))
 
 
-def _take_apart(text: str) -> _Asked:
-    quotes = [next(part for part in found.groups() if part) for found in _QUOTED.finditer(text)]
-    literal = next((quote for quote in quotes if not _is_symbol(quote) and not _is_path(quote)), "")
+def _styles(explorer: Explorer, text: str) -> tuple[str, ...]:
+    """The classes and ids that a question names and a style sheet has: `.gitignore`, `.NET` and `#include` are written alike."""
+    unquoted = _QUOTED.sub(lambda found: f" {found[3] or ''} ", text)
+    named = dict.fromkeys(found[0] for found in _STYLE.finditer(unquoted) if not _is_ending(found[0]))
+    return tuple(
+        name
+        for name in [*named][:_MOST_STYLES]
+        if explorer.find_definitions(name, kind=style_kind(name), page=Page(1)).results
+    )
+
+
+def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
+    found_quotes = [(next(part for part in found.groups() if part), found[3]) for found in _QUOTED.finditer(text)]
+    quotes = [quote for quote, _ in found_quotes]
+    # What is said to be code may be a style's name, what is quoted is a text.
+    marked = [quote for quote, code in found_quotes if _is_symbol(quote) or (code in styles)]
+    literal = next((quote for quote in quotes if quote not in marked and not _is_path(quote)), "")
     bare = _QUOTED.sub(
         lambda found: f" {next(part for part in found.groups() if part)} " if literal != found[0][1:-1] else " ", text
     )
@@ -140,9 +157,8 @@ def _take_apart(text: str) -> _Asked:
     rest = bare
     for path in paths:
         rest = rest.replace(path, " ")
-    symbols = [quote for quote in quotes if _is_symbol(quote) and not _is_path(quote)]
-    styles = [found[0] for found in _STYLE.finditer(bare) if not _is_ending(found[0])]
-    for style in styles:
+    symbols = [quote for quote in marked if not _is_path(quote)]
+    for style in sorted(styles, key=len, reverse=True):
         rest = rest.replace(style, " ")
     named = [*styles, *(found[0] for found in _SYMBOL.finditer(rest))]
     symbols += named or [found[0] for found in _PROPER.finditer(rest)]
@@ -154,8 +170,6 @@ def _take_apart(text: str) -> _Asked:
 
 
 def _is_symbol(text: str) -> bool:
-    if _STYLE.fullmatch(text):
-        return not _is_ending(text)
     return re.fullmatch(r"[A-Za-z_$~][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)*(?:\(\))?", text) is not None
 
 
