@@ -16,6 +16,7 @@ FLOORS = {
     "finite": 0,
     "resources": 0,
     "beneath": 0,
+    "owned_connection": 0,
     "__init__": 0,
     "child_wire": 0,
     "process": 1,

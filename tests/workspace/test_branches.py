@@ -357,7 +357,7 @@ def test_what_cannot_be_abandoned_is_shelved_and_told(repo: Repo, tmp_path: Path
     branch = start(repo)
     repo.write("a.py", "one = 'unfinished'\n")
     if obstacle == "merge":
-        repo.git("update-ref", "MERGE_HEAD", "HEAD")
+        repo.write(".git/MERGE_HEAD", repo.git("rev-parse", "HEAD") + "\n")
     elif obstacle == "base gone":
         repo.git("branch", "-q", "-m", "main", "trunk")
     elif obstacle == "base elsewhere":
@@ -496,9 +496,9 @@ def test_what_stands_in_the_way_of_a_branch_is_said_in_one_sentence(repo: Repo, 
         assert refusal(lambda: start(repo), "failures.READY.branch_creation_failed")["reason"] == "blocked"
     repo.git("symbolic-ref", "HEAD", "refs/heads/main")
     for state in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD"):
-        repo.git("update-ref", state, "HEAD")
+        repo.write(f".git/{state}", repo.git("rev-parse", "HEAD") + "\n")
         assert "in progress" in manager(repo).survey().blocker
-        repo.git("update-ref", "-d", state)
+        (repo.path / ".git" / state).unlink()
     (repo.path / ".git/rebase-merge").mkdir()
     assert "rebase" in manager(repo).survey().blocker
     nowhere = BranchManager(tmp_path, TreeJudge(tmp_path)).survey()

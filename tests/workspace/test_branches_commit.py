@@ -312,7 +312,7 @@ def test_a_held_index_is_told_and_never_freed(work: Work) -> None:
 def test_nothing_is_committed_while_the_user_merges(work: Work) -> None:
     repo = work.repo
     repo.write("a.py", "one = 2\n")
-    repo.git("update-ref", "MERGE_HEAD", "HEAD")
+    repo.write(".git/MERGE_HEAD", repo.git("rev-parse", "HEAD") + "\n")
     assert work.refused("a.py")["reason"] == "in_progress"
 
 

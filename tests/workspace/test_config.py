@@ -134,7 +134,7 @@ def test_a_wrong_value_falls_back_alone_and_is_named_with_its_line(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "warning"),
     [
-        (b'{\n "a": 1,\n}', "line 3: "),
+        (b'{\n "a": 1,\n}', ("line 3: ", "line 2: ")),  # the brace, or since Python 3.13 the comma
         (b"", "line 1: "),
         (b"[]", "line 1: the file must be an object"),
         (b'{\n"version": "1",\n"version": "2"}', "line 2: 'version' stands twice"),
@@ -146,7 +146,9 @@ def test_a_wrong_value_falls_back_alone_and_is_named_with_its_line(tmp_path: Pat
     ],
     ids=["comma", "empty", "list", "twice", "nan", "latin", "deep", "digits", "large"],
 )
-def test_a_broken_file_gives_the_defaults_and_names_the_line(tmp_path: Path, content: bytes, warning: str) -> None:
+def test_a_broken_file_gives_the_defaults_and_names_the_line(
+    tmp_path: Path, content: bytes, warning: str | tuple[str, ...]
+) -> None:
     found = loaded(tmp_path, content)
     assert found.config == Config()
     assert len(found.warnings) == 1

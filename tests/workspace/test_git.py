@@ -1,6 +1,7 @@
 """The git door: nothing of a repository runs through our reads, and nothing of the environment steers them."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -279,7 +280,7 @@ def another_owner(repo: Repo, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("prepare", "sentence"),
     [
-        (no_repository, "not a git repository"), (bare, "bare"), (git_directory, "bare"),
+        (no_repository, "not a git repository"), (bare, "bare"), (git_directory, "bare|not in the working tree"),
         (worktree_elsewhere, "not in the working tree"), (broken, "cannot read"), (another_owner, "another user owns it"),
     ],
 )  # fmt: skip
@@ -289,7 +290,7 @@ def test_where_there_is_no_working_tree_one_sentence_says_why(
     root = prepare(repo, tmp_path)
     reason = open_repository(root)
     assert isinstance(reason, str)
-    assert sentence in reason
+    assert re.search(sentence, reason)
     survey = BranchManager(root, TreeJudge(root)).survey()
     assert (survey.git, survey.blocker) == (False, reason)
 

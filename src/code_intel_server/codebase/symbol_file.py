@@ -12,6 +12,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from code_intel_server.owned_connection import OwnedConnection
+
 SCHEMA_VERSION = 5
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
@@ -61,7 +63,9 @@ def make_tables(connection: sqlite3.Connection) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in which every statement is its own transaction unless one is begun. Raises sqlite3.Error."""
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=OwnedConnection
+    )
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")

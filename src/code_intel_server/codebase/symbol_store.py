@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove
+from code_intel_server.owned_connection import OwnedConnection
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
 _INDEXES = (
@@ -260,7 +261,9 @@ class SymbolStore:
                 return
             self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
             if self._path is None:
-                self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+                self._memory = sqlite3.connect(
+                    ":memory:", isolation_level=None, check_same_thread=False, factory=OwnedConnection
+                )
                 make_tables(self._memory)
             self._opened = True
 

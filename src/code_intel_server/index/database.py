@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from code_intel_server.owned_connection import OwnedConnection
+
 SCHEMA_VERSION = "1"
 BUSY_SECONDS = 10.0
 _SCHEMA = """
@@ -120,7 +122,13 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if self.writable else 'ro'}{self._immutable()}"
         connection = sqlite3.connect(
-            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            uri,
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=64,
+            factory=OwnedConnection,
         )
         connection.execute("PRAGMA mmap_size = 268435456")
         connection.execute("PRAGMA temp_store = MEMORY")
