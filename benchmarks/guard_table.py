@@ -706,7 +706,7 @@ GUARDS = (
     Guard(
         "a payload counts once",
         DISPATCH,
-        "        if state.last_submit is not None and state.last_submit.digest == digest(payload):",
+        "        if state.last_submit is not None and state.last_submit.digest == identity:",
         "        if False:",
         "commit_sent_again",
     ),

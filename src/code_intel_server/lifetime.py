@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import threading
 import time
 
@@ -18,7 +19,16 @@ def end_now(*_signal: object) -> None:
 
 
 def end_with_the_client(stdin: int) -> None:
-    """Watch in a thread for the end of the pipe or of the parent: neither waits for a tool that still runs."""
+    """Watch in a thread for a signal, the end of the pipe or of the parent: none waits for a tool that still runs.
+
+    To be called by the main thread. Its own handlers would wait for it: a signal that comes just before it begins to
+    wait for the client, or that the kernel hands to another thread, wakes it only with the next request.
+    """
+    signalled, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, end_now)
     parent = os.getppid()
     # Node gives its children sockets as pipes, and ends them by half: that is no POLLHUP.
     gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
@@ -26,8 +36,12 @@ def end_with_the_client(stdin: int) -> None:
     def watch() -> None:
         poller = select.poll()
         poller.register(stdin, gone)
+        poller.register(signalled, select.POLLIN)
         while os.getppid() == parent:
-            if any(event & gone for _, event in poller.poll(_PARENT_POLL_SECONDS * 1000)):
+            events = dict(poller.poll(_PARENT_POLL_SECONDS * 1000))
+            if signalled in events:
+                end_now()
+            if events.get(stdin, 0) & gone:
                 break
         time.sleep(_EXIT_GRACE_SECONDS)
         end_now()

@@ -10,7 +10,6 @@ the rooms behind `tools` are loaded by `Late`, at the first call or in the backg
 import gc
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -367,8 +366,6 @@ def serve(start: Path, override: Path | None = None) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     late = Late(start, override)
     lifetime.end_with_the_client(os.dup(0))
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lifetime.end_now)
     mcp = build(late)
     late.load_soon()
     gc.freeze()  # what is imported by now lives as long as we do: no collection needs to look at it

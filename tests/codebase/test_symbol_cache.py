@@ -1,5 +1,6 @@
 """The symbol cache: fresh before it answers, shared by processes, disposable, never trusted further than the files."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -300,7 +301,7 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
     store = SymbolStore(Project.at(tmp_path))
     assert store.count() == (61, 61 * 50)
     assert len({symbol.engine for symbol in store.in_file("shared.py")}) == 1
-    with sqlite3.connect(tmp_path / CACHE) as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / CACHE)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
