@@ -133,6 +133,36 @@ def test_a_process_that_hangs_is_not_waited_for_and_given_up_later(
     assert helper.process_id not in {None, hung}
 
 
+def test_an_answer_that_lay_unread_is_no_sign_of_a_process_that_hangs(project: Project, helper: UsesHelper) -> None:
+    question = Question(project)
+    question.answer(helper, question.patient(helper))
+    warm = helper.process_id
+    assert warm is not None
+    os.kill(warm, signal.SIGSTOP)
+    question.answer(helper)
+    assert helper._child is not None and len(helper._child.owes) > 1
+    os.kill(warm, signal.SIGCONT)
+    with selectors.DefaultSelector() as selector:
+        selector.register(helper._child.link.answers, selectors.EVENT_READ)
+        assert selector.select(60), "the process says nothing"
+    for given in helper._child.owes.values():
+        given.at -= 10 * uses_helper._STALE_SECONDS
+    assert question.answer(helper, question.patient(helper)) == question.alone()
+    assert helper.process_id == warm
+
+
+def test_a_closed_helper_leaves_no_thread(project: Project, helper: UsesHelper) -> None:
+    question = Question(project)
+    question.answer(helper)
+    timer = helper._timer
+    assert timer is not None and timer.is_alive()
+    helper.close()
+    timer.join(60)
+    assert not timer.is_alive()
+    question.answer(helper)
+    assert helper._timer not in {None, timer}
+
+
 def test_a_late_answer_is_not_taken_for_that_of_another_question(project: Project, helper: UsesHelper) -> None:
     question = Question(project)
     question.answer(helper, question.patient(helper))

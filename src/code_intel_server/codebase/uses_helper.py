@@ -93,10 +93,13 @@ class UsesHelper:
         """End the process, when the question under way is answered."""
         with self._mutex:
             self._drop()
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     def _share(self, work: "_Work", here: Here) -> None:
-        self._forget_or_drop()
         try:
+            self._forget_or_drop(work)
             if self._child is None:
                 self._child = _Child(ChildLink("code_intel_server.codebase.uses_child", work.root, {}))
             while True:
@@ -129,6 +132,8 @@ class UsesHelper:
             return False
         head, _ = child.link.receive(time.monotonic() + _FRAME_SECONDS)
         given = child.owes.pop(head["number"])
+        for next_one in child.owes.values():
+            next_one.at = time.monotonic()  # it may have had to wait until this answer was read
         told = [None if one is None else tuple(map(ReferenceRow.unpacked, one)) for one in head["told"]]
         # What an earlier question had to do itself is not wanted any more.
         for place, one in zip(given.places, told, strict=True) if given.number in work.numbers else ():
@@ -141,8 +146,13 @@ class UsesHelper:
         places = (place for given in reversed(list(owed)) if given.number in work.numbers for place in given.places)
         return next((place for place in places if place not in work.told), None)
 
-    def _forget_or_drop(self) -> None:
-        """Give up a process that owes an answer for too long: it hangs."""
+    def _forget_or_drop(self, work: "_Work") -> None:
+        """Give up a process that owes an answer for too long: it hangs, unless the answer only lay there unread.
+
+        Raises as `_took` does.
+        """
+        while self._took(work):
+            pass
         now = time.monotonic()
         if self._child is not None and any(now - given.at > _STALE_SECONDS for given in self._child.owes.values()):
             self._drop()
@@ -159,6 +169,8 @@ class UsesHelper:
 
     def _end_if_idle(self) -> None:
         with self._mutex:
+            if self._timer is not threading.current_thread():
+                return  # closed meanwhile
             self._timer = None
             left = self._used + self._idle_seconds - time.monotonic()
             if left > 0 and self._child is not None:
