@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
 from code_intel_server.codebase import ripgrep, search, search_order, standing
-from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.search import search_text
+from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.search import TextRow, search_text
 from code_intel_server.errors import Rejected
+from code_intel_server.tools import exploration
+from code_intel_server.tools.shaping import rows
 
 PROJECT = {
     "src/shop.py": "class Basket:\n    def total(self):\n        return sum(self.items)\n\n\nbasket = Basket()\n",
@@ -341,3 +343,31 @@ def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
     )
     expected = {tuple(line.split(":", 2)[:2]) for line in raw.stdout.splitlines()}
     assert {(row.path, str(row.start_line)) for row in found.search_text("tota.").results} == expected
+
+
+def test_a_page_ends_where_its_rows_cannot_be_held_against_their_files_in_time(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"f{number:02}.txt": "hit\n" for number in range(20)})
+    seconds = itertools.count()
+    whole = found.search_text("hit").results
+    answer = search_text(found.project, "hit", clock=lambda: float(next(seconds)))
+    assert answer.results == whole[: len(answer.results)]
+    assert 0 < len(answer.results) < 20
+    assert (answer.total, answer.truncated, answer.complete) == (20, True, False)
+    left = 20 - len(answer.results)
+    assert answer.incomplete_because == (
+        f"{left} lines of this page were not held against their files within 5 s: the next page has them",
+    )
+    pieces = list(answer.results)
+    while answer.next_offset is not None:
+        slow = itertools.count(step=100)
+        answer = search_text(found.project, "hit", page=Page(50, answer.next_offset), clock=lambda: float(next(slow)))  # noqa: B023
+        assert len(answer.results) == 1
+        pieces += answer.results
+    assert tuple(pieces) == whole
+
+
+def test_no_row_of_an_answer_is_so_short_that_more_are_shown_than_are_held_against_their_files() -> None:
+    shortest = TextRow("a", 1, 1, "", "a")
+    answer: Answer[object] = Answer(results=(shortest,) * 1000, total=1000, engine="")
+    shown = rows(answer)["results"]
+    assert isinstance(shown, list) and len(shown) <= exploration._MOST_LINES

@@ -1,13 +1,20 @@
 """What ripgrep and ctags print is shown only as it stands in the project's files: they may have read something else."""
 
+import random
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program
 
-from code_intel_server.codebase import ctags, ripgrep
+from code_intel_server.codebase import ctags, references, ripgrep
+from code_intel_server.codebase import standing as module
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.references import Asked
+from code_intel_server.codebase.standing import Standing
+from code_intel_server.codebase.text import Lines
 
 
 def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, *, kind: str = "-e") -> None:
@@ -142,3 +149,55 @@ def test_a_signature_that_stands_differently_in_the_file_gives_way_to_the_line(
     )
     ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", "a.py", 2, signature))
     assert definitions(found, "needle") == [("needle", 2, shown)]
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\n", b"a\r\n\nb", b"\n" * 300, b"x" * 5000 + b"\nlast"])
+def test_a_line_is_found_as_if_the_text_were_split(text: bytes) -> None:
+    chosen = random.Random(7)  # noqa: S311
+    text += b"".join(b"l" * chosen.randrange(chosen.choice([1, 3, 200])) + b"\n" for _ in range(chosen.randrange(900)))
+    split = text.split(b"\n")
+    forward, anywhere = Lines(text), Lines(text)
+    assert [forward.at(number) for number in range(1, len(split) + 1)] == split
+    assert forward.at(len(split) + 1) is None
+    for _ in range(300):
+        number = chosen.randrange(1, len(split) + 3)
+        assert anywhere.at(number) == (split[number - 1] if number <= len(split) else None)
+
+
+@pytest.mark.full
+def test_a_late_line_costs_a_small_part_of_splitting_its_file(record_property: Callable[[str, object], None]) -> None:
+    text = b"x = 1\n" * 170_000
+
+    def seconds(do: Callable[[], object]) -> float:
+        times = []
+        for _ in range(7):
+            began = time.thread_time()
+            do()
+            times.append(time.thread_time() - began)
+        return min(times)
+
+    part = seconds(lambda: Lines(text).at(169_000)) / seconds(lambda: text.split(b"\n"))
+    record_property("part", part)
+    assert part < 0.5
+
+
+def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path, {"a.txt": "x\n" * 50 + "needle\n", "b.txt": "y\n" * 500})
+    (file,) = ripgrep.search(found.project, ripgrep.Query(("needle",), regex=False, word=True)).files
+    asked = Asked(references.occurrences(("needle",)), include_comments=True)
+    standing = Standing(tmp_path)
+    assert standing.matches(file, asked.names) == file
+    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 1050)
+    standing.content("b.txt")
+    (tmp_path / "a.txt").write_text("needle\n")
+    rows = references.classify(standing, file, asked)
+    assert rows is not None
+    assert [(row.start_line, row.text) for row in rows] == [(1, "needle")]
+
+
+def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 3)
+    (tmp_path / "a.txt").write_bytes(b"needle\n")
+    assert Standing(tmp_path).content("a.txt") == b"needle\n"

@@ -24,7 +24,7 @@ from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Outline, Symbol, Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
-from code_intel_server.codebase.text import as_searched, decode
+from code_intel_server.codebase.text import Lines, as_searched, decode
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -242,11 +242,12 @@ def _unparsed(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[R
 
 def _plain(file: FileMatches, content: bytes, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
     """The lines as ripgrep found them, all taken for the same use."""
-    lines = as_searched(content).split(b"\n")
+    lines = Lines(as_searched(content))
     for match in file.lines():
-        name = asked.names.search(lines[match.line - 1])
+        line = lines.at(match.line) or b""  # none where the file has changed since the search
+        name = asked.names.search(line)
         if name is not None:
-            text = _clipped(decode(lines[match.line - 1][: ripgrep.MAX_COLUMNS]))
+            text = _clipped(decode(line[: ripgrep.MAX_COLUMNS]))
             yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
 
 

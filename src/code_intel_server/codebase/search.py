@@ -5,7 +5,7 @@ asked of ripgrep again, over the matching lines only: exact for every regex it a
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -31,6 +31,9 @@ PIECE_BYTES = 8 * process.MEBIBYTE
 
 FIRST_LINES = 20
 """Matching lines of each file that are taken where all of them are too many for one answer."""
+
+CHECK_SECONDS = 5.0
+"""How long the rows of a page may be held against their files; where that is over, the page ends."""
 
 SHOWN_COLUMNS = 240
 """Characters of a line that a row shows, around the match."""
@@ -64,10 +67,11 @@ def search_text(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     seconds: float = ripgrep.SEARCH_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Answer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    Globs as in `.gitignore`; a leading '!' excludes. Raises Rejected('tool_errors.query.no_pattern'),
+    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Globs as in `.gitignore`; a leading '!' excludes. Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_invalid') and the errors of `inside`.
     """
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
@@ -81,7 +85,12 @@ def search_text(
     columns = Columns(project.root, query)
     found_here = list(_on_page(search_order.in_order(columns, files), page))
     standing = Standing(project.root)
-    on_page = _as_they_stand(standing, columns, found_here)
+    stands = _lines_now(standing, found_here, clock)
+    late = len(found_here) - len(stands)
+    if late:
+        page = replace(page, limit=len(stands))
+        found_here = found_here[: len(stands)]
+    on_page = _as_they_stand(columns, found_here, stands)
     owned = _owned(project, query, files, [line for _, line in on_page], seconds)
     rows = _rows(standing, columns, on_page, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
     return answer(
@@ -89,7 +98,7 @@ def search_text(
         page,
         total,
         engine=ripgrep.ENGINE,
-        incomplete_because=(*found.problems, *owned.problems, *_changed(len(found_here) - len(on_page))),
+        incomplete_because=(*found.problems, *owned.problems, *_changed(len(found_here) - len(on_page)), *_late(late)),
         skipped=skipped,
         counts=owned.counts,
         more=found.overflowed,
@@ -166,9 +175,22 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
             return
 
 
-def _as_they_stand(standing: Standing, columns: Columns, found: Sequence[Match]) -> list[tuple[Match, bytes]]:
+def _lines_now(standing: Standing, found: Sequence[Match], clock: Callable[[], float]) -> list[bytes | None]:
+    """The lines that now stand where the matches were found: of the first always, of so many others as there is time for."""
+    deadline = clock() + CHECK_SECONDS
+    lines: list[bytes | None] = []
+    for match in found:
+        if lines and clock() > deadline:
+            break
+        lines.append(standing.line(match))
+    return lines
+
+
+def _as_they_stand(
+    columns: Columns, found: Sequence[Match], stands: Sequence[bytes | None]
+) -> list[tuple[Match, bytes]]:
     """The matches with their whole lines as these stand in the project, without those whose line is no match by now."""
-    lines = [(match, line) for match in found if (line := standing.line(match)) is not None]
+    lines = [(match, line) for match, line in zip(found, stands, strict=True) if line is not None]
     changed = [(match, line) for match, line in lines if not same(match, line)]
     matching = {
         match
@@ -186,6 +208,11 @@ def _as_they_stand(standing: Standing, columns: Columns, found: Sequence[Match])
 def _changed(count: int) -> Iterator[str]:
     if count:
         yield f"{count} lines of this page changed while they were searched and are left out"
+
+
+def _late(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} lines of this page were not held against their files within {CHECK_SECONDS:g} s: the next page has them"
 
 
 @dataclass(frozen=True, slots=True)

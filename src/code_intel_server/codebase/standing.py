@@ -6,16 +6,14 @@ differently is looked for anew, and left out where it is not there.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.codebase import ctags
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.ripgrep import FileMatches, Match
 from code_intel_server.codebase.symbol_store import StoredSymbol
-from code_intel_server.codebase.text import as_searched, read_bytes
+from code_intel_server.codebase.text import Lines, as_searched, read_bytes
 
 _REMEMBERED_BYTES = 8 * 1024 * 1024
 _SPACE = b" \t\r\n\f\v"
@@ -25,31 +23,47 @@ _SIGNATURE_BYTES = 4096
 """Bytes behind the beginning of a definition in which its signature stands, beside its own length."""
 
 
+class _Kept:
+    """A file's bytes, and their lines once these are asked for: they are forgotten together."""
+
+    __slots__ = ("_lines", "content")
+
+    def __init__(self, content: bytes | None) -> None:
+        self.content = content
+        self._lines: Lines | None = None
+
+    @property
+    def lines(self) -> Lines:
+        if self._lines is None:
+            self._lines = Lines(as_searched(self.content or b""))
+        return self._lines
+
+
 class Standing:
     """The files behind one answer, each read once. For one thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._kept: dict[str, bytes | None] = {}
+        self._kept: dict[str, _Kept] = {}
         self._bytes = 0
-        self._lines = lru_cache(maxsize=1)(self._split)
 
     def content(self, path: str) -> bytes | None:
         """See `text.read_bytes`; what was read first is forgotten first."""
-        if path not in self._kept:
-            data = self._kept[path] = read_bytes(self._root, path)
-            self._bytes += len(data or b"")
-            while self._bytes > _REMEMBERED_BYTES:
-                self._bytes -= len(self._kept.pop(next(iter(self._kept))) or b"")
-        return self._kept[path]
+        return self._file(path).content
 
-    def _split(self, path: str) -> Sequence[bytes]:
-        return as_searched(self.content(path) or b"").split(b"\n")
+    def _file(self, path: str) -> _Kept:
+        if kept := self._kept.get(path):
+            return kept
+        kept = self._kept[path] = _Kept(read_bytes(self._root, path))
+        self._bytes += len(kept.content or b"")
+        while self._bytes > _REMEMBERED_BYTES:
+            self._bytes -= len(self._kept.pop(next(iter(self._kept))).content or b"")
+        return kept
 
     def line(self, match: Match) -> bytes | None:
         """The line that now stands where a match was found, with its carriage return; None where the file has none there."""
-        lines = self._lines(match.path)
-        return lines[match.line - 1] if match.line <= len(lines) and self.content(match.path) is not None else None
+        file = self._file(match.path)
+        return None if file.content is None else file.lines.at(match.line)
 
     def whole(self, match: Match) -> bytes:
         """The match's line, which ripgrep cuts where it is long, with its carriage return; its beginning where it is another now."""
@@ -66,7 +80,7 @@ class Standing:
             return file
         found = [
             b"%d:%s\n" % (number, line)
-            for number, line in enumerate(self._lines(file.path), 1)
+            for number, line in enumerate(self._file(file.path).lines.all(), 1)
             if names.search(line) is not None
         ]
         return replace(file, count=len(found), printed=b"".join(found))

@@ -10,6 +10,7 @@ from code_intel_server.codebase.project import MAX_FILE_BYTES, within
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SNIFFED = 8192
+_LEAST_STEP = 64
 _LINKED = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 
@@ -88,3 +89,46 @@ def line_at(data: bytes, number: int) -> str:
         return lines[number - 1] if number <= len(lines) else ""
     pieces = data.split(b"\n", number)
     return decode(pieces[number - 1]).removesuffix("\r") if number <= len(pieces) else ""
+
+
+class Lines:
+    """The lines of a text as ripgrep counts them, each found from the one asked for before: text is passed over, not split."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._number = 1
+        self._start = 0
+
+    def at(self, number: int) -> bytes | None:
+        """A 1-based line, with its carriage return; None beyond the end."""
+        if number < self._number:
+            self._number, self._start = 1, 0
+        start = _behind(self._text, self._start, number - self._number)
+        if start is None:
+            return None
+        self._number, self._start = number, start
+        end = self._text.find(b"\n", start)
+        return self._text[start:] if end < 0 else self._text[start:end]
+
+    def all(self) -> list[bytes]:
+        """Every line."""
+        return self._text.split(b"\n")
+
+
+def _behind(text: bytes, start: int, breaks: int) -> int | None:
+    """The place behind so many line breaks; None where there are fewer. Counts in steps that grow, and shrink at the end."""
+    step = _LEAST_STEP
+    while breaks:
+        here = text.count(b"\n", start, start + step)
+        if here < breaks:
+            if start + step >= len(text):
+                return None
+            breaks -= here
+            start += step
+            step *= 2
+        elif step > _LEAST_STEP:
+            step //= 2
+        else:
+            start = text.index(b"\n", start) + 1
+            breaks -= 1
+    return start

@@ -18,6 +18,8 @@ from code_intel_server.tools.workbench import Workbench
 
 _MAX_LIMIT = 1000
 _SNIPPET = 900
+_MOST_LINES = DEFAULT_CHARACTERS // 80
+"""Rows of `search_text` that an answer can show at most: none is shorter than 80 characters, and each is held against its file."""
 
 
 def page_of(limit: int, offset: int) -> Page:
@@ -43,7 +45,7 @@ def search_text(
     offset: int,
 ) -> Fields:
     """See SPEC 2."""
-    page = page_of(limit, offset)
+    page = page_of(min(limit, _MOST_LINES), offset)
     found = bench.desk.explorer.search_text(
         patterns,
         path,
