@@ -178,3 +178,42 @@ def test_a_bare_name_finds_the_code_before_the_style_sheets(tmp_path: Path) -> N
     rows = found.find_definitions("btn").results
     assert (rows[0].path, {row.kind for row in rows}) == ("ui.py", {"function", "selector"})
     assert {row.path for row in found.analyze_impact(["btn"]).answer.results if row.must_verify} == {"ui.py"}
+
+
+SHEETS = {
+    "m.scss": "$primary: red;\n%ph { top: 1 }\n.ph { top: 2 }\n.primary { top: 3 }\n.a { @extend %ph; }\n",
+    "m.less": "@size: 1;\n.mix() { top: 0 }\n.q1 { .mix(); &:hover { .in { top: 1 } } }\n.m(@a; @b: 2) { top: @a }\n",
+    # the grammar, made for another language, makes no tree of it
+    "broken.less": ".mix2() { top: 0 }\n.q2 { .mix2(); }\n.q3 { .mix2; &:extend(.q2 all); }\n#ns { .m2() { } }\n.q4 { #ns > .m2(); }\n",
+    "a.js": "const $primary = 1;\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "places"),
+    [
+        ("$primary", {("m.scss", 1), ("a.js", 1)}),
+        ("primary", {("m.scss", 1), ("m.scss", 4)}),
+        (".primary", {("m.scss", 4)}),
+        ("%ph", {("m.scss", 2)}),
+        (".ph", {("m.scss", 3)}),
+        ("ph", {("m.scss", 2), ("m.scss", 3)}),
+        ("@size", {("m.less", 1)}),
+        ("size", {("m.less", 1)}),
+        (".mix", {("m.less", 2)}),
+        (".in", {("m.less", 3)}),
+        (".q1", {("m.less", 3)}),
+        (".m", {("m.less", 4)}),
+        (".mix2", {("broken.less", 1)}),
+        (".q2", {("broken.less", 2)}),
+        (".q3", {("broken.less", 3)}),
+        ("#ns", {("broken.less", 4)}),
+        (".m2", {("broken.less", 4)}),
+        (".q4", {("broken.less", 5)}),
+    ],
+)
+def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
+    tmp_path: Path, symbol: str, places: set[tuple[str, int]]
+) -> None:
+    rows = explorer(tmp_path, SHEETS).find_definitions(symbol).results
+    assert sorted((row.path, row.start_line) for row in rows) == sorted(places)

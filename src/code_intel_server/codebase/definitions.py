@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import PurePosixPath
 
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
-from code_intel_server.codebase.kinds import CALLABLE, TYPES, wanted_kinds
-from code_intel_server.codebase.names import held, readings, style_kind
+from code_intel_server.codebase.ctags import Tag
+from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES, wanted_kinds
+from code_intel_server.codebase.names import held, marks, readings, style_kind
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -19,6 +21,7 @@ from code_intel_server.codebase.text import is_binary, line_at
 from code_intel_server.errors import Rejected
 
 _TEXT_COLUMNS = 200
+_STYLE_SHEETS = frozenset({"css", "scss", "less", "sass"})
 
 
 class NameMatch(StrEnum):
@@ -59,6 +62,8 @@ class _Wanted:
     kinds: frozenset[str] | None
     below: str
     match: NameMatch
+    also: tuple[str, ...] = ()
+    """Ways in which a style sheet's names may be kept."""
 
     def accepts(self, symbol: StoredSymbol) -> bool:
         """Whether kind, scope and place of the symbol fit; the name does already."""
@@ -144,7 +149,7 @@ def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) ->
     if style and kinds is None:
         found.append(_Wanted(symbol.strip()[1:], (), frozenset({style}), below, match))
     for *scope, name in filter(None, readings(symbol)):
-        found.append(_Wanted(name, tuple(scope), kinds, below, match))
+        found.append(_Wanted(name, tuple(scope), kinds, below, match, () if match is NameMatch.FUZZY else marks(name)))
     if not found:
         raise Rejected("tool_errors.query.no_symbol")
     return found
@@ -157,14 +162,22 @@ def _found(cache: SymbolCache, readings_: Sequence[_Wanted]) -> list[StoredSymbo
 
 
 def _matching(cache: SymbolCache, wanted: _Wanted) -> Iterable[StoredSymbol]:
+    kept = (
+        symbol for name in wanted.also for symbol in _stored(cache, name, wanted.match) if _is_styles_own(symbol.tag)
+    )
+    return filter(wanted.accepts, dict.fromkeys(chain(_stored(cache, wanted.name, wanted.match), kept)))
+
+
+def _stored(cache: SymbolCache, name: str, match: NameMatch) -> Iterable[StoredSymbol]:
     limit = 2 * EXACT_TOTAL_LIMIT
-    if wanted.match is NameMatch.EXACT:
-        candidates = cache.store.named(wanted.name)
-    elif wanted.match is NameMatch.PREFIX:
-        candidates = cache.store.prefixed(wanted.name, limit)
-    else:
-        candidates = cache.store.lettered(wanted.name, limit)
-    return filter(wanted.accepts, candidates)
+    if match is NameMatch.EXACT:
+        return cache.store.named(name)
+    return cache.store.prefixed(name, limit) if match is NameMatch.PREFIX else cache.store.lettered(name, limit)
+
+
+def _is_styles_own(tag: Tag) -> bool:
+    """Whether a style sheet's own language names it, not a page: a variable, a mixin, a placeholder."""
+    return tag.language.lower() in _STYLE_SHEETS and (tag.kind not in STYLES or tag.name.startswith("%"))
 
 
 def _address(symbol: StoredSymbol) -> tuple[str, ...]:

@@ -101,6 +101,30 @@ _BY_CLASS = re.compile(
 _BY_ID = re.compile(rf"getElementById\(\s*[\"'`]({_NAME})[\"'`]")
 _CLASS_PROPERTY = re.compile(r"\.className\s*\+?=\s*(?P<quote>[\"'`])(?P<value>[^\"'`\n]*)(?P=quote)")
 
+_MIXIN_CALL = re.compile(rb"[\s\w>.#-]*(?:\((?:[^(){}]|\([^(){}]*\))*\)\s*)?(?:!important\s*)?[;}]")
+_MIXIN_CALL_BYTES = 400
+_EXTENDED = re.compile(r":extend\([^)\n]*\)")
+_PARAMETERS = re.compile(r"\([^(){};\n]*;[^(){}\n]*\)")
+_LESS_VARIABLE = re.compile(r"(?:^|\{)[ \t]*(@(?!page\b)[\w-]+)[ \t]*:", re.MULTILINE)
+
+
+def is_mixin_call(text: bytes, end: int) -> bool:
+    """Whether the Less class or id whose name ends at this byte is called as a mixin (`.name();`), not declared."""
+    return _MIXIN_CALL.match(text, end, end + _MIXIN_CALL_BYTES) is not None
+
+
+def less_names(text: str) -> tuple[tuple[str, int], ...]:
+    """(name, 1-based line) of the classes (`.name`), ids (`#name`) and variables (`@name`) that Less declares, read by patterns."""
+    plain = _EXTENDED.sub(lambda part: " " * len(part[0]), text)
+    plain = _PARAMETERS.sub(lambda part: part[0].replace(";", ","), plain)
+    found = [(mention.name, mention.line) for mention in mentions("x.less", plain)]
+    variables = {
+        match.start(1): match[1]
+        for match in _LESS_VARIABLE.finditer(_BLANKED.sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text))
+    }
+    lines = _line_numbers(text, set(variables))
+    return (*found, *((name, lines[at]) for at, name in variables.items()))
+
 
 def mentions(path: str, text: str) -> tuple[Mention, ...]:
     """Every class and id that a file speaks of, in order of lines; none for a file of another kind."""

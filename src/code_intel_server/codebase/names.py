@@ -13,6 +13,7 @@ _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
 _OPERATOR = re.compile(r"operator\W+")
 _SPACED_OPERATOR = re.compile(r"\boperator\s+(?=[^\w\s])")
 _STYLE = re.compile(r"([.#])-?[A-Za-z_][\w-]*")
+_MARKED = re.compile(r"([$@%]?)([A-Za-z_][\w-]*)")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 """How debuggers write a method: -[Class(Category) selector:]."""
 
@@ -31,6 +32,14 @@ def readings(symbol: str) -> list[list[str]]:
     whole = parts(symbol)
     method = _METHOD.split(whole[-1]) if whole else []
     return [whole, [*whole[:-1], *method]] if len(method) > 1 and not _SELECTOR.fullmatch(whole[-1]) else [whole]
+
+
+def marks(name: str) -> tuple[str, ...]:
+    """The other ways in which a style sheet's name may be kept: `$x` of SCSS, `@x` of Less and `%x` are asked for as `x`, and the other way round."""
+    found = _MARKED.fullmatch(name)
+    if found is None:
+        return ()
+    return (found[2],) if found[1] else tuple(mark + name for mark in "$@%")
 
 
 def written(name: str) -> str:

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.grammars import Captures, Parsed, node_text
+from code_intel_server.codebase.markup import is_mixin_call
 from code_intel_server.codebase.syntax import Outline, Symbol, SymbolKind
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
             kind = _KINDS.get(capture)
             if kind is not None:
                 item = _definition(parsed.text, kind, nodes[0], captures)
+                if parsed.language.name == "less" and is_mixin_call(parsed.text, item.name_node.end_byte):
+                    continue
                 at = item.name_node.start_byte
                 if at not in best or pattern < best[at][0]:
                     best[at] = (pattern, item)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.owned_connection import OwnedConnection
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0

@@ -5,7 +5,7 @@ Universal Ctags tags a large tree in a second; a syntax tree is one to two order
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -13,9 +13,11 @@ from pathlib import Path, PurePosixPath
 from code_intel_server.codebase import ctags
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.markup import less_names
+from code_intel_server.codebase.names import style_kind
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.codebase.syntax import Symbol, SymbolKind
-from code_intel_server.codebase.text import is_binary, read_bytes
+from code_intel_server.codebase.text import decode, is_binary, read_bytes
 
 SYNTAX_TREE = "tree-sitter"
 _MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
@@ -149,7 +151,19 @@ def _tree_tags(root: Path, path: str) -> tuple[Tag, ...] | None:
 def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
     from code_intel_server.codebase import structure
 
-    return tuple(_tag(symbol, language) for symbol in structure.outline(data, language).symbols)
+    outline = structure.outline(data, language)
+    tags = tuple(_tag(symbol, language) for symbol in outline.symbols)
+    return (*tags, *_missed(data, language, tags)) if language.name == "less" and outline.has_errors else tags
+
+
+def _missed(data: bytes, language: Language, tags: Sequence[Tag]) -> Iterator[Tag]:
+    """What patterns read of Less that its grammar, which is another's, makes no tree of."""
+    known = {(tag.name, tag.start_line) for tag in tags}
+    for marked, line in less_names(decode(data)):
+        kind = style_kind(marked)
+        name = marked[1:] if kind else marked
+        if (name, line) not in known:
+            yield Tag(name, kind or SymbolKind.VARIABLE.value, "", "", line, line, language.name)
 
 
 def _tag(symbol: Symbol, language: Language) -> Tag:

@@ -3,7 +3,7 @@
 (rule_set (selectors (_ (_ (class_selector (class_name) @name))))) @definition.selector
 (rule_set (selectors (id_selector (id_name) @name))) @definition.id
 (rule_set (selectors (_ (id_selector (id_name) @name)))) @definition.id
-(rule_set (selectors (placeholder (identifier) @name))) @definition.selector
+(rule_set (selectors (placeholder) @name)) @definition.selector
 (declaration (property_name) @name (#match? @name "^(--|\\$)")) @definition.variable
 (mixin_statement name: (_) @name) @definition.macro
 (function_statement name: (_) @name) @definition.function
