@@ -354,6 +354,22 @@ def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest
     assert caught.value.key == "tool_errors.git.too_much_output"
 
 
+def test_only_a_list_of_files_may_be_as_long_as_that_of_a_million(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = opened(repo)
+    blob = git.write_blob(b"x" * 2000)
+    assert git_child.MAX_OUTPUT == 64 * 1024 * 1024 < git_child.MAX_LISTING
+    for number in range(50):
+        (repo.path / f"{number:040}.txt").touch()
+    repo.git("add", ".")
+    repo.git("commit", "-q", "-m", "many")
+    monkeypatch.setattr(git_child, "MAX_OUTPUT", 1000)
+    assert len(git.must("ls-files", "-z")) > 2000
+    assert len(git.must("--literal-pathspecs", "ls-tree", "-r", "-z", "HEAD")) > 2000
+    with pytest.raises(Unavailable) as caught:
+        git.read_blob(blob)
+    assert caught.value.key == "tool_errors.git.too_much_output"
+
+
 def test_a_ref_transaction_is_all_or_nothing(repo: Repo) -> None:
     git = opened(repo)
     head = repo.git("rev-parse", "HEAD")

@@ -18,8 +18,11 @@ from code_intel_server.process import MEBIBYTE, Completed
 
 READ_SECONDS = 60.0
 USER_SECONDS = 600.0
-MAX_OUTPUT = 256 * MEBIBYTE
-"""The index of a million files, listed with ids and stages, is some 70 MiB."""
+MAX_OUTPUT = 64 * MEBIBYTE
+MAX_LISTING = 256 * MEBIBYTE
+"""Of a command that lists files: the index of a million, with ids and stages, is some 70 MiB."""
+
+_LISTINGS = frozenset({"git ls-files", "git ls-tree"})
 
 _IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
 
@@ -73,8 +76,9 @@ def checked_run(
     on_wait: Callable[[], None] | None = None,
 ) -> Completed:
     """`process.run` with git's own ways of being unavailable turned into typed errors."""
+    most = MAX_LISTING if _named(argv) in _LISTINGS else MAX_OUTPUT
     try:
-        done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=MAX_OUTPUT, on_wait=on_wait)
+        done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=most, on_wait=on_wait)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         raise Unavailable("tool_errors.git.missing", reason=str(error)) from error
     if done.timed_out:
@@ -112,7 +116,11 @@ def output_of(done: Completed) -> str:
 
 def command_name(done: Completed) -> str:
     """`git update-ref` out of a long argument list."""
-    words = iter(done.argv[1:])
+    return _named(done.argv)
+
+
+def _named(argv: Sequence[str]) -> str:
+    words = iter(argv[1:])
     for word in words:
         if word == "-c":
             next(words, None)
