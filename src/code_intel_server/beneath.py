@@ -9,7 +9,9 @@ import os
 import stat
 from pathlib import Path
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TO_PASS = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | os.O_DIRECTORY | os.O_CLOEXEC
+"""A folder is only passed through: that needs no permission to list it, as no path does that is opened whole."""
+_FOLDER = _TO_PASS | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_NAMES = frozenset({"", ".", ".."})
 
@@ -43,10 +45,10 @@ def look(root: Path | str, path: str) -> os.stat_result:
 
 
 def _open_folder(root: Path | str, names: list[str]) -> int:
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(root, _TO_PASS)
     for name in names:
         try:
-            inner = os.open(name, FOLDER, dir_fd=folder)
+            inner = os.open(name, _FOLDER, dir_fd=folder)
         finally:
             os.close(folder)
         folder = inner

@@ -1,0 +1,53 @@
+"""Opening what lies below a folder without following a link on the way."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_intel_server import beneath
+
+READING = """
+from code_intel_server import beneath
+if os.geteuid() == 0:  # whom no permission stops
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    os.listdir("inner")
+except PermissionError:
+    with open(beneath.open_file(".", "inner/deep/a.py"), "rb") as file:
+        print(file.read().decode(), beneath.look(".", "inner/deep/a.py").st_size)
+"""
+
+
+def test_a_folder_that_may_be_passed_but_not_listed_is_no_obstacle(tmp_path: Path) -> None:
+    deep = tmp_path / "root" / "inner" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "a.py").write_text("one")
+    (deep / "a.py").chmod(0o644)
+    folders = (deep, deep.parent, deep.parent.parent)
+    for folder in folders:
+        folder.chmod(0o311)
+    done = subprocess.run(
+        [sys.executable, "-c", READING], cwd=tmp_path / "root", capture_output=True, text=True, check=False
+    )
+    for folder in folders:
+        folder.chmod(0o755)
+    assert (done.stdout, done.stderr) == ("one 3\n", "")
+
+
+@pytest.mark.parametrize("path", ["linked/a.py", "linked/deep/a.py", "file/a.py", "inner/link.py"])
+def test_a_link_or_a_file_in_the_place_of_a_folder_ends_the_walk(tmp_path: Path, path: str) -> None:
+    (tmp_path / "inner" / "deep").mkdir(parents=True)
+    for name in ("inner/a.py", "inner/deep/a.py", "file"):
+        (tmp_path / name).write_text("one")
+    (tmp_path / "linked").symlink_to("inner")
+    (tmp_path / "inner" / "link.py").symlink_to("a.py")
+    before = len(list(Path("/dev/fd").iterdir()))
+    with pytest.raises(OSError) as caught:
+        beneath.open_file(tmp_path, path)
+    assert caught.value.errno in {errno.ELOOP, errno.ENOTDIR}
+    assert len(list(Path("/dev/fd").iterdir())) == before
