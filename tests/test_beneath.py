@@ -10,6 +10,7 @@ import pytest
 from code_intel_server import beneath
 
 READING = """
+import os
 from code_intel_server import beneath
 if os.geteuid() == 0:  # whom no permission stops
     os.setgroups([])
