@@ -1,12 +1,11 @@
 """Constructs that real files showed the outline to miss or to invent, each in a few lines of its own (benchmarks/outlines.md)."""
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from code_intel_server.codebase import outlines
+from code_intel_server.codebase import outlines, structure
 from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.masking import masked
 from code_intel_server.codebase.structure import outline
@@ -230,10 +229,9 @@ def test_the_end_of_a_header_is_told_without_reading_the_line_it_stands_in() -> 
             return found
 
     text = b"var x=1;" * 10_000 + b"function f() { return 1 }"
-    at = SimpleNamespace(row=0, column=text.rindex(b"{"))
-    named = SimpleNamespace(start_byte=text.index(b"f("), start_point=SimpleNamespace(row=0))
-    node = SimpleNamespace(start_byte=text.index(b"function"), start_point=SimpleNamespace(row=0))
-    body = SimpleNamespace(start_byte=at.column, start_point=(at.row, at.column))
-    item: Any = SimpleNamespace(node=node, name_node=named, body=body)
+    parsed = structure.parse(text, BY_NAME["javascript"])
+    assert parsed is not None
+    (item,) = (item for item in outlines.definitions_of(parsed) if item.name == "f")
+    assert item.body is not None and item.body.start_byte > 80_000
     assert outlines.header_end(Noted(text), item) == 1
     assert longest < 100

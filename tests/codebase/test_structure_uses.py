@@ -141,6 +141,7 @@ def _every_border(parsed: Parsed) -> dict[int, int]:
     return depths
 
 
+@pytest.mark.full
 def test_conditions_on_a_large_file_cost_by_its_length_and_not_more(
     record_property: Callable[[str, object], None],
 ) -> None:

