@@ -201,3 +201,65 @@ def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
     monkeypatch.setattr(module, "_REMEMBERED_BYTES", 3)
     (tmp_path / "a.txt").write_bytes(b"needle\n")
     assert Standing(tmp_path).content("a.txt") == b"needle\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name", "signature"),
+    [
+        (
+            "a.c",
+            "int long_one(\n    int a __attribute__((unused)),\n    const char *b\n)\n{ return a; }\n",
+            "long_one",
+            "long_one(int a,const char * b)",
+        ),
+        ("a.f90", "subroutine sub1(a, &\n     b)\nend subroutine\n", "sub1", "sub1(a, b)"),
+        (
+            "a.php",
+            '<?php\nfunction h(string $a = "x",\n   int $b = 2) {}\n',
+            "h",
+            "h(string $a = 'x', int $b = 2)",
+        ),
+        (
+            "a.py",
+            "def f(a,  # don't ) say\n      url='http://x/y',  # (it\n      b=1): pass\n",
+            "f",
+            "f(a, url='http://x/y', b=1)",
+        ),
+        (
+            "a.m",
+            "@implementation P\n- (void)move:(int)x to:(int)y { }\n@end\n",
+            "move:to:",
+            "move:to:(int,int)",
+        ),
+        (
+            "a.pp",
+            "define thing (\n  $a = 1,\n  # about b\n  $b = 'x',\n) {\n}\n",
+            "thing",
+            "thing($a,$b)",
+        ),
+    ],
+)
+def test_a_signature_that_ctags_writes_in_its_own_way_stands(
+    tmp_path: Path, file: str, text: str, name: str, signature: str
+) -> None:
+    rows = explorer(tmp_path, {file: text}).find_definitions(name).results
+    assert [(row.signature, row.engine) for row in rows] == [(signature, "universal-ctags")]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("a.py", "def needle(count): return other\n"),
+        ("a.py", "def needle(count  # other\n    ):\n    pass\n"),
+        ("a.c", "int needle(int count)\n{ return other; }\n"),
+        ("a.rb", "def needle(count)\n  other\nend\n"),
+        ("a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
+    ],
+)
+def test_a_parameter_that_stands_behind_the_head_or_in_a_comment_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    found = explorer(tmp_path / "project", {file: text})
+    line = text[: text.index("needle")].count("\n") + 1
+    ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", file, line, "(count, other)"))
+    assert definitions(found, "needle") == [("needle", line, text.splitlines()[line - 1])]

@@ -19,6 +19,12 @@ _REMEMBERED_BYTES = 8 * 1024 * 1024
 _SPACE = b" \t\r\n\f\v"
 _WORD = re.compile(r"\w+")
 _COMMENT = re.compile(rb"/\*.*?\*/|(?://|#|--)[^\n]*", re.DOTALL)
+_MARK = re.compile(
+    r"(?P<comment>/\*.{0,1000}?\*/|(?://|#|--)[^\n]*)|(?P<quoted>\"(?:\\.|[^\"\\\n]){0,300}\"|'(?:\\.|[^'\\\n]){0,300}')"
+    r"|[()\[\]{};]|(?<=\))\s{0,99}:(?!:)|\n(?!\s{0,99}\()",
+    re.DOTALL,
+)
+"""What tells where the beginning of a definition ends; in brackets only these count."""
 _SIGNATURE_BYTES = 4096
 """Bytes behind the beginning of a definition in which its signature stands, beside its own length."""
 
@@ -110,8 +116,30 @@ class Standing:
         lines = (self.content(path) or b"").split(b"\n", before)
         behind = lines[-1][: len(text) * 4 + _SIGNATURE_BYTES] if len(lines) > before else b""
         wanted = text.encode().translate(None, _SPACE)
-        stands = wanted in behind.translate(None, _SPACE)
-        return text if stands or wanted in _COMMENT.sub(b"", behind).translate(None, _SPACE) else ""
+        stands = any(wanted in part.translate(None, _SPACE) for part in (behind, _COMMENT.sub(b"", behind)))
+        # ctags leaves out attributes and continuation marks, and changes quotes.
+        return text if stands or _in_order(text, _head(behind)) else ""
+
+
+def _head(behind: bytes) -> str:
+    """A definition's beginning up to its body, without comments: till no bracket is open and its line or clause ends."""
+    text, depth, begin = behind.decode("utf-8", "replace"), 0, 0
+    parts: list[str] = []
+    for mark in _MARK.finditer(text):
+        if mark["comment"]:
+            parts.append(text[begin : mark.start()])
+            begin = mark.end()
+        elif not mark["quoted"]:
+            if depth == 0 and mark[0] not in "([":
+                return "".join([*parts, text[begin : mark.start()]])
+            depth += (mark[0] in "([{") - (mark[0] in ")]}")
+    return "".join([*parts, text[begin:]])
+
+
+def _in_order(signature: str, head: str) -> bool:
+    """Whether every word of a signature stands in a definition's beginning, in this order, whatever the letters' case."""
+    standing = iter(_WORD.findall(head.lower()))
+    return all(word in standing for word in _WORD.findall(signature.lower()))
 
 
 def same(match: Match, line: bytes | None) -> bool:
