@@ -174,3 +174,8 @@ def test_a_name_that_is_everywhere_ends_in_time(tmp_path: Path) -> None:
     impact = explorer(tmp_path, files).analyze_impact(["run_it"])
     assert time.monotonic() - started < 15
     assert impact.answer.total == 300
+
+
+def test_a_file_whose_name_holds_a_line_feed_is_a_target_like_any_other(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"new\nline.py": "def alpha():\n    pass\n", "use.py": "def run():\n    alpha()\n"})
+    assert set(by_path(found.analyze_impact(["alpha"]))) >= {"use.py"}

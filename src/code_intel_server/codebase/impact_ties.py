@@ -23,6 +23,8 @@ def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
     words = {PurePosixPath(home).name: home for home in homes} | {
         word: home for home in homes if (word := module_word(home))
     }
+    # No line holds a name with a line feed.
+    words = {word: home for word, home in words.items() if "\n" not in word and "\0" not in word}
     if not words:
         return
     found = ripgrep.search(run.project, Query(tuple(words), regex=False, word=True))
