@@ -234,3 +234,18 @@ def test_an_operator_is_found_with_a_space_before_it_and_without(tmp_path: Path,
     text = "bool operator ==(Price, Price);\nbool same = a.operator==(b);\nint operator!=(Price);\nint operators = 1;\n"
     found = explorer(tmp_path, {"a.cpp": text})
     assert [row.start_line for row in found.find_references(asked).results] == [1, 2]
+
+
+def test_an_operator_is_found_whatever_blanks_stand_before_it(tmp_path: Path) -> None:
+    lines = ["bool operator  ==(A, A);", "bool operator\t==(B, B);", "bool x = a.operator==(b);", "int operator ++(A);"]
+    found = explorer(tmp_path, {"a.cpp": "\n".join(lines) + "\n"})
+    answer = found.find_references("operator==")
+    assert ([row.start_line for row in answer.results], answer.complete) == ([1, 2, 3], True)
+    assert [row.start_line for row in found.find_references("operator++").results] == [4]
+
+
+def test_an_operator_over_two_lines_makes_the_answer_incomplete(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.cpp": "bool operator\n  ==(A, A);\nbool operator ++(A);\n"})
+    answer = found.find_references("operator==")
+    assert answer.incomplete_because == ("in 1 files operator== is written over several lines, which is not told",)
+    assert found.find_references("operator++").complete

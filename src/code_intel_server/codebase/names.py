@@ -53,9 +53,25 @@ def held(name: str) -> str:
     return "operator" if _OPERATOR.fullmatch(name) else written(name)
 
 
-def spellings(name: str) -> tuple[str, ...]:
-    """The ways in which `written` names stand in the text: an operator with a space before it, or without."""
-    return (name, f"operator {name.removeprefix('operator')}") if _OPERATOR.fullmatch(name) else (name,)
+def operator_sign(name: str) -> str:
+    """`==` of `operator==`, which may be written with blanks before it; '' for any other name."""
+    return name.removeprefix("operator") if _OPERATOR.fullmatch(name) else ""
+
+
+def expression(name: str) -> str:
+    """A regex, for Python and ripgrep, of the ways in which `written` names stand on one line."""
+    sign = operator_sign(name)
+    return rf"operator[ \t\f\v]*{_escaped(sign)}" if sign else _escaped(name)
+
+
+def broken(name: str) -> str:
+    """A regex of an operator's name over two or more lines; '' for any other name."""
+    sign = operator_sign(name)
+    return rf"\boperator[ \t\f\v\r]*\n\s*{_escaped(sign)}" if sign else ""
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)
 
 
 def style_kind(symbol: str) -> str:

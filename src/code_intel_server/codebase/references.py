@@ -16,7 +16,7 @@ from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
-from code_intel_server.codebase.names import readings, spellings, written
+from code_intel_server.codebase.names import broken, expression, operator_sign, readings, written
 from code_intel_server.codebase.project import Project, inside, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -108,7 +108,7 @@ def find_references(
     wanted = _uses(kinds)
     found = collect(
         project,
-        spellings(name),
+        (name,),
         path=inside(project.root, path),
         include_comments=include_comments or bool(wanted & _PROSE),
         memory=memory,
@@ -120,7 +120,7 @@ def find_references(
         page,
         len(rows),
         engine=ENGINE,
-        incomplete_because=found.problems,
+        incomplete_because=(*found.problems, *_broken(project, name, path)),
         skipped=skipped,
         more=found.overflowed,
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
@@ -152,8 +152,7 @@ def collect(
     After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
     A `helper` takes over some of many files.
     """
-    word = all(_WORD.fullmatch(name) for name in names)
-    found = ripgrep.search(project, Query(tuple(names), regex=False, word=word), path=path)
+    found = ripgrep.search(project, _query(names), path=path)
     asked = Asked(occurrences(names), include_comments)
     remembered = FileMemory[ReferenceRow]() if memory is None else memory
     deadline = clock() + seconds
@@ -207,11 +206,28 @@ def _remembered(
     return rows
 
 
+def _query(names: Sequence[str]) -> Query:
+    if any(map(operator_sign, names)):
+        return Query(tuple(map(expression, names)))
+    return Query(tuple(names), regex=False, word=all(_WORD.fullmatch(name) for name in names))
+
+
+def _broken(project: Project, name: str, path: str) -> Iterator[str]:
+    """What is said of an operator's name that goes over several lines: ripgrep tells lines."""
+    if pattern := broken(name):
+        files, problems = ripgrep.matching_files(
+            project, Query((pattern,)), path=inside(project.root, path), extra=("--multiline",)
+        )
+        yield from problems
+        if files:
+            yield f"in {len(files)} files {name} is written over several lines, which is not told"
+
+
 def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
     """What finds any of `names` in UTF-8 text; where a name's end is part of a word, only at that word's end."""
     alternatives = b"|".join(
         (rb"(?<![\w\x80-\xff])" if _WORD.match(name[0]) else b"")
-        + re.escape(name.encode("utf-8", "replace"))
+        + expression(name).encode("utf-8", "replace")
         + (rb"(?![\w\x80-\xff])" if _WORD.match(name[-1]) else b"")
         for name in sorted(names, key=len, reverse=True)
     )
