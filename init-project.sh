@@ -37,7 +37,7 @@ done
 command -v git >/dev/null || fail "git is missing. Debian, Ubuntu: apt install git"
 python=${PYTHON:-}
 if [ -z "$python" ]; then
-    for candidate in python3 python3.13 python3.12 python3.11; do
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
         if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
             python=$candidate
             break
