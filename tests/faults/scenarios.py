@@ -268,7 +268,7 @@ THROUGH_EVERY_PHASE = Scenario("whole", whole_moves, WHOLE, prepare=stale)
 
 def final_state(root: Path) -> str:
     """Everything that has to be the same however often the session was killed; the session's id is left out."""
-    told = git(root, "log", "--format=%s|%T|%an", "main").strip()
+    told = git(root, "log", "--topo-order", "--format=%s|%T|%an", "main").strip()
     branches = git(root, "branch", "--format=%(refname:short)").split()
     sessions = root / ".code-intel" / "sessions"
     left = sorted(path.suffix for path in sessions.glob("*.json")) if sessions.is_dir() else []
