@@ -35,7 +35,9 @@ def played(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(zygote, tmp_path_factory.mktemp("played") / "it", SCENARIOS[1])
 
 
-@pytest.mark.parametrize("how", EVERY)
+@pytest.mark.parametrize(
+    "how", ["caller", *(pytest.param(how, marks=pytest.mark.full) for how in EVERY if how != "caller")]
+)
 def test_a_fault_at_any_point_of_any_move_is_as_if_it_had_not_been(
     played: Played, how: str, record_property: Record
 ) -> None:
