@@ -112,13 +112,13 @@ class Standing:
         text = tag.signature
         if engine != ctags.ENGINE or not _WORD.search(text):
             return text
-        before = tag.start_line - 1
-        lines = (self.content(path) or b"").split(b"\n", before)
-        behind = lines[-1][: len(text) * 4 + _SIGNATURE_BYTES] if len(lines) > before else b""
+        behind = self._file(path).lines.behind(tag.start_line, len(text) * 4 + _SIGNATURE_BYTES)
         wanted = text.encode().translate(None, _SPACE)
-        stands = any(wanted in part.translate(None, _SPACE) for part in (behind, _COMMENT.sub(b"", behind)))
-        # ctags leaves out attributes and continuation marks, and changes quotes.
-        return text if stands or _in_order(text, _head(behind)) else ""
+        if wanted in behind.translate(None, _SPACE):
+            return text
+        # ctags leaves out comments, attributes and continuation marks, and changes quotes.
+        stands = wanted in _COMMENT.sub(b"", behind).translate(None, _SPACE) or _in_order(text, _head(behind))
+        return text if stands else ""
 
 
 def _head(behind: bytes) -> str:

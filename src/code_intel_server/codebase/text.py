@@ -110,6 +110,10 @@ class Lines:
         end = self._text.find(b"\n", start)
         return self._text[start:] if end < 0 else self._text[start:end]
 
+    def behind(self, number: int, size: int) -> bytes:
+        """At most `size` bytes from the beginning of a 1-based line on; none beyond the end."""
+        return b"" if self.at(number) is None else self._text[self._start : self._start + size]
+
     def all(self) -> list[bytes]:
         """Every line."""
         return self._text.split(b"\n")
