@@ -32,6 +32,16 @@ def read_frame(read: Read) -> tuple[dict[str, Any], bytes]:
     return head, read(body_size) if body_size else b""
 
 
+def work(serve: Callable[[Read, IO[bytes]], None]) -> None:
+    """For a child: serve the process that started us until it closes the pipes, then end at once."""
+    read, out = pipes(1 << 18)
+    try:
+        serve(read, out)
+    except (EOFError, ValueError, BrokenPipeError):
+        # Nothing is left to say and nobody to say it to: no second attempt to flush at exit.
+        os._exit(0)
+
+
 def pipes(buffered: int = -1) -> tuple[Read, IO[bytes]]:
     """For a child: what reads exactly so many bytes of its stdin, and what was its stdout, `buffered` bytes at a time.
 

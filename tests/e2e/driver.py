@@ -168,6 +168,10 @@ class Server:
         self._process.send_signal(number)
         return self._process.wait(10)
 
+    def wait(self, seconds: float) -> None:
+        """Until it has ended by itself."""
+        self._process.wait(seconds)
+
     def close(self) -> None:
         """Close the pipe, as a client that ends does."""
         if self._process.poll() is None and self._process.stdin is not None:

@@ -173,8 +173,8 @@ def client_dies(zygote: Zygote, root: Path, turn: int, after: float) -> tuple[tu
     below = descendants(server.pid)
     os.kill(client, signal.SIGKILL)
     os.waitpid(client, 0)
-    server._process.wait(5)
-    server._end()
+    server.wait(5)
+    server.close()
     assert gone_soon(below)
     deadline = time.monotonic() + 5
     while works_in(root) and time.monotonic() < deadline:
@@ -223,8 +223,8 @@ def test_each_signal_in_each_phase_ends_it_in_two_seconds_and_the_session_goes_o
         for number in SIGNALS:
             below = descendants(server.pid)
             os.kill(server.pid, number)
-            server._process.wait(EXIT_SECONDS)
-            server._end()
+            server.wait(EXIT_SECONDS)
+            server.close()
             assert gone_soon(below), (name, number)
             server = ForkedServer(zygote, root)
             status = server.call("get_session_status")

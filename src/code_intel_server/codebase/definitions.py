@@ -17,7 +17,6 @@ from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
-from code_intel_server.codebase.text import is_binary, line_at
 from code_intel_server.errors import Rejected
 
 _TEXT_COLUMNS = 200
@@ -226,8 +225,8 @@ def _left_out(count: int) -> Iterator[str]:
 
 
 def _row(symbol: StoredSymbol, standing: Standing) -> DefinitionRow:
-    tag, content = symbol.tag, standing.content(symbol.path) or b""
-    text = "" if is_binary(content) else line_at(content, tag.start_line).strip()[:_TEXT_COLUMNS]
+    tag = symbol.tag
+    text = standing.text(symbol.path, tag.start_line).strip()[:_TEXT_COLUMNS]
     signature = standing.signature(symbol.path, symbol.engine, tag)
     signature = f"{tag.name}{signature}" if signature.startswith("(") else signature or text
     return DefinitionRow(

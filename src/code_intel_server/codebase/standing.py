@@ -13,7 +13,7 @@ from code_intel_server.codebase import ctags
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.ripgrep import FileMatches, Match
 from code_intel_server.codebase.symbol_store import StoredSymbol
-from code_intel_server.codebase.text import Lines, as_searched, read_bytes
+from code_intel_server.codebase.text import Lines, as_searched, decode, is_binary, read_bytes
 
 _REMEMBERED_BYTES = 8 * 1024 * 1024
 _SPACE = b" \t\r\n\f\v"
@@ -52,6 +52,7 @@ class Standing:
         self._root = root
         self._kept: dict[str, _Kept] = {}
         self._bytes = 0
+        self._defined: dict[StoredSymbol, bool] = {}
 
     def content(self, path: str) -> bytes | None:
         """See `text.read_bytes`; what was read first is forgotten first."""
@@ -65,6 +66,12 @@ class Standing:
         while self._bytes > _REMEMBERED_BYTES:
             self._bytes -= len(self._kept.pop(next(iter(self._kept))).content or b"")
         return kept
+
+    def text(self, path: str, number: int) -> str:
+        """A 1-based line as text, '' beyond the end, in what is binary and in what cannot be read."""
+        file = self._file(path)
+        line = None if file.content is None or is_binary(file.content) else file.lines.at(number)
+        return "" if line is None else decode(line).removesuffix("\r")
 
     def line(self, match: Match) -> bytes | None:
         """The line that now stands where a match was found, with its carriage return; None where the file has none there."""
@@ -103,9 +110,14 @@ class Standing:
 
     def defines(self, symbol: StoredSymbol) -> bool:
         """Whether the file may define the symbol: a syntax tree was made of what was read so, of ctags the words must stand there."""
-        if symbol.engine != ctags.ENGINE:
-            return self.content(symbol.path) is not None
-        return self.holds(symbol.path, symbol.tag.name, symbol.tag.scope)
+        known = self._defined.get(symbol)
+        if known is None:
+            if symbol.engine != ctags.ENGINE:
+                known = self.content(symbol.path) is not None
+            else:
+                known = self.holds(symbol.path, symbol.tag.name, symbol.tag.scope)
+            self._defined[symbol] = known
+        return known
 
     def signature(self, path: str, engine: str, tag: Tag) -> str:
         """The tag's signature, '' where it stands differently behind the definition's first line."""

@@ -10,7 +10,10 @@ from code_intel_server.codebase.project import MAX_FILE_BYTES, within
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SNIFFED = 8192
-_LEAST_STEP = 64
+_LIKELY_WIDTH = 40
+"""Bytes of a line, as a first guess."""
+_FEW = 16
+"""So many line breaks are passed one by one sooner than a stretch is counted again."""
 _LINKED = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 
@@ -82,15 +85,6 @@ def split_lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def line_at(data: bytes, number: int) -> str:
-    """A 1-based line of a file's content, '' beyond its end; only that line is decoded."""
-    if data.startswith(_UTF16_MARKS):
-        lines = split_lines(decode(data))
-        return lines[number - 1] if number <= len(lines) else ""
-    pieces = data.split(b"\n", number)
-    return decode(pieces[number - 1]).removesuffix("\r") if number <= len(pieces) else ""
-
-
 class Lines:
     """The lines of a text as ripgrep counts them, each found from the one asked for before: text is passed over, not split."""
 
@@ -120,19 +114,19 @@ class Lines:
 
 
 def _behind(text: bytes, start: int, breaks: int) -> int | None:
-    """The place behind so many line breaks; None where there are fewer. Counts in steps that grow, and shrink at the end."""
-    step = _LEAST_STEP
+    """The place behind so many line breaks; None where there are fewer. Counts what lies ahead a stretch at a time."""
+    width = _LIKELY_WIDTH
     while breaks:
-        here = text.count(b"\n", start, start + step)
-        if here < breaks:
-            if start + step >= len(text):
+        end = start + breaks * width
+        over = text.count(b"\n", start, end) - breaks
+        if over < 0:
+            if end >= len(text):
                 return None
-            breaks -= here
-            start += step
-            step *= 2
-        elif step > _LEAST_STEP:
-            step //= 2
+            breaks, start, width = -over, end, width * 2
+        elif over > _FEW and width > 1:
+            width //= 2
         else:
-            start = text.index(b"\n", start) + 1
-            breaks -= 1
+            for _ in range(over + 1):
+                end = text.rindex(b"\n", start, end)
+            return end + 1
     return start

@@ -5,13 +5,12 @@ Reads one request after the other from stdin, each with files and their matching
 with their rows on what was stdout, and ends with the server, whose death closes the pipes.
 """
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from code_intel_server.child_wire import frame, pipes, read_frame
+from code_intel_server.child_wire import frame, read_frame, work
 from code_intel_server.codebase.references import Asked, classify
 from code_intel_server.codebase.ripgrep import FileMatches
 from code_intel_server.codebase.standing import Standing
@@ -33,15 +32,5 @@ def serve(read: Callable[[int], bytes], out: IO[bytes]) -> None:
         out.flush()
 
 
-def main() -> None:
-    """Serve the process that started us."""
-    read, out = pipes(1 << 18)
-    try:
-        serve(read, out)
-    except (EOFError, ValueError, BrokenPipeError):
-        # Nothing is left to say and nobody to say it to: no second attempt to flush at exit.
-        os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    work(serve)

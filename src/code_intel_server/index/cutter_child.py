@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from code_intel_server.child_wire import frame, pipes, read_frame
+from code_intel_server.child_wire import frame, read_frame, work
 from code_intel_server.index.cutting import Rules, cut_file, rules_from_json, to_frame
 from code_intel_server.index.words import Vocabulary
 
@@ -38,15 +38,5 @@ def _answer(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None, 
     return answer
 
 
-def main() -> None:
-    """Serve the process that started us."""
-    read, out = pipes(1 << 18)
-    try:
-        serve(read, out)
-    except (EOFError, ValueError, BrokenPipeError):
-        # Nothing is left to say and nobody to say it to: no second attempt to flush at exit.
-        os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    work(serve)

@@ -119,11 +119,13 @@ class ProofRunner:
     def _naming(self, path: str, *, run: bool) -> str:
         for command in self._config.config.verify_commands:
             folder = self._folder(command)
-            for number, word in enumerate(command.argv if folder is not None else ()):
+            if folder is None:
+                continue
+            for number, word in enumerate(command.argv):
                 before = command.argv[:number]
                 if not before and "/" not in word:
                     continue  # looked up in PATH
-                if self._names(folder / word, before, path) and _runs(before) is run:  # type: ignore[operator]
+                if self._names(folder / word, before, path) and _runs(before) is run:
                     return " ".join(command.argv)
         return ""
 
