@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase import globs, ripgrep
+from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import fuzzy
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.roles import Role, role
@@ -61,7 +62,8 @@ def test_a_glob_finds_exactly_what_it_means(tmp_path: Path, pattern: str, paths:
     ],
 )
 def test_letters_find_the_file_that_was_meant_first(letters: str, first: str) -> None:
-    assert fuzzy(list(FILES), letters)[0].path == first
+    total, (best, *_) = fuzzy(list(FILES), letters)
+    assert best.path == first and total >= 1
 
 
 def test_letters_that_no_path_holds_find_nothing(tmp_path: Path) -> None:
@@ -188,3 +190,20 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": "/usr/bin:/bin"},
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"src/deep/query.py": "x\n", "other/query.py": "x\n"})
+    (tmp_path / "short").symlink_to("src/deep")
+    assert [row.path for row in found.search_files("query", "short").results] == ["src/deep/query.py"]
+    assert [row.path for row in found.search_files("*.py", "short").results] == ["src/deep/query.py"]
+
+
+@pytest.mark.parametrize("pattern", ["**/*.py", "py"])
+def test_a_page_is_the_same_as_that_part_of_all_rows(tmp_path: Path, pattern: str) -> None:
+    found = explorer(tmp_path, {f"{folder}/m{number}.py": "x\n" for folder in ("src", "tests") for number in range(9)})
+    every = found.search_files(pattern, page=Page(100)).results
+    assert len(every) == 18
+    for start in range(0, 18, 5):
+        page = found.search_files(pattern, page=Page(5, start))
+        assert (page.results, page.total) == (every[start : start + 5], 18)

@@ -10,13 +10,14 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import symbol_file, symbol_store, symbols, tagging
+from code_intel_server.codebase import definitions, ripgrep, symbol_file, symbol_store, symbols, tagging
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -48,6 +49,54 @@ def test_a_new_file_is_found_although_the_cache_was_just_compared(tmp_path: Path
     assert places(found, "later") == []
     write(tmp_path, {"b.py": "def later(): pass\n"})
     assert places(found, "later") == [("b.py", 1)]
+
+
+def test_what_was_not_compared_in_time_is_said_and_nothing_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n", "b.py": "def other(): pass\n"})
+    monkeypatch.setattr(symbols, "COMPARE_SECONDS", -1.0)
+    assert found.refresh_all().tagged == 2, "a refresh takes its time"
+    found.cache.verify(fresh=True)
+    answer = found.find_definitions("needle")
+    assert [row.path for row in answer.results] == ["a.py"]
+    assert answer.incomplete_because == ("2 files were not compared with the symbol cache in time",)
+    assert set(found.cache.store.known()) == {"a.py", "b.py"}
+
+
+def test_nothing_is_said_to_be_there_after_one_walk_and_not_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[Project] = []
+    walk = ripgrep.list_files
+
+    def counted(project: Project, extra: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        walks.append(project)
+        return walk(project, extra)
+
+    monkeypatch.setattr(ripgrep, "list_files", counted)
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    assert places(found, "nowhere") == []
+    assert len(walks) == 1
+    assert places(found, "nowhere") == []
+    assert len(walks) == 2, "the next time the tree is walked anew"
+
+
+def test_the_second_search_for_a_name_ends_with_the_lookup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def nothing(*_: object, seconds: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        given.append(seconds)
+        return (), ()
+
+    monkeypatch.setattr(ripgrep, "matching_files", nothing)
+    monkeypatch.setattr(symbols, "INLINE_LIMIT", 0)
+    monkeypatch.setattr(definitions, "INLINE_LIMIT", 0)
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.cache.verify()
+    monkeypatch.setattr(definitions, "SECONDS", 0.0)
+    assert places(found, "nowhere") == []
+    assert given == [ripgrep.SEARCH_SECONDS, 1.0]
 
 
 def test_a_removed_file_is_forgotten(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES, wanted_kinds
 from code_intel_server.codebase.names import held, marks, readings, style_kind
 from code_intel_server.codebase.project import Project, inside, shown
-from code_intel_server.codebase.ripgrep import Query
+from code_intel_server.codebase.ripgrep import SEARCH_SECONDS, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbol_store import StoredSymbol
@@ -20,6 +20,9 @@ from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
 from code_intel_server.errors import Rejected
 
 _TEXT_COLUMNS = 200
+SECONDS = 30.0
+"""Behind this the tree is not searched a second time for a name that was not found."""
+_LEAST_SECONDS = 1.0
 _STYLE_SHEETS = frozenset({"css", "scss", "less", "sass"})
 
 
@@ -91,16 +94,17 @@ def find_definitions(
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
     """
-    below = inside(project.root, path)
+    below, began = inside(project.root, path), cache.now()
     wanted = _taken_apart(symbol, kind, below, match)
     problems = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
     standing = Standing(project.root)
     if cache.recheck(page.cut(found), standing):
         found, standing = _found(cache, wanted), Standing(project.root)
-    if not found:
+    if not found and not cache.walked_since(began):
         cache.verify(fresh=True)
-        problems = bring_up_to_date(project, cache, symbol, match)
+        left = max(SECONDS - (cache.now() - began), _LEAST_SECONDS)
+        problems = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
         found = _found(cache, wanted)
     asked = page.cut(found)
     rows = [_row(entry, standing) for entry in asked if standing.defines(entry)]
@@ -121,10 +125,12 @@ def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
     return _found(cache, _taken_apart(symbol, None, ".", NameMatch.EXACT))
 
 
-def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: NameMatch) -> tuple[str, ...]:
+def bring_up_to_date(
+    project: Project, cache: SymbolCache, name: str, match: NameMatch, *, seconds: float = SEARCH_SECONDS
+) -> tuple[str, ...]:
     """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified); returns what was left out, a sentence each.
 
-    On a cold cache only files that hold the name are tagged: a definition holds the name it defines.
+    On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
     """
     *_, last = readings(name)[-1] or [name]
     name = held(last)
@@ -136,7 +142,7 @@ def bring_up_to_date(project: Project, cache: SymbolCache, name: str, match: Nam
     if match is NameMatch.FUZZY:
         return (*difference.problems, f"{len(difference.pending)} files are not in the symbol cache yet")
     holding, problems = ripgrep.matching_files(
-        project, Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX)
+        project, Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX), seconds=seconds
     )
     return (*difference.problems, *problems, *cache.refresh(set(holding) & difference.pending.keys()))
 

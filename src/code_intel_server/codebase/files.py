@@ -1,15 +1,15 @@
 """search_files: paths that a glob means or that a few remembered letters point at, best first (SPEC 2)."""
 
+import heapq
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, replace
 
 from code_intel_server.codebase import globs, ripgrep
-from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.project import Project, inside, shown, there
-from code_intel_server.codebase.roles import RELEVANCE, Role, role
+from code_intel_server.codebase.project import Project, inside, shown, there, within
+from code_intel_server.codebase.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.errors import Rejected
 
 
@@ -40,70 +40,77 @@ def search_files(
     if not pattern.strip():
         raise Rejected("tool_errors.query.no_pattern")
     where = inside(project.root, path)
+    where = within(project.root, where) or where  # what stands below a link is listed where it leads
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
-    rows = _globbed(below, pattern, where) if globs.has_magic(pattern) else fuzzy(below, pattern)
+    total, rows = (
+        _globbed(below, pattern, where, page.range.stop)
+        if globs.has_magic(pattern)
+        else fuzzy(below, pattern, page.range.stop)
+    )
     found = page.cut(rows)
-    spelled = {shown(name): name for name in below if not name.isascii()}
-    present = set(map(shown, there(project.root, (spelled.get(row.path, row.path) for row in found))))
+    present = set(there(project.root, (row.path for row in found)))
     gone = sum(row.path not in present for row in found)
     problems = (*listing.problems, *([f"{gone} files of this page went while they were looked for"] if gone else []))
     return answer(
-        [row for row in found if row.path in present],
+        [replace(row, path=shown(row.path)) for row in found if row.path in present],
         page,
-        len(rows),
+        total,
         engine=ripgrep.ENGINE,
         incomplete_because=problems,
         skipped=skipped,
     )
 
 
-def _globbed(paths: Sequence[str], pattern: str, where: str) -> list[FileRow]:
+def _globbed(paths: Sequence[str], pattern: str, where: str, most: int) -> tuple[int, list[FileRow]]:
+    """How many of `paths`, which are sorted, the pattern means, and the best `most` of them."""
     anchored = pattern if where == "." or "/" not in pattern or pattern.startswith("/") else f"{where}/{pattern}"
-    found = [name for name in paths if globs.matches(name, pattern) or globs.matches(name, anchored)]
-    return [
-        FileRow(shown(name), role(name), "glob", 1.0)
-        for name in sorted(found, key=lambda name: (RELEVANCE[role(name)], name))
-    ]
+    means, anchored_means = globs.compiled(pattern).fullmatch, globs.compiled(anchored).fullmatch
+    found = [name for name in paths if means(name) or (anchored != pattern and anchored_means(name))]
+    best = heapq.nsmallest(most, found, key=lambda name: RELEVANCE[role(name)])
+    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best]
 
 
-def fuzzy(paths: Sequence[str], wanted: str) -> list[FileRow]:
-    """Rank `paths` by how well they answer to `wanted`, leaving out those that do not hold its letters in order."""
+def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> tuple[int, list[FileRow]]:
+    """How many of `paths` hold the letters of `wanted` in order, and the `most` that answer to it best."""
     needle = wanted.strip().strip("/").lower().replace("\\", "/")
     letters = re.compile(".*?".join(re.escape(letter) for letter in needle if not letter.isspace()), re.DOTALL)
-    rows = [row for name in paths if (row := _scored(name, needle, letters))]
+    scored = [(score, why, name) for name in paths for why, score in _scored(name, needle, letters)]
+    # Only what may come onto the page is looked at more closely.
+    least = min(heapq.nlargest(most, (score for score, _, _ in scored)), default=0.0)
+    rows = [FileRow(name, role(name), why, score) for score, why, name in scored if score >= least]
     as_written = wanted.strip()
-    return sorted(
-        rows, key=lambda row: (-row.score, RELEVANCE[row.role], as_written not in row.path, len(row.path), row.path)
+    return len(scored), heapq.nsmallest(
+        most,
+        rows,
+        key=lambda row: (-row.score, RELEVANCE[row.role], as_written not in row.path, len(row.path), row.path),
     )
 
 
-def _scored(path: str, needle: str, letters: re.Pattern[str]) -> FileRow | None:
+def _scored(path: str, needle: str, letters: re.Pattern[str]) -> Iterator[tuple[str, float]]:
+    """Why a path answers and how well; nothing where it does not hold the letters."""
     lowered = path.lower()
     found = letters.search(lowered)
     if found is None:
-        return None
-    why, score = next(_grades(PurePosixPath(lowered), needle), ("letters", 0.0))
-    if why == "letters":
-        in_name = letters.search(lowered, lowered.rfind("/") + 1)
-        best = in_name or found
-        # Dense letters in the file's own name beat letters scattered over folders.
-        score = (0.3 if in_name else 0.1) * len(needle) / max(best.end() - best.start(), 1)
-    return FileRow(shown(path), role(path), why, round(score, 4))
+        return
+    if needle in lowered:
+        yield _grade(lowered, needle)
+        return
+    in_name = letters.search(lowered, lowered.rfind("/") + 1)
+    best = in_name or found
+    # Dense letters in the file's own name beat letters scattered over folders.
+    yield "letters", round((0.3 if in_name else 0.1) * len(needle) / max(best.end() - best.start(), 1), 4)
 
 
-def _grades(path: PurePosixPath, needle: str) -> Iterator[tuple[str, float]]:
-    if str(path) == needle:
-        yield "path", 1.0
-    if path.name == needle:
-        yield "name", 0.95
-    if path.name.split(".")[0] == needle or path.stem == needle:
-        yield "name", 0.9
-    if str(path).endswith(f"/{needle}"):
-        yield "path", 0.85
-    if path.name.startswith(needle):
-        yield "name", 0.75
-    if needle in path.name:
-        yield "name", 0.65
-    if needle in str(path):
-        yield "path", 0.5
+def _grade(path: str, needle: str) -> tuple[str, float]:
+    """How well a path answers that holds the needle as it is written."""
+    name = path.rpartition("/")[2]
+    grades = (
+        (path == needle, "path", 1.0),
+        (name == needle, "name", 0.95),
+        (needle in {name.split(".")[0], in_two(name)[0]}, "name", 0.9),
+        (path.endswith(f"/{needle}"), "path", 0.85),
+        (name.startswith(needle), "name", 0.75),
+        (needle in name, "name", 0.65),
+    )
+    return next(((why, score) for fits, why, score in grades if fits), ("path", 0.5))

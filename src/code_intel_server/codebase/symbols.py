@@ -7,6 +7,7 @@ every few seconds, and "nothing found" is never said without one.
 """
 
 import hashlib
+import math
 import os
 import time
 from collections import deque
@@ -32,6 +33,9 @@ INLINE_LIMIT = 300
 _VERIFY_SHARE = 20
 LOOKUP_SECONDS = 5.0
 """Most that a lookup waits for changed files to be tagged."""
+
+COMPARE_SECONDS = 10.0
+"""Most that a lookup waits for the files to be compared with the cache."""
 
 _BATCH_SECONDS = 30.0
 _WORKERS = 2
@@ -72,7 +76,15 @@ class SymbolCache:
         self._lister = Lister(project)
         self._taggable: tuple[Listing, Sequence[str]] = (Listing(()), ())
         self._difference: Difference | None = None
-        self._verified_until = float("-inf")
+        self._verified_until = self._walked_at = float("-inf")
+
+    def now(self) -> float:
+        """The time of this cache's clock, in seconds."""
+        return self._clock()
+
+    def walked_since(self, time: float) -> bool:
+        """Whether the tree was walked, and compared with the cache, since `time` of its clock."""
+        return self._walked_at >= time
 
     @property
     def pending(self) -> int:
@@ -82,13 +94,13 @@ class SymbolCache:
     def verify(self, *, force: bool = False, fresh: bool = False) -> Difference:
         """Compare project and cache, unless that was done recently enough; forgets files that are gone.
 
-        With `force` in any case; with `fresh` the tree is walked too, whatever is remembered of it.
+        With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
         """
         with self._lock:
             if self._difference is not None and not (force or fresh) and self._clock() < self._verified_until:
                 return self._difference
             started = self._clock()
-            self._difference = self._compare(fresh=fresh)
+            self._difference = self._compare(fresh=fresh, seconds=math.inf if force else COMPARE_SECONDS)
             cost = self._clock() - started
             self._verified_until = started + cost + _VERIFY_SHARE * cost
             if self._difference.gone:
@@ -185,15 +197,31 @@ class SymbolCache:
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
 
-    def _compare(self, *, fresh: bool) -> Difference:
+    def _compare(self, *, fresh: bool, seconds: float) -> Difference:
+        started = self._clock()
         listing = self._lister.files(fresh=fresh)
         if self._taggable[0] is not listing:
             self._taggable = (listing, [path for path in listing.paths if taggable(path)])
+            self._walked_at = started
         known = self.store.stamps()
-        present = {path: stamp for path in self._taggable[1] if (stamp := stamp_of(self.project, path))}
+        present, left = self._stamps(self._taggable[1], self._clock() + seconds)
+        problems = (
+            *listing.problems,
+            *([f"{left} files were not compared with the symbol cache in time"] if left else []),
+        )
         pending = {path: stamp for path, stamp in present.items() if known.get(path) != stamp}
-        gone = tuple(path for path in known if path not in present) if not listing.problems else ()
-        return Difference(pending, gone, listing.problems)
+        gone = tuple(path for path in known if path not in present) if not problems else ()
+        return Difference(pending, gone, problems)
+
+    def _stamps(self, paths: Sequence[str], deadline: float) -> tuple[dict[str, Stamp], int]:
+        """How the files look, those left out that are gone; and how many were not looked at before the deadline."""
+        stamps: dict[str, Stamp] = {}
+        for start in range(0, len(paths), BATCH):
+            if self._clock() > deadline:
+                return stamps, len(paths) - start
+            batch = paths[start : start + BATCH]
+            stamps |= {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
+        return stamps, 0
 
     def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, Known]) -> dict[str, Stamp]:
         """Those files whose content is not what was tagged; the others get their new time noted."""
