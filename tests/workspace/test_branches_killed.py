@@ -8,9 +8,10 @@ of files. Then the effect is called again with the intent that was on disk.
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from code_intel_server import process
+from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
 from code_intel_server.workspace.branch_manager import BranchManager
 from code_intel_server.workspace.trash import Trash
@@ -303,6 +305,65 @@ def test_an_effect_killed_at_any_step_loses_nothing_and_is_finished_once(
             break
         fatal += 1
     assert fatal >= 3
+
+
+def archived(repo: Repo) -> set[str]:
+    """What the archive says of each thing in it, times and ids of commits aside."""
+    bodies = repo.git(
+        "for-each-ref", "--format=%(objecttype) %(tree)%(*tree) %(contents)%00", "refs/code-intel/archive"
+    )
+    trees = dict(row.split() for row in repo.git("log", "--all", "--reflog", "--format=%H %T").splitlines())
+    return {
+        re.sub(r"\b[0-9a-f]{40}\b", lambda found: trees.get(found[0], found[0]), body.strip())
+        for body in bodies.split("\0")
+    }
+
+
+class Fallible:
+    """Runs every git but the `fatal`th (from 0, of the commands `which`, if any are named), which is killed before it has done anything."""
+
+    def __init__(self, fatal: int, which: Collection[str], real: Callable[..., Completed]) -> None:
+        self.fatal, self.which, self.real, self.seen = fatal, set(which), real, 0
+
+    def run(self, argv: Sequence[str], **options: Any) -> Completed:
+        counts = not self.which or not self.which.isdisjoint(argv)
+        self.seen += counts
+        if not counts or self.seen - 1 != self.fatal:
+            return self.real(argv, **options)
+        return Completed(tuple(argv), -signal.SIGKILL, b"", b"", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "which"),
+    [("delete stale branches", ["cat-file"]), *(pytest.param(name, [], marks=pytest.mark.full) for name in EFFECTS)],
+)
+@pytest.mark.timeout(900)
+def test_a_git_that_was_killed_in_an_effect_is_never_taken_for_an_answer(
+    name: str, which: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the kills at every point: a record that a killed git did not show was archived as if there were none."""
+    effect, real = EFFECTS[name], process.run
+    origin = template(tmp_path, monkeypatch)
+    effect.prepare(origin)
+    control = copy(origin, tmp_path / "control")
+    effect.act(control, ignore, None)
+    expected, kept = outcome(control), archived(control)
+    fatal = 0
+    while True:
+        repo = copy(origin, tmp_path / f"failed-{fatal}")
+        journal, gits = Journal(tmp_path / f"journal-{fatal}.json"), Fallible(fatal, which, real)
+        with monkeypatch.context() as patched:
+            patched.setattr(process, "run", gits.run)
+            with contextlib.suppress(Unavailable, Rejected, UserActionNeeded):
+                effect.act(repo, journal.record, None)
+        effect.act(repo, journal.record, journal.pending())
+        assert outcome(repo) == expected, f"git {fatal}"
+        assert kept <= archived(repo), f"git {fatal}"
+        shutil.rmtree(repo.path)
+        if gits.seen <= fatal:
+            break
+        fatal += 1
+    assert fatal >= (1 if which else 10)
 
 
 HALVES = {

@@ -21,12 +21,16 @@ class BaseRecord:
 
 
 def read_base(git: Git, branch: str) -> BaseRecord | None:
-    """The record of a task branch; None where there is none that makes sense."""
+    """The record of a task branch; None where there is none that makes sense. Raises Unavailable where git does not answer."""
     if not git.oid(BASES + branch, "blob"):
         return None
     try:
         value = json.loads(git.read_blob(BASES + branch))
-    except (ValueError, RecursionError, Unavailable):
+    except Unavailable as error:
+        if error.key == "tool_errors.git.too_much_output":
+            return None  # no record of ours is that long
+        raise
+    except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None
