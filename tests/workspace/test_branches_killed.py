@@ -320,26 +320,27 @@ def archived(repo: Repo) -> set[str]:
 
 
 class Fallible:
-    """Runs every git but the `fatal`th (from 0, of the commands `which`, if any are named), which is killed before it has done anything."""
+    """Runs every git but the `fatal`th (from 0, of the commands `which`, if any are named), which ends so before it has done anything."""
 
-    def __init__(self, fatal: int, which: Collection[str], real: Callable[..., Completed]) -> None:
-        self.fatal, self.which, self.real, self.seen = fatal, set(which), real, 0
+    def __init__(self, status: int, fatal: int, which: Collection[str], real: Callable[..., Completed]) -> None:
+        self.status, self.fatal, self.which, self.real, self.seen = status, fatal, set(which), real, 0
 
     def run(self, argv: Sequence[str], **options: Any) -> Completed:
         counts = not self.which or not self.which.isdisjoint(argv)
         self.seen += counts
         if not counts or self.seen - 1 != self.fatal:
             return self.real(argv, **options)
-        return Completed(tuple(argv), -signal.SIGKILL, b"", b"", 0.0)
+        return Completed(tuple(argv), self.status, b"", b"fatal: could not open '/dev/null'\n", 0.0)
 
 
 @pytest.mark.parametrize(
     ("name", "which"),
     [("delete stale branches", ["cat-file"]), *(pytest.param(name, [], marks=pytest.mark.full) for name in EFFECTS)],
 )
+@pytest.mark.parametrize("status", [-signal.SIGKILL, 128], ids=["killed", "failed"])
 @pytest.mark.timeout(900)
-def test_a_git_that_was_killed_in_an_effect_is_never_taken_for_an_answer(
-    name: str, which: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_git_that_failed_in_an_effect_is_never_taken_for_an_answer(
+    status: int, name: str, which: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found by the kills at every point: a record that a killed git did not show was archived as if there were none."""
     effect, real = EFFECTS[name], process.run
@@ -351,7 +352,7 @@ def test_a_git_that_was_killed_in_an_effect_is_never_taken_for_an_answer(
     fatal = 0
     while True:
         repo = copy(origin, tmp_path / f"failed-{fatal}")
-        journal, gits = Journal(tmp_path / f"journal-{fatal}.json"), Fallible(fatal, which, real)
+        journal, gits = Journal(tmp_path / f"journal-{fatal}.json"), Fallible(status, fatal, which, real)
         with monkeypatch.context() as patched:
             patched.setattr(process, "run", gits.run)
             with contextlib.suppress(Unavailable, Rejected, UserActionNeeded):

@@ -99,10 +99,14 @@ class Desk:
 
     @made_once
     def git(self) -> "Git | str":
-        """The git door, or why there is none."""
-        from code_intel_server.workspace.git import open_repository
+        """The git door, or why there is none.
 
-        return open_repository(self.root)
+        Raises Unavailable('tool_errors.git.failed') where git could not read its repository: with another folder's key
+        what this session wrote would not be believed once git can read again.
+        """
+        from code_intel_server.workspace.git import open_readable
+
+        return open_readable(self.root)
 
     @made_once
     def private(self) -> Path:
@@ -115,16 +119,7 @@ class Desk:
         return self._private_folder(lambda git: git.at.git_dir)
 
     def _private_folder(self, of: "Callable[[Git], Path]") -> Path:
-        """Raises Unavailable('tool_errors.git.failed') where git could not read its repository: with another folder's
-        key what this session wrote would not be believed once git can read again."""
-        from code_intel_server.workspace.git import is_unreadable
-
-        if not isinstance(self.git, str):
-            return private_folder(of(self.git), self.root)
-        if is_unreadable(self.root, self.git):
-            reason = self.__dict__.pop("git")  # asked anew next time
-            raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=reason)
-        return private_folder(None, self.root)
+        return private_folder(None if isinstance(self.git, str) else of(self.git), self.root)
 
     @made_once
     def lock(self) -> ProjectLock:

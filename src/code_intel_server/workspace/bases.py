@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace.git import BASES, HEADS, TASK_PREFIX, Git, RefChange, is_oid
+from code_intel_server.workspace.git_child import is_yes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def is_branch_name(git: Git, name: str) -> bool:
         bool(name)
         and not name.startswith("-")
         and name not in {"@", "HEAD"}
-        and git.run("check-ref-format", HEADS + name).ok
+        and is_yes(git.run("check-ref-format", HEADS + name))
     )
 
 

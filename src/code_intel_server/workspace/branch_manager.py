@@ -15,7 +15,7 @@ from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
 from code_intel_server.workspace.files import write_whole
-from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_repository
+from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
 from code_intel_server.workspace.shelf import return_aside
@@ -279,7 +279,7 @@ class BranchManager:
 
     def _open(self) -> Git | str:
         if self._opened is None:
-            opened = open_repository(self._root, self._patience)
+            opened = open_readable(self._root, self._patience)
             if isinstance(opened, str):
                 return opened
             self._opened = opened

@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
 from code_intel_server.workspace.git import HEADS, Git, RefChange, join_z, split_z
-from code_intel_server.workspace.git_child import Manner, output_of
+from code_intel_server.workspace.git_child import Manner, is_yes, output_of
 from code_intel_server.workspace.messages import (
     commit_object,
     judged,
@@ -150,7 +150,7 @@ class Commit:
             return self._request.expected_tip
         base = self._git.oid(HEADS + branch.base) or branch.base_oid
         done = self._git.run("merge-base", base, self._request.expected_tip)
-        return done.text().strip() or branch.base_oid
+        return done.text().strip() if is_yes(done) else branch.base_oid
 
     def _differing(self, wanted: dict[str, tuple[str, str]]) -> list[str]:
         """What is to be discarded and does not have (as far as git can tell without a filter) the base's content yet."""

@@ -160,7 +160,7 @@ class Git:
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Whether `old` is reachable from `new`."""
-        return bool(old) and self.run("merge-base", "--is-ancestor", old, new).ok
+        return bool(old) and is_yes(self.run("merge-base", "--is-ancestor", old, new))
 
     def transact(self, changes: Sequence[RefChange], *, reason: str, manner: Manner = Manner.OWN) -> None:
         """Change refs all or none, each only from its expected value.
@@ -345,11 +345,14 @@ def _why_not(message: str) -> str:
     return f"{_UNREADABLE}: {message.strip()[:300]}"
 
 
-def is_unreadable(root: Path, reason: str) -> bool:
-    """Whether `reason`, given by open_repository, speaks of a repository that stands there and that git failed to read.
+def open_readable(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | str:
+    """`open_repository`, for what may not be taken for a project without git where a repository stands there.
 
-    A disk that fails for a moment does that too, so this is no project without git: its key lies in the repository.
+    A disk that fails for a moment makes git say so: Unavailable('tool_errors.git.failed') where git could not read it.
     """
-    return reason.startswith((_NO_REPOSITORY, _UNREADABLE)) and any(
-        os.path.lexists(folder / ".git" / "HEAD") for folder in (root, *root.parents)
-    )
+    opened = open_repository(root, patience)
+    if not isinstance(opened, str) or not opened.startswith((_NO_REPOSITORY, _UNREADABLE)):
+        return opened
+    if any(os.path.lexists(folder / ".git" / "HEAD") for folder in (root, *root.parents)):
+        raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=opened)
+    return opened

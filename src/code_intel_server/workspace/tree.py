@@ -16,7 +16,7 @@ from pathlib import Path
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
-from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_repository, portions, split_z
+from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_readable, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, discard_index, read_json, write_json
@@ -219,7 +219,7 @@ class TreeJudge:
 
     def _open(self) -> tuple[Git, ReadingRoom, SnapshotIndex] | None:
         if self._opened is None:
-            git = open_repository(self._root)
+            git = open_readable(self._root)
             if isinstance(git, str):
                 return None
             excluded = tuple(git.at.prefix + path for path in self._server_paths)
