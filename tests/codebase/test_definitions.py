@@ -94,7 +94,7 @@ def test_a_path_narrows(tmp_path: Path) -> None:
     assert {path for path, _, _ in found(tmp_path, "add", path="shop/cart.js")} == {"shop/cart.js"}
 
 
-@pytest.mark.parametrize("symbol", ["", "  ", ".", "::", "()"])
+@pytest.mark.parametrize("symbol", ["", "  ", ".", "::", "()", "f\0"])
 def test_no_symbol_is_refused(tmp_path: Path, symbol: str) -> None:
     with pytest.raises(Rejected, match=r"query\.no_symbol"):
         explorer(tmp_path, FILES).find_definitions(symbol)

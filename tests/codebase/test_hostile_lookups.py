@@ -4,12 +4,14 @@ import contextlib
 import os
 import resource
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
 from code_intel_server.codebase import ctags, ripgrep, symbols, tagging
+from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.search import search_text
@@ -378,3 +380,32 @@ def test_a_ctags_that_cannot_write_json_is_taken_for_none(tmp_path: Path, monkey
     program(tmp_path / "bin", "ctags", "echo wildcards")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert ctags.executable() is None
+
+
+TOO_LONG = "a" * 10_001
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda found: found.find_definitions(TOO_LONG, match=NameMatch.FUZZY),
+        lambda found: found.find_references(TOO_LONG),
+        lambda found: found.search_text(TOO_LONG),
+        lambda found: found.search_text([f"{number}{'a' * 9000}" for number in range(9)] + [TOO_LONG]),
+        lambda found: found.search_files(TOO_LONG),
+        lambda found: found.analyze_impact([TOO_LONG]),
+        lambda found: found.search_text("f", globs=["g" * 200_000]),
+    ],
+)
+def test_what_no_program_can_be_asked_is_refused_and_not_laid_on_the_cache(
+    tmp_path: Path, ask: Callable[[Explorer], object]
+) -> None:
+    found = explorer(tmp_path, {"a.py": "def f(): pass\n"})
+    with pytest.raises(Rejected, match=r"argument_invalid"):
+        ask(found)
+
+
+@pytest.mark.parametrize("match", NameMatch)
+def test_the_longest_name_that_may_be_asked_for_is_looked_for(tmp_path: Path, match: NameMatch) -> None:
+    found = explorer(tmp_path, {"a.py": "def f(): pass\n"})
+    assert found.find_definitions("_" * 10_000, match=match).total == 0

@@ -11,7 +11,7 @@ from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, An
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES, wanted_kinds
 from code_intel_server.codebase.names import held, marks, readings, style_kind
-from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.project import Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import SEARCH_SECONDS, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
@@ -150,12 +150,12 @@ def bring_up_to_date(
 def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> list[_Wanted]:
     """The ways in which a symbol can be read, the likeliest first."""
     found = []
-    kinds, style = wanted_kinds(kind) if kind else None, style_kind(symbol)
+    kinds, style = wanted_kinds(kind) if kind else None, style_kind(of_length(symbol, "symbol"))
     if style and kinds is None:
         found.append(_Wanted(symbol.strip()[1:], (), frozenset({style}), below, match))
     for *scope, name in filter(None, readings(symbol)):
         found.append(_Wanted(name, tuple(scope), kinds, below, match, () if match is NameMatch.FUZZY else marks(name)))
-    if not found:
+    if not found or "\0" in symbol:
         raise Rejected("tool_errors.query.no_symbol")
     return found
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from code_intel_server.codebase import globs, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.project import Project, inside, shown, there, within
+from code_intel_server.codebase.project import Project, inside, of_length, shown, there, within
 from code_intel_server.codebase.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.errors import Rejected
 
@@ -37,7 +37,7 @@ def search_files(
 
     Raises Rejected('tool_errors.query.no_pattern') and the errors of `inside`.
     """
-    if not pattern.strip():
+    if not of_length(pattern, "pattern").strip():
         raise Rejected("tool_errors.query.no_pattern")
     where = inside(project.root, path)
     where = within(project.root, where) or where  # what stands below a link is listed where it leads

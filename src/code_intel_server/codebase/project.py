@@ -13,6 +13,7 @@ OUR_FOLDER = ".code-intel"
 NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}")
 """As globs: git's own store, that of embedded repositories too, and what the server writes."""
 
+MAX_ASKED = 10_000
 MAX_FILE_BYTES = 1024 * 1024
 """Larger files are skipped (SPEC 8)."""
 
@@ -58,6 +59,17 @@ def inside(root: Path, path: str) -> str:
     if any(map(is_closed, (str(relative), real.relative_to(root).as_posix()))):
         raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
     return str(relative)
+
+
+def of_length(text: str, field: str) -> str:
+    """What was asked for, where a program's argument and a database's pattern can hold it.
+
+    Raises Rejected('tool_errors.generic.argument_invalid') for more than MAX_ASKED characters.
+    """
+    if len(text) > MAX_ASKED:
+        expected = f"at most {MAX_ASKED} characters"
+        raise Rejected("tool_errors.generic.argument_invalid", field=field, expected=expected)
+    return text
 
 
 def is_closed(path: str) -> bool:

@@ -17,7 +17,7 @@ from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, An
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.names import broken, expression, operator_sign, readings, written
-from code_intel_server.codebase.project import Project, inside, shown
+from code_intel_server.codebase.project import Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
@@ -130,7 +130,7 @@ def find_references(
 
 def last_name(symbol: str) -> str:
     """The part of a qualified symbol that is written where it is used."""
-    found = readings(symbol)[-1]
+    found = readings(of_length(symbol, "symbol"))[-1]
     if not found or "\n" in found[-1] or "\0" in found[-1]:
         raise Rejected("tool_errors.query.no_symbol")
     return written(found[-1])

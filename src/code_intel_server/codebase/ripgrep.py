@@ -5,6 +5,7 @@ The plain output with a NUL behind each path is parsed, not `--json`: it is seve
 matches and stays unambiguous for file names with newlines. Works with ripgrep 13 and later.
 """
 
+import errno
 import re
 import shutil
 import sysconfig
@@ -325,6 +326,11 @@ def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> pro
     try:
         return process.run(argv, cwd=cwd, timeout=seconds, env=process.clean_environment(), max_output=max_output)
     except OSError as problem:
+        if problem.errno == errno.E2BIG:
+            expected = "less than one command line holds"
+            raise Rejected(
+                "tool_errors.generic.argument_invalid", field="patterns, globs", expected=expected
+            ) from problem
         raise Unavailable(
             "tool_errors.generic.program_missing", program=f"{ENGINE} ({problem})", tool="this lookup"
         ) from problem

@@ -14,7 +14,7 @@ from code_intel_server import process
 from code_intel_server.codebase import globs as globbing
 from code_intel_server.codebase import ripgrep, search_order
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
-from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, shown
+from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.search_order import Columns
 from code_intel_server.codebase.standing import Standing, same
@@ -114,7 +114,7 @@ def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
             "tool_errors.generic.argument_invalid", field="patterns", expected=f"at most {MAX_PATTERNS} patterns"
         )
     for pattern in unique:
-        if "\0" in pattern or "\n" in pattern:
+        if "\0" in of_length(pattern, "patterns") or "\n" in pattern:
             raise Rejected(
                 "tool_errors.generic.pattern_invalid", pattern=pattern, error="a pattern is one line of text"
             )
