@@ -389,6 +389,7 @@ TOO_LONG = "a" * 10_001
     "ask",
     [
         lambda found: found.find_definitions(TOO_LONG, match=NameMatch.FUZZY),
+        lambda found: found.find_definitions("\U00020000" * 10_000, match=NameMatch.FUZZY),
         lambda found: found.find_references(TOO_LONG),
         lambda found: found.search_text(TOO_LONG),
         lambda found: found.search_text([f"{number}{'a' * 9000}" for number in range(9)] + [TOO_LONG]),
@@ -408,4 +409,5 @@ def test_what_no_program_can_be_asked_is_refused_and_not_laid_on_the_cache(
 @pytest.mark.parametrize("match", NameMatch)
 def test_the_longest_name_that_may_be_asked_for_is_looked_for(tmp_path: Path, match: NameMatch) -> None:
     found = explorer(tmp_path, {"a.py": "def f(): pass\n"})
-    assert found.find_definitions("_" * 10_000, match=match).total == 0
+    for longest in ("_" * 10_000, "\U00020000" * 2_500):
+        assert found.find_definitions(longest, match=match).total == 0

@@ -1,5 +1,6 @@
 """search_files: globs mean what they say, and a few letters find the file that was meant."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -190,6 +191,30 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
         env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": "/usr/bin:/bin"},
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("customerservicetestz", "services/customer-service/src/main/java/com/example/services/customer/Customer.java"),
+        ("a" * 12 + "b", "a" * 60 + ".py"),
+        ("*a" * 12 + "b", "a" * 60),
+        ("{" * 2000 + "}", "a.py"),
+    ],
+)
+def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:
+    """Each took from half a second to for ever, inside the regular expressions, where nothing else can run."""
+    found = explorer(tmp_path, {path: "x\n"})
+    assert found.search_files(pattern).total == 0
+
+
+@given(st.text("ab.{}*?/[]!,", max_size=9), st.text("ab./", min_size=1, max_size=9))
+def test_what_stands_between_two_stars_may_be_taken_where_it_first_occurs(pattern: str, path: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        taken = re.compile(globs.compiled.__wrapped__(pattern).pattern, re.DOTALL).fullmatch(path)
+        patched.setattr(globs, "_without_retries", lambda parts: parts)
+        tried = globs.compiled.__wrapped__(pattern).fullmatch(path)
+    assert (taken is None) == (tried is None)
 
 
 def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The symbol cache: fresh before it answers, shared by processes, disposable, never trusted further than the files."""
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
 from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+from code_intel_server.codebase.symbols import Difference
 
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = ".code-intel/cache/symbols.sqlite3"
@@ -80,6 +82,52 @@ def test_nothing_is_said_to_be_there_after_one_walk_and_not_two(
     assert len(walks) == 1
     assert places(found, "nowhere") == []
     assert len(walks) == 2, "the next time the tree is walked anew"
+
+
+def test_a_walk_of_another_thread_is_not_taken_for_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this lookup did not find was looked for in the comparison from before that walk."""
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.refresh_all()
+    looked_up = definitions._found
+
+    def meanwhile(*given: object) -> object:
+        write(tmp_path, {"b.py": "def later(): pass\n"})
+        monkeypatch.setattr(definitions, "_found", looked_up)
+        found.cache.verify(fresh=True)
+        return []
+
+    monkeypatch.setattr(definitions, "_found", meanwhile)
+    assert places(found, "later") == [("b.py", 1)]
+
+
+def test_a_lookup_does_not_wait_for_a_refresh_that_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    found.cache.verify()
+    compares, go_on = threading.Event(), threading.Event()
+    compare = found.cache._compare
+
+    def slowly(*, fresh: bool, seconds: float) -> Difference:
+        if seconds == math.inf:
+            compares.set()
+            go_on.wait(30)
+        return compare(fresh=fresh, seconds=seconds)
+
+    monkeypatch.setattr(found.cache, "_compare", slowly)
+    refresh = threading.Thread(target=found.refresh_all)
+    refresh.start()
+    assert compares.wait(30)
+    assert places(found, "needle") == [("a.py", 1)], "while the refresh still compares"
+    go_on.set()
+    refresh.join()
+
+
+def test_a_file_that_time_did_not_suffice_to_compare_is_tagged_where_it_holds_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    monkeypatch.setattr(symbols, "COMPARE_SECONDS", -1.0)
+    answer = found.find_definitions("needle")
+    assert [row.path for row in answer.results] == ["a.py"] and not answer.complete
 
 
 def test_the_second_search_for_a_name_ends_with_the_lookup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,11 +204,10 @@ class Gate:
                 return fault.error if self.fired else 0
             self.fired = call
             with suppress(OSError):
-                process = _process_of(caller)
-                victim = self._server if fault.how == "server" else process
+                victim = self._server if fault.how == "server" else _process_of(caller)
                 os.kill(victim, signal.SIGKILL)
                 # Who is told to go on before he sees the signal makes the call, and dies behind it.
-                return errno.EINTR if victim == process else 0
+                return errno.EINTR if victim == _process_of(caller) else 0
             return 0
 
     def _described(self, caller: int, kind: str, argument: int) -> Call | None:

@@ -320,8 +320,15 @@ class _Run:
             if answer["success"]:
                 self.model.answered(answer)
                 return
+            if answer["error"] == "session_active" and self._begun(answer):
+                return
             self._refused(str(answer["error"]))
         self.violations.append(f"refused again and again: {self.refusals[-1]}")
+
+    def _begun(self, answer: Fields) -> bool:
+        """Whether a start that was refused had begun the session: the next one says so, and where it stands."""
+        place = (str(answer.get("phase")), int(answer.get("step") or 0))
+        return self.stage.number == 0 and bool(self.refusals) and place == self.played.scenario.road[1]
 
     def _refused(self, why: str) -> None:
         self.refusals.append(why)

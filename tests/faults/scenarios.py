@@ -152,10 +152,14 @@ def whole_moves(root: Path) -> list[Move]:
         tools = ["search_text", "get_symbols"]
         return server.submit(explored_files=["app.py"], findings=["app.py:1 - all of it"], tools_used=tools)
 
+    found: list[str] = []
+
     def semantic(server: Server) -> Fields:
-        found = server.call("semantic_search", query="return two")
-        rows = [f"{row['path']}:{row['start_line']}" for row in found.get("results", [])]
-        return server.submit(search_query="two", search_results=rows, tools_used=["semantic_search"])
+        """Sent again it says what it said: where the first one was taken, the phase may not search any more."""
+        answer = server.call("semantic_search", query="return two")
+        if not found:
+            found.extend(f"{row['path']}:{row['start_line']}" for row in answer.get("results", []))
+        return server.submit(search_query="two", search_results=found, tools_used=["semantic_search"])
 
     def impact(server: Server) -> Fields:
         server.call("analyze_impact", targets=["main"])

@@ -14,7 +14,7 @@ from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.workspace import git as door
 from code_intel_server.workspace import git_child
 from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_repository
+from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_readable, open_repository
 from code_intel_server.workspace.git_child import Manner
 from code_intel_server.workspace.merges import merged_tree
 from code_intel_server.workspace.review import review
@@ -298,6 +298,31 @@ def test_where_there_is_no_working_tree_one_sentence_says_why(
     else:
         survey = manager.survey()
         assert (survey.git, survey.blocker) == (False, reason)
+
+
+def test_what_does_not_exist_any_more_is_no_ancestor_and_has_none(repo: Repo) -> None:
+    git, head, gone = opened(repo), repo.git("rev-parse", "HEAD"), "1" * 40
+    pairs = [(gone, "HEAD"), (head, gone), (head, "refs/heads/gone"), (head, "refs/heads/"), (head, ""), ("", "HEAD")]
+    assert [git.is_ancestor(*pair) for pair in pairs] == [False] * len(pairs)
+    assert git.is_ancestor(head, "HEAD")
+
+
+def test_a_folder_on_another_file_system_than_the_repository_above_it_is_a_project_without_git(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git looks no further than that."""
+    inner, lstat = repo.path / "mounted", Path.lstat
+    inner.mkdir()
+    (repo.path / ".git/HEAD").write_text("")
+    with pytest.raises(Unavailable, match=r"git\.failed"):
+        open_readable(inner)
+
+    def elsewhere(path: Path) -> os.stat_result:
+        found = lstat(path)
+        return os.stat_result((*found[:2], found.st_dev + 1, *found[3:])) if path == inner else found
+
+    monkeypatch.setattr(Path, "lstat", elsewhere)
+    assert isinstance(open_readable(inner), str)
 
 
 @pytest.mark.parametrize("name", ["with space", "two\nlines", "next\x85line", "last\n"])

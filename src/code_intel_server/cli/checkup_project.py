@@ -10,6 +10,7 @@ from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
 from code_intel_server.cli.index_view import look_at_index
 from code_intel_server.cli.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.view import look
+from code_intel_server.errors import Unavailable
 from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER, Project
 
@@ -21,7 +22,13 @@ def repository(root: Path) -> Iterator[Finding]:
     from code_intel_server.tools.desk import Desk
 
     desk = Desk(root)
-    survey = desk.branches(desk.read_kit().config).survey()
+    try:
+        survey = desk.branches(desk.read_kit().config).survey()
+    except Unavailable as error:
+        yield bad(
+            "repository", str(error.params.get("output", error)), "`git status` and `git fsck` say what is damaged"
+        )
+        return
     if not survey.git:
         yield warning("repository", survey.blocker, "git init: until then only investigation and quick work")
         return

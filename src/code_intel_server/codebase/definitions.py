@@ -21,7 +21,7 @@ from code_intel_server.errors import Rejected
 
 _TEXT_COLUMNS = 200
 SECONDS = 30.0
-"""Behind this the tree is not searched a second time for a name that was not found."""
+"""What a second search of the tree, for a name that was not found, has left of this, and a second at least."""
 _LEAST_SECONDS = 1.0
 _STYLE_SHEETS = frozenset({"css", "scss", "less", "sass"})
 
@@ -96,15 +96,15 @@ def find_definitions(
     """
     below, began = inside(project.root, path), cache.now()
     wanted = _taken_apart(symbol, kind, below, match)
-    problems = bring_up_to_date(project, cache, symbol, match)
+    problems, walked_at = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
     standing = Standing(project.root)
     if cache.recheck(page.cut(found), standing):
         found, standing = _found(cache, wanted), Standing(project.root)
-    if not found and not cache.walked_since(began):
+    if not found and walked_at < began:
         cache.verify(fresh=True)
         left = max(SECONDS - (cache.now() - began), _LEAST_SECONDS)
-        problems = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
+        problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
         found = _found(cache, wanted)
     asked = page.cut(found)
     rows = [_row(entry, standing) for entry in asked if standing.defines(entry)]
@@ -127,24 +127,27 @@ def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
 
 def bring_up_to_date(
     project: Project, cache: SymbolCache, name: str, match: NameMatch, *, seconds: float = SEARCH_SECONDS
-) -> tuple[str, ...]:
-    """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified); returns what was left out, a sentence each.
+) -> tuple[tuple[str, ...], float]:
+    """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified).
 
-    On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
+    Returns what was left out, a sentence each, and when (by the cache's clock) the tree was walked for it. On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
     """
     *_, last = readings(name)[-1] or [name]
     name = held(last)
     difference = cache.verify()
-    if not difference.pending:
-        return difference.problems
-    if len(difference.pending) <= INLINE_LIMIT:
-        return (*difference.problems, *cache.refresh(difference.pending))
+    problems, walked_at = difference.problems, difference.walked_at
+    if not difference.pending and not difference.unseen:
+        return problems, walked_at
+    if len(difference.pending) <= INLINE_LIMIT and not difference.unseen:
+        return (*problems, *cache.refresh(difference.pending)), walked_at
     if match is NameMatch.FUZZY:
-        return (*difference.problems, f"{len(difference.pending)} files are not in the symbol cache yet")
-    holding, problems = ripgrep.matching_files(
+        missing = f"{len(difference.pending)} files are not in the symbol cache yet"
+        return ((*problems, missing) if difference.pending else problems), walked_at
+    holding, unread = ripgrep.matching_files(
         project, Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX), seconds=seconds
     )
-    return (*difference.problems, *problems, *cache.refresh(set(holding) & difference.pending.keys()))
+    wanted = set(holding) & (difference.pending.keys() | set(difference.unseen))
+    return (*problems, *unread, *cache.refresh(wanted)), walked_at
 
 
 def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) -> list[_Wanted]:

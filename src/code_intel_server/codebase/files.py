@@ -74,7 +74,7 @@ def _globbed(paths: Sequence[str], pattern: str, where: str, most: int) -> tuple
 def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> tuple[int, list[FileRow]]:
     """How many of `paths` hold the letters of `wanted` in order, and the `most` that answer to it best."""
     needle = wanted.strip().strip("/").lower().replace("\\", "/")
-    letters = re.compile(".*?".join(re.escape(letter) for letter in needle if not letter.isspace()), re.DOTALL)
+    letters = re.compile(_nearest([letter for letter in needle if not letter.isspace()]))
     scored = [(score, why, name) for name in paths for why, score in _scored(name, needle, letters)]
     # Only what may come onto the page is looked at more closely.
     least = min(heapq.nlargest(most, (score for score, _, _ in scored)), default=0.0)
@@ -84,6 +84,14 @@ def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> t
         most,
         rows,
         key=lambda row: (-row.score, RELEVANCE[row.role], as_written not in row.path, len(row.path), row.path),
+    )
+
+
+def _nearest(letters: Sequence[str]) -> str:
+    """The letters in order, each the first behind the one before: there is nothing to try again where one is missing."""
+    return "".join(
+        f"[^{re.escape(letter)}]*{re.escape(letter)}" if place else re.escape(letter)
+        for place, letter in enumerate(letters)
     )
 
 

@@ -5,7 +5,15 @@ the root, and a trailing '/' (or a folder's bare path) everything below it.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+
+_STAR = "[^/]*"
+_ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
+_NOT_FIXED = {_STAR, _ANY_FOLDERS, _ANYTHING, "/", "(?:", "|", ")"}
+"""Elements of no fixed length, and those where the name or the alternative ends."""
+_DEEPEST = 20
+"""Braces within braces; what is deeper stands for itself."""
 
 
 @lru_cache(maxsize=256)
@@ -35,19 +43,33 @@ def _translate(pattern: str) -> str:
     while position < len(pattern):
         piece, position, depth = _next(pattern, position, depth)
         parts.append(piece)
-    return "".join(parts) + ")" * depth
+    return "".join(_without_retries(parts)) + ")" * depth
+
+
+def _without_retries(parts: list[str]) -> Iterator[str]:
+    """What stands between two stars is taken where it first occurs: the second star makes up for any other place."""
+    place = 0
+    while place < len(parts):
+        end = place + 1
+        while parts[place] == _STAR and end < len(parts) and parts[end] not in _NOT_FIXED:
+            end += 1
+        if parts[place] == _STAR and end < len(parts) and parts[end] == _STAR:
+            yield f"(?>{_STAR}?{''.join(parts[place + 1 : end])})"
+        else:
+            yield from parts[place:end]
+        place = end
 
 
 def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:
     """The regular expression of the element at `position`, the position behind it, and the depth of open braces."""
     character = pattern[position]
     if pattern.startswith("**/", position) and (position == 0 or pattern[position - 1] == "/"):
-        return r"(?:.*/)?", position + 3, depth
+        return _ANY_FOLDERS, position + 3, depth
     if pattern.startswith("**", position):
-        return ".*", position + 2, depth
+        return _ANYTHING, position + 2, depth
     if character == "[" and (end := pattern.find("]", position + 2)) != -1:
         return _character_class(pattern[position + 1 : end]), end + 1, depth
-    if character == "{" and "}" in pattern[position:]:
+    if character == "{" and depth < _DEEPEST and pattern.find("}", position) >= 0:
         return "(?:", position + 1, depth + 1
     if character == "," and depth:
         return "|", position + 1, depth
@@ -55,7 +77,7 @@ def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:
         return ")", position + 1, depth - 1
     if character == "\\" and position + 1 < len(pattern):
         return re.escape(pattern[position + 1]), position + 2, depth
-    return {"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character), position + 1, depth
+    return {"*": _STAR, "?": "[^/]"}.get(character) or re.escape(character), position + 1, depth
 
 
 def _character_class(inner: str) -> str:

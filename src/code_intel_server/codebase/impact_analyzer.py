@@ -172,7 +172,7 @@ def _own_weight(symbol: StoredSymbol) -> float:
 
 
 def _named(run: Analysis, target: str) -> list[Name]:
-    run.problems += bring_up_to_date(run.project, run.cache, target, NameMatch.EXACT)
+    run.problems += bring_up_to_date(run.project, run.cache, target, NameMatch.EXACT)[0]
     if run.cache.recheck(resolve(run.cache, target), run.standing):
         run.standing = Standing(run.project.root)
     symbols = [symbol for symbol in resolve(run.cache, target) if run.standing.defines(symbol)]

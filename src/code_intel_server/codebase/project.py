@@ -64,10 +64,10 @@ def inside(root: Path, path: str) -> str:
 def of_length(text: str, field: str) -> str:
     """What was asked for, where a program's argument and a database's pattern can hold it.
 
-    Raises Rejected('tool_errors.generic.argument_invalid') for more than MAX_ASKED characters.
+    Raises Rejected('tool_errors.generic.argument_invalid') for more than MAX_ASKED bytes of UTF-8.
     """
-    if len(text) > MAX_ASKED:
-        expected = f"at most {MAX_ASKED} characters"
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_ASKED:
+        expected = f"at most {MAX_ASKED} bytes"
         raise Rejected("tool_errors.generic.argument_invalid", field=field, expected=expected)
     return text
 

@@ -327,7 +327,7 @@ def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> pro
         return process.run(argv, cwd=cwd, timeout=seconds, env=process.clean_environment(), max_output=max_output)
     except OSError as problem:
         if problem.errno == errno.E2BIG:
-            expected = "less than one command line holds"
+            expected = "together with `exclude_patterns` less than one command line holds"
             raise Rejected(
                 "tool_errors.generic.argument_invalid", field="patterns, globs", expected=expected
             ) from problem

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from code_intel_server.codebase import ctags
@@ -46,11 +46,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How the project differs from the cache: files to tag with their present look, files that are gone."""
+    """How the project differs from the cache: files to tag with their present look, files that are gone.
+
+    `unseen` are those that time did not suffice for; `walked_at` is when, by the cache's clock, the tree was walked.
+    """
 
     pending: Mapping[str, Stamp]
     gone: tuple[str, ...]
     problems: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    walked_at: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +79,13 @@ class SymbolCache:
         self._clock = clock
         self._lock = Lock()
         self._lister = Lister(project)
-        self._taggable: tuple[Listing, Sequence[str]] = (Listing(()), ())
+        self._taggable: tuple[Listing, Sequence[str], float] = (Listing(()), (), -math.inf)
         self._difference: Difference | None = None
-        self._verified_until = self._walked_at = float("-inf")
+        self._verified_until = -math.inf
 
     def now(self) -> float:
         """The time of this cache's clock, in seconds."""
         return self._clock()
-
-    def walked_since(self, time: float) -> bool:
-        """Whether the tree was walked, and compared with the cache, since `time` of its clock."""
-        return self._walked_at >= time
 
     @property
     def pending(self) -> int:
@@ -96,16 +97,24 @@ class SymbolCache:
 
         With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
         """
+        if force:  # a lookup does not wait for as long as that may take
+            started = self._clock()
+            difference = self._compare(fresh=fresh, seconds=math.inf)
+            with self._lock:
+                return self._take(difference, started)
         with self._lock:
-            if self._difference is not None and not (force or fresh) and self._clock() < self._verified_until:
+            if self._difference is not None and not fresh and self._clock() < self._verified_until:
                 return self._difference
             started = self._clock()
-            self._difference = self._compare(fresh=fresh, seconds=math.inf if force else COMPARE_SECONDS)
-            cost = self._clock() - started
-            self._verified_until = started + cost + _VERIFY_SHARE * cost
-            if self._difference.gone:
-                self.store.forget(self._difference.gone)
-            return self._difference
+            return self._take(self._compare(fresh=fresh, seconds=COMPARE_SECONDS), started)
+
+    def _take(self, difference: Difference, started: float) -> Difference:
+        self._difference = difference
+        cost = self._clock() - started
+        self._verified_until = started + cost + _VERIFY_SHARE * cost
+        if difference.gone:
+            self.store.forget(difference.gone)
+        return difference
 
     def refresh(self, paths: Iterable[str], *, seconds: float | None = None) -> tuple[str, ...]:
         """Bring these files up to date (those that are gone are forgotten); returns what went wrong, a sentence each."""
@@ -162,7 +171,7 @@ class SymbolCache:
         finished = not cancelled()
         if finished:
             self.store.index()
-            self._difference = Difference({}, (), difference.problems)
+            self._difference = replace(difference, pending={}, gone=())
         return Refresh(
             tagged=done,
             unchanged=len(difference.pending) - len(changed),
@@ -192,7 +201,8 @@ class SymbolCache:
         with self._lock:
             if self._difference is not None:
                 left = {path: stamp for path, stamp in self._difference.pending.items() if path not in paths}
-                self._difference = Difference(left, self._difference.gone, self._difference.problems)
+                unseen = tuple(path for path in self._difference.unseen if path not in paths)
+                self._difference = replace(self._difference, pending=left, unseen=unseen)
 
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
@@ -200,18 +210,19 @@ class SymbolCache:
     def _compare(self, *, fresh: bool, seconds: float) -> Difference:
         started = self._clock()
         listing = self._lister.files(fresh=fresh)
-        if self._taggable[0] is not listing:
-            self._taggable = (listing, [path for path in listing.paths if taggable(path)])
-            self._walked_at = started
+        of, paths, walked_at = self._taggable
+        if of is not listing:
+            paths, walked_at = [path for path in listing.paths if taggable(path)], started
+            self._taggable = (listing, paths, walked_at)
         known = self.store.stamps()
-        present, left = self._stamps(self._taggable[1], self._clock() + seconds)
+        present, left = self._stamps(paths, self._clock() + seconds)
         problems = (
             *listing.problems,
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
         )
         pending = {path: stamp for path, stamp in present.items() if known.get(path) != stamp}
         gone = tuple(path for path in known if path not in present) if not problems else ()
-        return Difference(pending, gone, problems)
+        return Difference(pending, gone, problems, tuple(paths[len(paths) - left :]), walked_at)
 
     def _stamps(self, paths: Sequence[str], deadline: float) -> tuple[dict[str, Stamp], int]:
         """How the files look, those left out that are gone; and how many were not looked at before the deadline."""

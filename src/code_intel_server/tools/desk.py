@@ -183,9 +183,11 @@ class Desk:
         )
 
     def history(self) -> "Iterable[tuple[str, ...]]":
-        """The paths each of the last commits changed, newest first; nothing without git."""
-        git = self.git
-        return () if isinstance(git, str) else git.changed_together(HISTORY_COMMITS)
+        """The paths each of the last commits changed, newest first; nothing without a git that answers."""
+        with contextlib.suppress(Unavailable):
+            if not isinstance(git := self.git, str):
+                return git.changed_together(HISTORY_COMMITS)
+        return ()
 
     def warm_up(self) -> None:
         """Start what a session will want soon, in the background; a session never waits for it (SPEC 9)."""

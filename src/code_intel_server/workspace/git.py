@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable, UserActionNeeded
@@ -40,6 +41,7 @@ _QUIET = (
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    "advice.graftFileDeprecated=false",
     "core.commitGraph=false",  # a cache that git believes unchecked: who writes it decides what is an ancestor of what
 )
 _NO_EXECUTION = (
@@ -159,8 +161,13 @@ class Git:
         return [paths for paths in kept if paths]
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Whether `old` is reachable from `new`."""
-        return bool(old) and is_yes(self.run("merge-base", "--is-ancestor", old, new))
+        """Whether `old` is reachable from `new`; not where one of them does not exist (any more)."""
+        if not old or not new:
+            return False
+        done = self.run("merge-base", "--is-ancestor", old, new)
+        if done.returncode not in {0, 1} and self.oid(old) and self.oid(new):
+            succeeded(done)  # both are there: git failed
+        return done.ok
 
     def transact(self, changes: Sequence[RefChange], *, reason: str, manner: Manner = Manner.OWN) -> None:
         """Change refs all or none, each only from its expected value.
@@ -353,6 +360,13 @@ def open_readable(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | 
     opened = open_repository(root, patience)
     if not isinstance(opened, str) or not opened.startswith((_NO_REPOSITORY, _UNREADABLE)):
         return opened
-    if any(os.path.lexists(folder / ".git" / "HEAD") for folder in (root, *root.parents)):
-        raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=opened)
-    return opened
+    stands = next((folder for folder in _on_its_disk(root) if os.path.lexists(folder / ".git" / "HEAD")), None)
+    if stands is None:
+        return opened
+    raise Unavailable("tool_errors.git.failed", command="git rev-parse", output=f"{opened} (in {stands} one stands)")
+
+
+def _on_its_disk(folder: Path) -> Iterator[Path]:
+    """The folder and those above it as far as git looks: not beyond where another file system is mounted."""
+    device = folder.lstat().st_dev
+    return takewhile(lambda above: above.lstat().st_dev == device, (folder, *folder.parents))
