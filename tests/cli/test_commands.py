@@ -23,6 +23,7 @@ from code_intel_server.cli import (
     waive,
 )
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
+from code_intel_server.tools.desk import Desk
 from tests.cli.helpers import own_state, parsed, project, session, state
 from tests.e2e.driver import git
 
@@ -297,6 +298,17 @@ def test_doctor_finds_what_is_broken_and_says_what_to_do(
         assert expected in said, said
     assert doctor.main(["--project", str(tmp_path)]) == 1
     assert "no .code-intel/ here" in capsys.readouterr().out
+
+
+def test_a_repository_that_git_cannot_read_is_said_and_costs_a_lookup_only_its_history(
+    root: Path, capsys: Said
+) -> None:
+    (root / ".git/HEAD").write_text("")
+    assert doctor.main([]) == 1
+    said = capsys.readouterr().out
+    assert "FAIL  repository" in said
+    assert "git fsck" in said and "tool_errors" not in said
+    assert list(Desk(root).history()) == []
 
 
 def _launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
