@@ -107,12 +107,13 @@ def _without_advice(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A move: what lay on disk before it, and how everything stands after it."""
+    """A move: what lay on disk before it, and how everything stands after it; `spent` is what the move itself writes over."""
 
     number: int
     before: Path
     sentinel: Sentinel
     after: Standing
+    spent: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class Played:
             answer = self.moves[number](server)
             place = (str(answer.get("phase")), int(answer.get("step") or 0))
             assert answer["success"] and place == self.scenario.road[number + 1], (number, answer)
-        return Stage(number, before, sentinel, Standing.of(self.root))
+        return Stage(number, before, sentinel, Standing.of(self.root), frozenset(sentinel.lost(self.root)))
 
     def play(self, number: int, fault: Fault) -> Point:
         """The move of that number with this fault in it, and what comes of it."""
@@ -189,7 +190,7 @@ class Played:
 
     def _compared(self, stage: Stage) -> list[str]:
         rows = [f"not as without a fault: {row}" for row in stage.after.differences(Standing.of(self.root))]
-        return rows + [f"lost: {row}" for row in stage.sentinel.lost(self.root)]
+        return rows + [f"lost: {row}" for row in stage.sentinel.lost(self.root) if row not in stage.spent]
 
     def _played_on(self, number: int) -> list[str]:
         with ForkedServer(self.zygote, self.root) as server:
