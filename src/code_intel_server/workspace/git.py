@@ -33,6 +33,7 @@ BASES = OURS + "base/"
 LOCK_PATIENCE_SECONDS = 10.0
 ARGUMENT_BYTES = 100_000
 
+_NAME = re.compile(rb"[^\0]+")
 _OID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _SAFE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]{0,99}\Z")
 
@@ -293,7 +294,12 @@ def is_safe_name(text: str) -> bool:
 
 def split_z(output: bytes) -> list[str]:
     """NUL-terminated names."""
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+    return list(names_in(output))
+
+
+def names_in(output: bytes) -> Iterator[str]:
+    """NUL-terminated names one by one: of a million files no second copy of them all is made."""
+    return (os.fsdecode(found[0]) for found in _NAME.finditer(output))
 
 
 def join_z(names: Iterable[str]) -> bytes:

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import status
-from code_intel_server.workspace.git import Git, join_z, split_z
+from code_intel_server.workspace.git import Git, join_z, names_in, split_z
 from code_intel_server.workspace.reading_room import ReadingRoom
 
 _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
@@ -266,10 +267,10 @@ def hash_file(path: Path, found: os.stat_result, name: str) -> str:
 def parse_index(output: bytes) -> dict[str, Entry]:
     """Path → entry out of `ls-files -t -s -z`; of an unmerged path the last stage."""
     entries = {}
-    for row in split_z(output):
+    for row in names_in(output):
         head, _, path = row.partition("\t")
         tag, mode, oid, _ = head.split(" ")
-        entries[path] = Entry(mode, oid, tag == "S")
+        entries[path] = Entry(intern(mode), oid, tag == "S")
     return entries
 
 

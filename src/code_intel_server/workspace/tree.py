@@ -12,11 +12,12 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from sys import intern
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
-from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_readable, portions, split_z
+from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, names_in, open_readable, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, discard_index, read_json, write_json
@@ -293,7 +294,8 @@ class _Checkout:
             if self._index.is_excluded(full):
                 wanted[path] = None
             elif full in untouched and full in raw:
-                wanted[path] = Entry(entry.mode, raw[full].oid)
+                if raw[full].oid != entry.oid:
+                    wanted[path] = Entry(entry.mode, raw[full].oid)
             elif entry.mode.startswith("100"):
                 unsure.append(path)
         if self._converts():
@@ -348,10 +350,10 @@ class _Checkout:
 def parse_index_of_tree(output: bytes) -> dict[str, Entry]:
     """Path → entry out of `ls-tree -r -z`."""
     entries = {}
-    for row in split_z(output):
+    for row in names_in(output):
         head, _, path = row.partition("\t")
         mode, _, oid = head.split(" ")
-        entries[path] = Entry(mode, oid)
+        entries[path] = Entry(intern(mode), oid)
     return entries
 
 
