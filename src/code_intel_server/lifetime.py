@@ -12,10 +12,17 @@ _EXIT_GRACE_SECONDS = 1.2
 _PARENT_POLL_SECONDS = 0.5
 
 
+_ending = threading.Lock()
+
+
 def end_now(*_signal: object) -> None:
-    """Nothing needs saving: what was answered is on disk. Children go with us."""
-    process.end_all()
-    os._exit(0)
+    """Nothing needs saving: what was answered is on disk. Children go with us.
+
+    Only once: the main thread's handler and the thread that watches hear the same signal.
+    """
+    if _ending.acquire(blocking=False):
+        process.end_all()
+        os._exit(0)
 
 
 def end_with_the_client(stdin: int) -> None:

@@ -268,7 +268,8 @@ def _killed(summary: Summary) -> list[str]:
             "server; a number beyond all floats in a checkpoint was taken for infinity; git killed between the two refs of one "
             "transaction left a task branch without its record, and the plan was refused for good; a symbol cache that the disk "
             "had once not opened for writing stayed so until the server ended; a million files were more than a list of git's was "
-            "allowed to have."
+            "allowed to have; a record that a killed git did not show was archived as if there were none, and a git that failed was taken for "
+            "no ancestor, no branch name, no repository."
         ),
     ]
 

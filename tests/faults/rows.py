@@ -433,7 +433,6 @@ ROWS = (
         f"{KILLED} {POINTS} workspace/test_branches_killed.py",
         run="git kills",
         least=5000,
-        falls_short="every call of the children in the moves named above, each child of branch, commit, merge and clean, random calls of the others",
     ),
     _row(
         52,
