@@ -200,6 +200,8 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
         ("a" * 12 + "b", "a" * 60 + ".py"),
         ("*a" * 12 + "b", "a" * 60),
         ("{" * 2000 + "}", "a.py"),
+        ("**/" * 500 + "x", "src/" * 20 + "a.py"),
+        ("**/a/" * 20 + "x", "a/" * 60 + "y"),
     ],
 )
 def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:

@@ -22,6 +22,7 @@ from code_intel_server.codebase import definitions, ripgrep, symbol_file, symbol
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
 from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
@@ -119,6 +120,23 @@ def test_a_lookup_does_not_wait_for_a_refresh_that_compares(tmp_path: Path, monk
     assert places(found, "needle") == [("a.py", 1)], "while the refresh still compares"
     go_on.set()
     refresh.join()
+
+
+def test_what_a_lookup_tags_while_a_refresh_walks_is_not_taken_for_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    listed = found.cache._lister.files
+
+    def files(*, fresh: bool = False) -> Listing:
+        listing = listed(fresh=fresh)
+        write(tmp_path, {"b.py": "def needle(): pass\n"})
+        found.cache.refresh(["b.py"])
+        return listing
+
+    monkeypatch.setattr(found.cache._lister, "files", files)
+    found.cache.verify(force=True)
+    assert set(found.cache.store.known()) == {"b.py"}
 
 
 def test_a_file_that_time_did_not_suffice_to_compare_is_tagged_where_it_holds_the_name(

@@ -5,7 +5,6 @@ the root, and a trailing '/' (or a folder's bare path) everything below it.
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 _STAR = "[^/]*"
@@ -46,18 +45,25 @@ def _translate(pattern: str) -> str:
     return "".join(_without_retries(parts)) + ")" * depth
 
 
-def _without_retries(parts: list[str]) -> Iterator[str]:
-    """What stands between two stars is taken where it first occurs: the second star makes up for any other place."""
+def _without_retries(parts: list[str]) -> list[str]:
+    """What stands between two stars, or between two `**/`, is taken where it first occurs: the second makes up for any other place."""
+    names = _at_the_first(parts, _STAR, f"{_STAR}?", _NOT_FIXED)
+    return _at_the_first(names, _ANY_FOLDERS, r"(?:.*?/)??", _NOT_FIXED - {_STAR, "/"})
+
+
+def _at_the_first(parts: list[str], wild: str, nearest: str, ends: set[str]) -> list[str]:
+    found: list[str] = []
     place = 0
     while place < len(parts):
         end = place + 1
-        while parts[place] == _STAR and end < len(parts) and parts[end] not in _NOT_FIXED:
+        while parts[place] == wild and end < len(parts) and parts[end] not in ends:
             end += 1
-        if parts[place] == _STAR and end < len(parts) and parts[end] == _STAR:
-            yield f"(?>{_STAR}?{''.join(parts[place + 1 : end])})"
+        if parts[place] == wild and end < len(parts) and parts[end] == wild:
+            found.append(f"(?>{nearest}{''.join(parts[place + 1 : end])})")
         else:
-            yield from parts[place:end]
+            found += parts[place:end]
         place = end
+    return found
 
 
 def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:

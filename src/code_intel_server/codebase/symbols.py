@@ -209,12 +209,13 @@ class SymbolCache:
 
     def _compare(self, *, fresh: bool, seconds: float) -> Difference:
         started = self._clock()
+        # Before the walk: what another thread tags meanwhile is not taken for gone.
+        known = self.store.stamps()
         listing = self._lister.files(fresh=fresh)
         of, paths, walked_at = self._taggable
         if of is not listing:
             paths, walked_at = [path for path in listing.paths if taggable(path)], started
             self._taggable = (listing, paths, walked_at)
-        known = self.store.stamps()
         present, left = self._stamps(paths, self._clock() + seconds)
         problems = (
             *listing.problems,
