@@ -1,6 +1,5 @@
 """search_files: globs mean what they say, and a few letters find the file that was meant."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase import globs, ripgrep
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.files import fuzzy
+from code_intel_server.codebase.files import fuzzy, search_files
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.errors import Rejected
@@ -202,6 +201,10 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
         ("{" * 2000 + "}", "a.py"),
         ("**/" * 500 + "x", "src/" * 20 + "a.py"),
         ("**/a/" * 20 + "x", "a/" * 60 + "y"),
+        ("x" + "**b" * 30, "x" + "b" * 60 + "c"),
+        ("{*b,*c}" * 30, "b" * 60 + "d"),
+        ("{a,aa}" * 30 + "z", "a" * 60),
+        ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
     ],
 )
 def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:
@@ -213,10 +216,35 @@ def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str,
 @given(st.text("ab.{}*?/[]!,", max_size=9), st.text("ab./", min_size=1, max_size=9))
 def test_what_stands_between_two_stars_may_be_taken_where_it_first_occurs(pattern: str, path: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        taken = re.compile(globs.compiled.__wrapped__(pattern).pattern, re.DOTALL).fullmatch(path)
+        patched.setattr(globs, "_goes_back", lambda parts: False)
+        taken = globs.matcher.__wrapped__(pattern)(path)
         patched.setattr(globs, "_without_retries", lambda parts: parts)
-        tried = globs.compiled.__wrapped__(pattern).fullmatch(path)
-    assert (taken is None) == (tried is None)
+        tried = globs.matcher.__wrapped__(pattern)(path)
+    assert taken == tried
+
+
+@given(st.text("ab.{},*?/[]!", max_size=9), st.text("ab./", min_size=1, max_size=9))
+def test_all_ways_at_once_find_what_one_after_the_other_finds(pattern: str, path: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(globs, "_goes_back", lambda parts: False)
+        in_turn = globs.matcher.__wrapped__(pattern)(path)
+        patched.setattr(globs, "_goes_back", lambda parts: True)
+        patched.setattr(globs, "_PLACES", 3)
+        at_once = globs.matcher.__wrapped__(pattern)(path)
+    assert in_turn == at_once
+
+
+def test_a_folder_named_like_a_pattern_is_no_pattern(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"app/[id]/src/page.tsx": "x\n", "app/i/src/page.tsx": "x\n"})
+    assert [row.path for row in found.search_files("src/*.tsx", "app/[id]").results] == ["app/[id]/src/page.tsx"]
+
+
+def test_what_a_glob_was_not_held_against_in_time_is_said(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"m{number}.py": "x\n" for number in range(150)})
+    ticks = iter([0.0, 1.0, 99.0])
+    answer = search_files(found.project, "*.py", clock=lambda: next(ticks))
+    assert answer.total == 100
+    assert answer.incomplete_because == ("50 files were not held against the pattern within 15 s",)
 
 
 def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:

@@ -1110,14 +1110,21 @@ class TestLeftFiles:
         assert trailers(Session().state) == (("Code-Intel-Session", "20260201_123456"),)
 
     def test_globs_within_and_across_folders(self) -> None:
-        from code_intel_server.flow.handlers.review import _globbed
+        from code_intel_server.flow.handlers.review import _covered
 
-        assert _globbed("src/a.py", "src/*.py")
-        assert not _globbed("src/deep/a.py", "src/*.py")
-        assert _globbed("src/deep/a.py", "src/**")
-        assert _globbed("a.py", "**/a.py")
-        assert _globbed("src/a.py", "src/?.py")
-        assert not _globbed("src/a.py", "*")
+        assert _covered("src/*.py")("src/a.py")
+        assert not _covered("src/*.py")("src/deep/a.py")
+        assert _covered("src/**")("src/deep/a.py")
+        assert _covered("**/a.py")("a.py")
+        assert _covered("src/?.py")("src/a.py")
+        assert not _covered("*")("src/a.py")
+        assert _covered("app/[id]/{x}\\*")("app/[id]/{x}\\a.py")
+
+    @pytest.mark.parametrize("pattern", ["**b" * 30, "**/" * 500 + "x", "*b" * 30 + "c"])
+    def test_no_glob_is_tried_in_every_possible_way(self, pattern: str) -> None:
+        from code_intel_server.flow.handlers.review import _covered
+
+        assert not _covered(pattern)("b/" * 60 + "b" * 60 + "a")
 
     def test_an_unmoved_branch_is_only_removed(self) -> None:
         session = TestQualityAndMerge().at()

@@ -2,7 +2,8 @@
 
 import heapq
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from code_intel_server.codebase import globs, ripgrep
@@ -11,6 +12,11 @@ from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.project import Project, inside, of_length, shown, there, within
 from code_intel_server.codebase.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.errors import Rejected
+
+SECONDS = 15.0
+"""How long paths are held against a glob; what was not reached is said."""
+_BETWEEN_LOOKS = 100
+"""Paths between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,12 @@ def search_files(
     path: str = ".",
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Answer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    Raises Rejected('tool_errors.query.no_pattern') and the errors of `inside`.
+    What a glob could not be held against within SECONDS is said. Raises Rejected('tool_errors.query.no_pattern') and
+    the errors of `inside`.
     """
     if not of_length(pattern, "pattern").strip():
         raise Rejected("tool_errors.query.no_pattern")
@@ -43,15 +51,19 @@ def search_files(
     where = within(project.root, where) or where  # what stands below a link is listed where it leads
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
-    total, rows = (
-        _globbed(below, pattern, where, page.range.stop)
-        if globs.has_magic(pattern)
-        else fuzzy(below, pattern, page.range.stop)
-    )
+    late: tuple[str, ...] = ()
+    if globs.has_magic(pattern):
+        total, rows, late = _globbed(below, pattern, where, page.range.stop, clock)
+    else:
+        total, rows = fuzzy(below, pattern, page.range.stop)
     found = page.cut(rows)
     present = set(there(project.root, (row.path for row in found)))
     gone = sum(row.path not in present for row in found)
-    problems = (*listing.problems, *([f"{gone} files of this page went while they were looked for"] if gone else []))
+    problems = (
+        *listing.problems,
+        *late,
+        *([f"{gone} files of this page went while they were looked for"] if gone else []),
+    )
     return answer(
         [replace(row, path=shown(row.path)) for row in found if row.path in present],
         page,
@@ -62,13 +74,22 @@ def search_files(
     )
 
 
-def _globbed(paths: Sequence[str], pattern: str, where: str, most: int) -> tuple[int, list[FileRow]]:
-    """How many of `paths`, which are sorted, the pattern means, and the best `most` of them."""
-    anchored = pattern if where == "." or "/" not in pattern or pattern.startswith("/") else f"{where}/{pattern}"
-    means, anchored_means = globs.compiled(pattern).fullmatch, globs.compiled(anchored).fullmatch
-    found = [name for name in paths if means(name) or (anchored != pattern and anchored_means(name))]
+def _globbed(
+    paths: Sequence[str], pattern: str, where: str, most: int, clock: Callable[[], float]
+) -> tuple[int, list[FileRow], tuple[str, ...]]:
+    """How many of `paths`, which are sorted, the pattern means, the best `most` of them, and what was not looked at."""
+    below = where != "." and "/" in pattern and not pattern.startswith("/")
+    means = [globs.matcher(pattern), *([globs.matcher(f"{globs.literal(where)}/{pattern}")] if below else [])]
+    deadline = clock() + SECONDS
+    found: list[str] = []
+    problems: tuple[str, ...] = ()
+    for start in range(0, len(paths), _BETWEEN_LOOKS):
+        if clock() > deadline:
+            problems = (f"{len(paths) - start} files were not held against the pattern within {SECONDS:g} s",)
+            break
+        found += [name for name in paths[start : start + _BETWEEN_LOOKS] if any(one(name) for one in means)]
     best = heapq.nsmallest(most, found, key=lambda name: RELEVANCE[role(name)])
-    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best]
+    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best], problems
 
 
 def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> tuple[int, list[FileRow]]:

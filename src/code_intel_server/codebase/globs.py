@@ -1,34 +1,46 @@
 """Glob patterns over project paths: `*`, `?`, `[a-z]`, `{a,b}` within a name, `**` across folders.
 
 A pattern without '/' matches the file name at any depth, as in `.gitignore`; one with '/' matches the whole path from
-the root, and a trailing '/' (or a folder's bare path) everything below it.
+the root, and a trailing '/' (or a folder's bare path) everything below it. No pattern takes longer than its length
+times the path's: a regular expression where it need not go back, else an automaton that follows every way at once.
 """
 
+import math
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 _STAR = "[^/]*"
 _ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
-_NOT_FIXED = {_STAR, _ANY_FOLDERS, _ANYTHING, "/", "(?:", "|", ")"}
+_WILD = {_STAR, _ANY_FOLDERS, _ANYTHING}
+_OPEN, _OR, _CLOSE = "(?:", "|", ")"
+_NOT_FIXED = {*_WILD, "/", _OPEN, _OR, _CLOSE}
 """Elements of no fixed length, and those where the name or the alternative ends."""
 _DEEPEST = 20
 """Braces within braces; what is deeper stands for itself."""
+_WAYS = 64
+"""Ways through the braces that a regular expression may try one after the other."""
+_PLACES = 200_000
+"""Places of a pattern, over all sets of them, that an automaton remembers; beyond, it begins to learn anew."""
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The regular expression that fully matches the paths `pattern` means."""
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Tell whether a path (relative, '/'-separated) is meant by `pattern`."""
     anchored = "/" in pattern.rstrip("/")
     body = pattern.strip("/") if pattern.startswith("/") else pattern.rstrip("/")
-    prefix = "" if anchored or pattern.startswith("/") else r"(?:.*/)?"
-    return re.compile(
-        f"{prefix}{_translate(body)}(?:/.*)?" if pattern.endswith("/") else prefix + _translate(body), re.DOTALL
-    )
+    before = [] if anchored or pattern.startswith("/") else [_ANY_FOLDERS]
+    behind = [_OPEN, "/", _ANYTHING, _OR, _CLOSE] if pattern.endswith("/") else []
+    parts = _parts(body)
+    if _goes_back(parts):
+        return _Automaton([*before, *parts, *behind]).accepts
+    fullmatch = re.compile("".join(_without_retries([*before, *parts, *behind])), re.DOTALL).fullmatch
+    return lambda path: fullmatch(path) is not None
 
 
 def matches(path: str, pattern: str) -> bool:
     """Whether `path` (relative, '/'-separated) is meant by `pattern`."""
-    return compiled(pattern).fullmatch(path) is not None
+    return matcher(pattern)(path)
 
 
 def has_magic(pattern: str) -> bool:
@@ -36,13 +48,117 @@ def has_magic(pattern: str) -> bool:
     return any(character in pattern for character in "*?[{")
 
 
-def _translate(pattern: str) -> str:
+def literal(pattern: str, but: str = "") -> str:
+    """`pattern` with the glob characters standing for themselves, those in `but` excepted."""
+    return re.sub(r"[*?\[\]{},\\]", lambda found: found[0] if found[0] in but else f"\\{found[0]}", pattern)
+
+
+class _Automaton:
+    """Follows all ways through a pattern at once, and learns which places one character leads to."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self._parts = _folders_spelled_out(parts)
+        self._ways = _ways_on(self._parts)
+        self._learnt: dict[frozenset[int], dict[str, frozenset[int]]] = {}
+        self._places = 0
+        self._consumes = [_consumer(part) for part in self._parts]
+        self._start = self._closed([0])
+
+    def accepts(self, path: str) -> bool:
+        """Whether some way through the pattern ends where the path does."""
+        at = self._start
+        for character in path:
+            if (known := self._learnt.get(at)) is None:
+                known = self._remember(at)
+            if (following := known.get(character)) is None:
+                following = known[character] = self._after(at, character)
+            if not following:
+                return False
+            at = following
+        return len(self._parts) in at
+
+    def _remember(self, at: frozenset[int]) -> dict[str, frozenset[int]]:
+        if self._places > _PLACES:
+            self._learnt.clear()
+            self._places = 0
+        self._places += len(at)
+        return self._learnt.setdefault(at, {})
+
+    def _after(self, at: frozenset[int], character: str) -> frozenset[int]:
+        led: list[int] = []
+        for place in at:
+            consumes = self._consumes[place] if place < len(self._parts) else None
+            if consumes is not None and consumes(character):
+                led.append(place if self._parts[place] in _WILD else place + 1)
+        return self._closed(led)
+
+    def _closed(self, places: list[int]) -> frozenset[int]:
+        """These places and all that are reached from them without a character."""
+        seen, waiting = set(places), list(places)
+        while waiting:
+            for place in self._ways[waiting.pop()]:
+                if place not in seen:
+                    seen.add(place)
+                    waiting.append(place)
+        return frozenset(seen)
+
+
+def _folders_spelled_out(parts: Iterable[str]) -> list[str]:
+    spelled: list[str] = []
+    for part in parts:
+        spelled += [_OPEN, _ANYTHING, "/", _OR, _CLOSE] if part == _ANY_FOLDERS else [part]
+    return spelled
+
+
+def _ways_on(parts: list[str]) -> list[list[int]]:
+    """For every place, and the end, the places reached from it without a character."""
+    ways: list[list[int]] = [[place + 1] if part in {*_WILD, _OPEN, _CLOSE} else [] for place, part in enumerate(parts)]
+    opened: list[int] = []
+    ends: list[list[int]] = []
+    for place, part in enumerate(parts):
+        if part == _OPEN:
+            opened.append(place)
+            ends.append([])
+        elif part == _OR:
+            ways[opened[-1]].append(place + 1)
+            ends[-1].append(place)
+        elif part == _CLOSE:
+            opened.pop()
+            for end in ends.pop():
+                ways[end].append(place)
+    return [*ways, []]
+
+
+@lru_cache(maxsize=1024)
+def _consumer(part: str) -> Callable[[str], bool] | None:
+    if part in {_OPEN, _OR, _CLOSE}:
+        return None
+    one = re.compile({_STAR: "[^/]", _ANYTHING: "."}.get(part, part), re.DOTALL).fullmatch
+    return lambda character: one(character) is not None
+
+
+def _goes_back(parts: list[str]) -> bool:
+    """Whether a regular expression of these could try more than a few ways: wild or many alternatives, `**` inside names."""
+    ways: list[int] = []
+    depth = 0
+    for part in parts:
+        depth += (part == _OPEN) - (part == _CLOSE)
+        if part == _OPEN:
+            ways.append(1)
+        elif part == _OR:
+            ways[-1] += 1
+        if depth > 1 or (depth and part in _WILD):
+            return True
+    return parts.count(_ANYTHING) > 1 or math.prod(ways) > _WAYS
+
+
+def _parts(pattern: str) -> list[str]:
     parts: list[str] = []
     depth = position = 0
     while position < len(pattern):
         piece, position, depth = _next(pattern, position, depth)
         parts.append(piece)
-    return "".join(_without_retries(parts)) + ")" * depth
+    return [*parts, *[_CLOSE] * depth]
 
 
 def _without_retries(parts: list[str]) -> list[str]:
@@ -74,23 +190,26 @@ def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:
     if pattern.startswith("**", position):
         return _ANYTHING, position + 2, depth
     if character == "[" and (end := pattern.find("]", position + 2)) != -1:
-        return _character_class(pattern[position + 1 : end]), end + 1, depth
+        one = _character_class(pattern[position + 1 : end])
+        return (one, end + 1, depth) if one else (re.escape("["), position + 1, depth)
     if character == "{" and depth < _DEEPEST and pattern.find("}", position) >= 0:
-        return "(?:", position + 1, depth + 1
+        return _OPEN, position + 1, depth + 1
     if character == "," and depth:
-        return "|", position + 1, depth
+        return _OR, position + 1, depth
     if character == "}" and depth:
-        return ")", position + 1, depth - 1
+        return _CLOSE, position + 1, depth - 1
     if character == "\\" and position + 1 < len(pattern):
         return re.escape(pattern[position + 1]), position + 2, depth
     return {"*": _STAR, "?": "[^/]"}.get(character) or re.escape(character), position + 1, depth
 
 
-def _character_class(inner: str) -> str:
+def _character_class(inner: str) -> str | None:
+    """One character of these; None where they are no set (`[z-a]`), so that the bracket stands for itself."""
     negated = inner[:1] in {"!", "^"}
     members = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner[negated:])
+    one = f"(?!/)[{'^' if negated else ''}{members}]"
     try:
-        re.compile(f"[{members}]")
+        re.compile(one)
     except re.error:
-        return re.escape(f"[{inner}]")
-    return f"(?!/)[{'^' if negated else ''}{members}]"
+        return None
+    return one

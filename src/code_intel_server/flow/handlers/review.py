@@ -1,10 +1,9 @@
 """What shall become of every changed path: the agent's decisions, each asked for and reasoned (SPEC 4, PRE_COMMIT)."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
 
+from code_intel_server.codebase import globs
 from code_intel_server.codebase.roles import named_as_tests
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
@@ -60,7 +59,7 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
         if path in changed:
             _decide(exact, path, entry)
         else:
-            for known in filter(partial(_globbed, pattern=entry.path), changed):
+            for known in filter(_covered(entry.path), changed):
                 globbed.setdefault(known, []).append(entry)
     for known, entries in globbed.items():
         if known not in exact:  # a file named by itself needs no glob
@@ -84,18 +83,12 @@ def _decide(decisions: dict[str, ReviewedFile], path: str, entry: ReviewedFile) 
         decisions[path] = entry
 
 
-def _globbed(path: str, pattern: str) -> bool:
-    """Whether a folder (`src/`) or a glob covers a path: `*` within one level, `**` across levels."""
+def _covered(pattern: str) -> Callable[[str], bool]:
+    """Tell whether a folder (`src/`) or a glob from the root covers a path: `*` within one level, `**` across levels."""
     if pattern.endswith("/"):
-        return path.startswith(pattern)
-    return _glob(pattern).fullmatch(path) is not None
-
-
-@lru_cache(maxsize=256)
-def _glob(pattern: str) -> "re.Pattern[str]":
-    parts = re.split(r"(\*\*/?|\*|\?)", pattern)
-    meaning = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts), re.DOTALL)
+        return lambda path: path.startswith(pattern)
+    # A bracket or brace is part of a name here: `app/[id]/**` speaks of the folder that is called so.
+    return globs.matcher("/" + globs.literal(pattern, but="*?"))
 
 
 def _require_reasons(
