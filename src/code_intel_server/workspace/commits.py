@@ -14,6 +14,7 @@ from pathlib import Path
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
+from code_intel_server.workspace.entries import Entries
 from code_intel_server.workspace.git import HEADS, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git_child import Manner, is_yes, output_of
 from code_intel_server.workspace.messages import (
@@ -28,7 +29,7 @@ from code_intel_server.workspace.messages import (
 )
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, put_back, scratch_index, write_index
-from code_intel_server.workspace.snapshot_index import lstat, parse_index
+from code_intel_server.workspace.snapshot_index import lstat
 from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, Record
 
 LEFT = "Code-Intel-Left"
@@ -154,7 +155,7 @@ class Commit:
 
     def _differing(self, wanted: dict[str, tuple[str, str]]) -> list[str]:
         """What is to be discarded and does not have (as far as git can tell without a filter) the base's content yet."""
-        indexed = parse_index(self._git.must("ls-files", "-t", "-s", "-z"))
+        indexed = Entries(self._git.must("ls-files", "-t", "-s", "-z"))
         edited = status.unstaged(self._git)
         linked: dict[str, bool] = {}
 
@@ -172,7 +173,7 @@ class Commit:
     def _stage(self, env: dict[str, str]) -> None:
         """Make the temporary index: HEAD's content, with the present content of what is kept."""
         keep = set(self._keep)
-        indexed = parse_index(self._git.must("ls-files", "-t", "-s", "-z", env=env))
+        indexed = Entries(self._git.must("ls-files", "-t", "-s", "-z", env=env))
         add, remove = self._sorted_out(indexed)
         others = status.staged(self._git) - keep
         head = shelf.tree_entries(self._git, self._request.expected_tip, others)
@@ -236,8 +237,8 @@ class Commit:
         mine = shelf.tree_entries(self._git, new, paths)
         before = shelf.tree_entries(self._git, old, paths)
         listed = self._git.must("--literal-pathspecs", "ls-files", "-t", "-s", "-z")
-        entries = parse_index(listed)
-        present = {path: (entry.mode, entry.oid) for path, entry in entries.items() if path in set(paths)}
+        entries = Entries(listed)
+        present = {path: (entry.mode, entry.oid) for path in paths if (entry := entries.get(path))}
         if any(entry not in {mine.get(path), before.get(path)} for path, entry in present.items()):
             on_shelf = Shelf(self._git, self._request.session_id)
             staged = on_shelf.of_index(old)

@@ -304,7 +304,7 @@ def names_in(output: bytes) -> Iterator[str]:
 
 def join_z(names: Iterable[str]) -> bytes:
     """Names as git's `-z` options read them."""
-    return b"".join(os.fsencode(name) + b"\0" for name in names)
+    return os.fsencode("\0".join([*names, ""]))
 
 
 def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list[str]]:

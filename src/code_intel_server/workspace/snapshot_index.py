@@ -15,24 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from sys import intern
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import status
-from code_intel_server.workspace.git import Git, join_z, names_in, split_z
+from code_intel_server.workspace.entries import Entries, Entry, side_by_side
+from code_intel_server.workspace.git import Git, join_z, split_z
 from code_intel_server.workspace.reading_room import ReadingRoom
 
 _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What an index holds for a path; `skipped` where a sparse checkout left it out of the working tree."""
-
-    mode: str
-    oid: str
-    skipped: bool = False
 
 
 @dataclass(slots=True)
@@ -55,7 +46,7 @@ class SnapshotIndex:
     """
 
     def __init__(self, git: Git, room: ReadingRoom, *, excluded: Sequence[str], big: int) -> None:
-        self.tracked: dict[str, Entry] = {}
+        self.tracked = Entries()
         self._git = git
         self._room = room
         self._excluded = tuple(excluded)
@@ -74,9 +65,9 @@ class SnapshotIndex:
         """The arguments that limit a listing to the project."""
         return ("--", self._git.at.prefix) if self._git.at.prefix else ()
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> Entries:
         """Everything the index holds."""
-        return parse_index(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
+        return Entries(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
 
     def update(self) -> str:
         """Bring the index in line with the disk and return its tree (the project's part of it)."""
@@ -106,19 +97,17 @@ class SnapshotIndex:
 
     def _updates(self) -> _Updates:
         updates = _Updates()
-        names: set[str] = set()
         missing: set[str] = set()
         now = (signature(status.user_index(self._git)), sorted(self._git.at.git_dir.glob("sharedindex.*")))
         if now != self._user_index:
-            missing |= self._follow_user_index(updates)
+            missing = self._follow_user_index(updates)
         # Three looks at the disk that do not depend on one another: together they take as long as the longest.
         with ThreadPoolExecutor(3) as pool:
             changed = pool.submit(self._changed)
             others = pool.submit(self._listed, "-o")
             ignored = pool.submit(self._listed, "-i", "-c")
-        names.update(changed.result())
         missing.update(name.rstrip("/") for name in others.result())
-        names |= missing
+        names = missing.union(changed.result())
         for path in ignored.result():
             if path not in self.tracked:
                 names.discard(path)
@@ -138,11 +127,11 @@ class SnapshotIndex:
 
     def _follow_user_index(self, updates: _Updates) -> set[str]:
         """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
-        self.tracked = parse_index(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
-        mine = self.entries()
+        self.tracked = Entries(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
         missing: set[str] = set()
-        for path, entry in self.tracked.items():
-            known = mine.get(path)
+        for path, (entry, known) in side_by_side(self.tracked.rows(), self.entries().rows()):
+            if entry is None:
+                continue
             if entry.skipped and not os.path.lexists(self._git.at.top / path):
                 if known != entry:
                     updates.entries[path] = entry
@@ -262,16 +251,6 @@ def hash_file(path: Path, found: os.stat_result, name: str) -> str:
     except OSError:
         digest.update(repr((found.st_mtime_ns, found.st_ino)).encode())
     return digest.hexdigest()
-
-
-def parse_index(output: bytes) -> dict[str, Entry]:
-    """Path → entry out of `ls-files -t -s -z`; of an unmerged path the last stage."""
-    entries = {}
-    for row in names_in(output):
-        head, _, path = row.partition("\t")
-        tag, mode, oid, _ = head.split(" ")
-        entries[path] = Entry(intern(mode), oid, tag == "S")
-    return entries
 
 
 def lstat(top: Path, path: str, linked: dict[str, bool]) -> os.stat_result | None:

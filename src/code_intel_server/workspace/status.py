@@ -1,10 +1,11 @@
 """What is uncommitted, untracked or ignored, found out without running anything of the repository."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from code_intel_server.workspace.git import Git, open_repository, portions, split_z
+from code_intel_server.workspace.entries import Entries
+from code_intel_server.workspace.git import Git, names_in, open_repository, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
 
@@ -58,7 +59,7 @@ def unfinished(git: Git) -> set[str]:
 
 def gitlinks(git: Git) -> set[str]:
     """Paths of submodules in the index."""
-    rows = split_z(git.must("ls-files", "-s", "-z"))
+    rows = names_in(git.must("ls-files", "-s", "-z"))
     return {row.partition("\t")[2] for row in rows if row.startswith(GITLINK)}
 
 
@@ -76,11 +77,11 @@ def in_the_way(git: Git, incoming: Iterable[str]) -> list[str]:
 
     Git itself would silently replace an ignored file. A tracked file of that name is no hit: git looks after those.
     """
-    tracked = set(split_z(git.must("ls-files", "-z")))
+    tracked = Entries(git.must("ls-files", "-s", "-z"))
     return sorted(path for path in incoming if path not in tracked and _occupied(git.at.top, path, tracked))
 
 
-def _occupied(top: Path, path: str, tracked: set[str]) -> bool:
+def _occupied(top: Path, path: str, tracked: Collection[str]) -> bool:
     """Whether something untracked is at `path`, or a file stands where one of its folders must come."""
     parts = path.split("/")
     for depth in range(1, len(parts)):

@@ -12,15 +12,15 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from sys import intern
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
-from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, names_in, open_readable, portions, split_z
+from code_intel_server.workspace.entries import Entries, Entry, side_by_side
+from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_readable, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import Entry, SnapshotIndex, discard_index, read_json, write_json
+from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
@@ -136,7 +136,7 @@ class TreeJudge:
         stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
         known = room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=index.path)
         trees = [known.text().strip() if known.ok else git.empty_tree(), snapshot]
-        there, here = (parse_index_of_tree(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in trees)
+        there, here = (Entries(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in trees)
         differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
 
         def blob(entry: Entry) -> bytes:
@@ -183,8 +183,8 @@ class TreeJudge:
                 return {}
             git, _, index = opened
             index.update()
-            mine = index.entries()
-            return {path.removeprefix(git.at.prefix): e.oid for path, e in mine.items() if path not in index.tracked}
+            both = side_by_side(index.entries().rows(), index.tracked.rows())
+            return {path.removeprefix(git.at.prefix): e.oid for path, (e, tracked) in both if e and not tracked}
 
     def untracked_at(self, start: str, commit: str) -> dict[str, str]:
         """Files that snapshot `start` holds beyond `commit`, which HEAD was at: what was untracked then → its hash.
@@ -284,18 +284,21 @@ class _Checkout:
         endings itself; what only a filter driver could tell stays as the commit stores it.
         """
         tree = self._committed_tree(commit)
-        stored = parse_index_of_tree(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
-        untouched = self._untouched(stored)
-        raw = self._index.entries()
+        stored = Entries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
+        prefix = self._git.at.prefix
+        changed = status.unstaged(self._git)
         wanted: dict[str, Entry | None] = {}
         unsure = []
-        for path, entry in stored.items():
-            full = self._git.at.prefix + path
+        sides = side_by_side(stored.rows(below=prefix), self._index.entries().rows(), self._index.tracked.rows())
+        for full, (entry, raw, tracked) in sides:
+            path = full[len(prefix) :]
+            if entry is None:
+                continue
             if self._index.is_excluded(full):
                 wanted[path] = None
-            elif full in untouched and full in raw:
-                if raw[full].oid != entry.oid:
-                    wanted[path] = Entry(entry.mode, raw[full].oid)
+            elif raw and tracked and tracked.oid == entry.oid and full not in changed:
+                if raw.oid != entry.oid:
+                    wanted[path] = Entry(entry.mode, raw.oid)
             elif entry.mode.startswith("100"):
                 unsure.append(path)
         if self._converts():
@@ -307,13 +310,6 @@ class _Checkout:
             return self._git.oid(commit, "tree")
         done = self._git.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:{self._git.at.prefix}")
         return done.text().strip() if done.ok else self._git.empty_tree()
-
-    def _untouched(self, stored: dict[str, Entry]) -> set[str]:
-        """Paths (from the top) whose index entry is the commit's and whose file is the index's."""
-        changed = status.unstaged(self._git)
-        prefix = self._git.at.prefix
-        same = {prefix + path for path, e in stored.items() if self._index.tracked.get(prefix + path, e).oid == e.oid}
-        return {path for path in same if path in self._index.tracked} - changed
 
     def _converts(self) -> bool:
         config = self._git.config()
@@ -345,16 +341,6 @@ class _Checkout:
             return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
         finally:
             discard_index(scratch)
-
-
-def parse_index_of_tree(output: bytes) -> dict[str, Entry]:
-    """Path → entry out of `ls-tree -r -z`."""
-    entries = {}
-    for row in names_in(output):
-        head, _, path = row.partition("\t")
-        mode, _, oid = head.split(" ")
-        entries[path] = Entry(intern(mode), oid)
-    return entries
 
 
 def _portions(

@@ -1,0 +1,83 @@
+"""What an index or a tree holds, of a million files too: git's own listing, looked into where a path is asked for.
+
+A dictionary of as many objects would take three times the listing's size, for as long as the server runs.
+"""
+
+import os
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from sys import intern
+
+_ROW = re.compile(rb"(?:(\S) )?([0-7]{6}) (?:[a-z]+ )?([0-9a-f]+)(?: [0-3])?\t([^\0]+)\0")
+"""A row of `ls-files -s -z`, with or without `-t`, and of `ls-tree -z`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What an index holds for a path; `skipped` where a sparse checkout left it out of the working tree."""
+
+    mode: str
+    oid: str
+    skipped: bool = False
+
+
+class Entries(Mapping[str, Entry]):
+    """Path → entry out of `ls-files -t -s -z` or `ls-tree -r -z`, in git's order; of an unmerged path the last stage."""
+
+    def __init__(self, output: bytes = b"") -> None:
+        self._output = output
+        self._starts = array("Q")
+        last = None
+        for row in _ROW.finditer(output):
+            if row[4] == last:
+                self._starts[-1] = row.start()
+            else:
+                self._starts.append(row.start())
+            last = row[4]
+
+    def __getitem__(self, path: str) -> Entry:
+        try:
+            wanted = os.fsencode(path)
+        except UnicodeEncodeError:  # no file has such a name
+            raise KeyError(path) from None
+        place = bisect_left(self._starts, wanted, key=self._path_at)
+        if place == len(self._starts) or self._path_at(self._starts[place]) != wanted:
+            raise KeyError(path)
+        return self._row_at(self._starts[place])[1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (os.fsdecode(self._path_at(start)) for start in self._starts)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def rows(self, below: str = "") -> Iterator[tuple[bytes, Entry]]:
+        """Every path, behind `below`, as git wrote it, with its entry; in git's order, which is that of the bytes."""
+        prefix = os.fsencode(below)
+        for start in self._starts:
+            path, entry = self._row_at(start)
+            yield prefix + path, entry
+
+    def _path_at(self, start: int) -> bytes:
+        begin = self._output.index(b"\t", start) + 1
+        return self._output[begin : self._output.index(b"\0", begin)]
+
+    def _row_at(self, start: int) -> tuple[bytes, Entry]:
+        row = _ROW.match(self._output, start)
+        assert row is not None  # noqa: S101 - it matched here before
+        return row[4], Entry(intern(row[2].decode()), row[3].decode(), row[1] == b"S")
+
+
+def side_by_side(*listings: Iterator[tuple[bytes, Entry]]) -> Iterator[tuple[str, tuple[Entry | None, ...]]]:
+    """Every path that one of the `rows` holds, once, with what each of them holds for it; no listing is kept in memory."""
+    heads = [next(rows, None) for rows in listings]
+    while there := [head[0] for head in heads if head]:
+        path = min(there)
+        held = [head[1] if head and head[0] == path else None for head in heads]
+        for place, rows in enumerate(listings):
+            if held[place]:
+                heads[place] = next(rows, None)
+        yield os.fsdecode(path), tuple(held)
