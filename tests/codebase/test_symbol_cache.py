@@ -165,6 +165,22 @@ def test_the_second_search_for_a_name_ends_with_the_lookup(tmp_path: Path, monke
     assert given == [ripgrep.SEARCH_SECONDS, 1.0]
 
 
+def test_names_in_the_order_of_characters_and_of_bytes_are_compared_alike(tmp_path: Path) -> None:
+    """U+FF21 comes behind what stands for the byte 0xff, but 0xef before it."""
+    names = [b"a.py", b"\xff.py", "\uff21.py".encode(), "\u00e9.py".encode(), "\U00010000.py".encode(), b"b/\xc3.py"]
+    (tmp_path / "b").mkdir()
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_text("def needle(): pass\n")
+    found = explorer(tmp_path, {})
+    assert found.refresh_all().tagged == len(names)
+    difference = found.cache.verify(force=True)
+    assert (difference.pending, difference.gone) == ((), ())
+    (tmp_path / os.fsdecode(names[1])).unlink()
+    (tmp_path / os.fsdecode(names[2])).write_text("def other(): pass\n")
+    difference = found.cache.verify(force=True)
+    assert (difference.pending, difference.gone) == ((os.fsdecode(names[2]),), (os.fsdecode(names[1]),))
+
+
 def test_a_removed_file_is_forgotten(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n", "b.py": "def needle(): pass\n"})
     found.refresh_all()

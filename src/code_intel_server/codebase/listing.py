@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 
@@ -29,11 +30,8 @@ _UNLISTED_FOLDERS = 300
 _ANY_SIZE = ("--max-filesize", "1000G")
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _UNSETTLED = -1
-_ANYTHING = frozenset({"\0"})
-"""Names that no folder has: the next look at it differs."""
-
-Names = frozenset[str]
-"""What is in a folder; folders end with '/'."""
+_UNCERTAIN = b""
+"""The digest of no folder: the next look at it differs."""
 
 Look = tuple[int, int] | None
 """(mtime in ns, size) of a file, None where there is none."""
@@ -41,10 +39,14 @@ Look = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder as it was read: its time (or that this tells nothing), and its names."""
+    """A folder as it was read: its time (or that this tells nothing), and of its names a digest, those of folders (not
+    git's own nor ours) and those of ignore files: a million names are not kept twice.
+    """
 
     mtime_ns: int
-    names: Names
+    names: bytes
+    folders: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,19 @@ class Lister:
         rules = {path: _look(path) for path in _outer_rules(self._project.root)}
         started_ns = time.time_ns()
         paths, problems = ripgrep.list_files(self._project, _ANY_SIZE)
-        listing = Listing(tuple(sorted(paths)), problems)
+        listing = Listing(tuple(in_order(paths)), problems)
         folders = _read_folders(self._project.root, listing.paths, started_ns)
         rules |= {path: _look(path) for path in _inner_rules(self._project.root, folders)}
         return _Made(listing, at, folders, rules)
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """The paths in the order of their bytes, which is also the symbol cache's."""
+    ordered = sorted(paths)
+    # Only what is no UTF-8 has another place among characters than among bytes.
+    if not all(map(str.isascii, ordered)):
+        ordered.sort(key=os.fsencode)
+    return ordered
 
 
 def _still(root: Path, folders: Mapping[str, _Folder]) -> dict[str, _Folder] | None:
@@ -141,9 +152,9 @@ def _unlisted(root: Path, top: str, started_ns: int) -> dict[str, _Folder]:
 
 
 def _folders_in(path: str, folder: _Folder) -> Iterator[str]:
-    for name in folder.names:
-        if name.endswith("/") and name[:-1] != GIT_FOLDER and not (path == "." and name[:-1] == OUR_FOLDER):
-            yield name[:-1] if path == "." else f"{path}/{name[:-1]}"
+    for name in folder.folders:
+        if not (path == "." and name == OUR_FOLDER):
+            yield name if path == "." else f"{path}/{name}"
 
 
 def _read(root: Path, path: str, now_ns: int) -> _Folder | None:
@@ -151,12 +162,16 @@ def _read(root: Path, path: str, now_ns: int) -> _Folder | None:
     try:
         mtime_ns = os.lstat(f"{root}/{path}").st_mtime_ns
         with os.scandir(f"{root}/{path}") as entries:
-            names = frozenset(
-                f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in entries
-            )
+            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
     except OSError:
         return None
-    return _Folder(mtime_ns if mtime_ns < now_ns - _SETTLED_NS else _UNSETTLED, names)
+    told = "".join(f"{name}/\0" if names[name] else f"{name}\0" for name in sorted(names))
+    return _Folder(
+        mtime_ns if mtime_ns < now_ns - _SETTLED_NS else _UNSETTLED,
+        blake2b(os.fsencode(told), digest_size=16).digest(),
+        tuple(name for name in names if names[name] and name != GIT_FOLDER),
+        tuple(name for name in _IGNORE_FILES if names.get(name) is False),
+    )
 
 
 def _read_walked(root: Path, path: str, started_ns: int) -> _Folder | None:
@@ -169,12 +184,12 @@ def _read_walked(root: Path, path: str, started_ns: int) -> _Folder | None:
         changed_ns = os.lstat(f"{root}/{path}").st_mtime_ns
     except OSError:
         changed_ns = started_ns
-    return folder if changed_ns < started_ns - _MEANWHILE_NS else _Folder(_UNSETTLED, _ANYTHING)
+    return folder if changed_ns < started_ns - _MEANWHILE_NS else replace(folder, mtime_ns=_UNSETTLED, names=_UNCERTAIN)
 
 
 def _inner_rules(root: Path, folders: Mapping[str, _Folder]) -> Iterator[str]:
     for path, folder in folders.items():
-        yield from (f"{root}/{path}/{name}" for name in _IGNORE_FILES if name in folder.names)
+        yield from (f"{root}/{path}/{name}" for name in folder.rules)
 
 
 def _outer_rules(root: Path) -> Iterator[str]:

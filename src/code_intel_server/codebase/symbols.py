@@ -46,12 +46,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How the project differs from the cache: files to tag with their present look, files that are gone.
+    """How the project differs from the cache: files to tag, files that are gone.
 
     `unseen` are those that time did not suffice for; `walked_at` is when, by the cache's clock, the tree was walked.
     """
 
-    pending: Mapping[str, Stamp]
+    pending: tuple[str, ...]
     gone: tuple[str, ...]
     problems: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -68,6 +68,16 @@ class Refresh:
     problems: tuple[str, ...]
     seconds: float
     cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Files that were looked at: what those hold that changed, with their look before; the others are `unchanged`."""
+
+    size: int
+    tagging: Tagging
+    stamps: Mapping[str, Stamp]
+    unchanged: int
 
 
 class SymbolCache:
@@ -159,22 +169,22 @@ class SymbolCache:
         """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
         started = self._clock()
         difference = self.verify(force=True)
-        changed = self._really_changed(
-            difference.pending, self.store.known_of(difference.pending) if self._has_files() else {}
-        )
+        is_new = not self._has_files()
         problems = list(difference.problems)
-        done = 0
-        for tagging in self._tag_in_parallel(_batches(sorted(changed)), cancelled):
-            problems += self._store(tagging, changed)
-            done += len(tagging.files)
-            progress(done, len(changed))
+        tagged = unchanged = done = 0
+        for batch in self._tag_in_parallel(_batches(difference.pending), is_new, cancelled):
+            problems += self._store(batch.tagging, batch.stamps)
+            tagged += len(batch.tagging.files)
+            unchanged += batch.unchanged
+            done += batch.size
+            progress(done, len(difference.pending))
         finished = not cancelled()
         if finished:
             self.store.index()
-            self._difference = replace(difference, pending={}, gone=())
+            self._difference = replace(difference, pending=(), gone=())
         return Refresh(
-            tagged=done,
-            unchanged=len(difference.pending) - len(changed),
+            tagged=tagged,
+            unchanged=unchanged,
             removed=len(difference.gone),
             problems=tuple(dict.fromkeys(problems)),
             seconds=self._clock() - started,
@@ -183,9 +193,8 @@ class SymbolCache:
 
     def remember_digests(self, cancelled: Callable[[], bool] = lambda: False) -> int:
         """Hash the files tagged without one, so that a mere change of time costs a hash and no tagging; how many."""
-        missing = [path for path, known in self.store.known().items() if known.digest is None]
         hashed = 0
-        for batch in _batches(missing):
+        for batch in _batches(self.store.without_digest()):
             if cancelled():
                 break
             digests = {
@@ -200,7 +209,7 @@ class SymbolCache:
     def _settle(self, paths: set[str]) -> None:
         with self._lock:
             if self._difference is not None:
-                left = {path: stamp for path, stamp in self._difference.pending.items() if path not in paths}
+                left = tuple(path for path in self._difference.pending if path not in paths)
                 unseen = tuple(path for path in self._difference.unseen if path not in paths)
                 self._difference = replace(self._difference, pending=left, unseen=unseen)
 
@@ -216,24 +225,41 @@ class SymbolCache:
         if of is not listing:
             paths, walked_at = [path for path in listing.paths if taggable(path)], started
             self._taggable = (listing, paths, walked_at)
-        present, left = self._stamps(paths, self._clock() + seconds)
+        pending, gone, left = self._held_against(paths, known, self._clock() + seconds)
         problems = (
             *listing.problems,
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
         )
-        pending = {path: stamp for path, stamp in present.items() if known.get(path) != stamp}
-        gone = tuple(path for path in known if path not in present) if not problems else ()
-        return Difference(pending, gone, problems, tuple(paths[len(paths) - left :]), walked_at)
+        unseen = tuple(paths[len(paths) - left :])
+        return Difference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
 
-    def _stamps(self, paths: Sequence[str], deadline: float) -> tuple[dict[str, Stamp], int]:
-        """How the files look, those left out that are gone; and how many were not looked at before the deadline."""
-        stamps: dict[str, Stamp] = {}
-        for start in range(0, len(paths), BATCH):
-            if self._clock() > deadline:
-                return stamps, len(paths) - start
-            batch = paths[start : start + BATCH]
-            stamps |= {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
-        return stamps, 0
+    def _held_against(
+        self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
+    ) -> tuple[list[str], list[str], int]:
+        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time.
+
+        Both are in the order of their paths, and are gone through together.
+        """
+        pending: list[str] = []
+        gone: list[str] = []
+        rest = iter(known)
+        here = next(rest, None)
+        for place, path in enumerate(paths):
+            if place % BATCH == 0 and self._clock() > deadline:
+                return pending, gone, len(paths) - place
+            name = os.fsencode(path)
+            while here and here[0] < name:
+                gone.append(os.fsdecode(here[0]))
+                here = next(rest, None)
+            before = None
+            if here and here[0] == name:
+                before, here = here[1], next(rest, None)
+            stamp = stamp_of(self.project, path)
+            if stamp is None:
+                gone += [path] if before else []
+            elif stamp != before:
+                pending.append(path)
+        return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
 
     def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, Known]) -> dict[str, Stamp]:
         """Those files whose content is not what was tagged; the others get their new time noted."""
@@ -252,15 +278,22 @@ class SymbolCache:
         self.store.put([Entry(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
         return tagging.problems
 
-    def _tag_in_parallel(self, batches: Iterable[Sequence[str]], cancelled: Callable[[], bool]) -> Iterator[Tagging]:
-        """Tag while the caller stores what came before."""
+    def _tag_in_parallel(
+        self, batches: Iterable[Sequence[str]], is_new: bool, cancelled: Callable[[], bool]
+    ) -> Iterator["_Batch"]:
+        """Tag what has changed while the caller stores what came before; `is_new` where the cache knows nothing yet."""
 
-        def work(batch: Sequence[str]) -> Tagging | None:
-            """Tag one batch in a thread of the pool; None once cancelled."""
-            return None if cancelled() else tag_files(self.project.root, batch, seconds=_BATCH_SECONDS)
+        def work(batch: Sequence[str]) -> _Batch | None:
+            """Look at one batch and tag it in a thread of the pool; None once cancelled."""
+            if cancelled():
+                return None
+            stamps = {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
+            changed = self._really_changed(stamps, {} if is_new else self.store.known_of(stamps))
+            tagging = tag_files(self.project.root, sorted(changed), seconds=_BATCH_SECONDS) if changed else Tagging(())
+            return _Batch(len(batch), tagging, changed, len(stamps) - len(changed))
 
         # Only a little ahead of the caller, so that a large project does not pile up in memory.
-        waiting: deque[Future[Tagging | None]] = deque()
+        waiting: deque[Future[_Batch | None]] = deque()
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="tagging") as pool:
             for batch in batches:
                 waiting.append(pool.submit(work, batch))
