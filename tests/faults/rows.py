@@ -474,9 +474,6 @@ ROWS = (
         "A huge repository",
         "1,000,000 files, 2 GB",
         f"{LOOKUPS}::test_a_hundred_megabytes_in_one_line_are_skipped_and_cost_no_memory faults/test_huge_repository.py",
-        falls_short="run at that size beside other work (load 4 to 10): every lookup ended in 0 to 36 s and said what it left out, every "
-        "move of a session in 6 to 106 s, the hook in .26 s, nothing was lost; but the server took 707 MB in lookups and 1.84 GB in the "
-        "session, where the plan allows 1 GB (a sixth of what is kept for each file was saved since, which is not enough)",
     ),
     _row(
         57,
