@@ -205,6 +205,10 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
         ("{*b,*c}" * 30, "b" * 60 + "d"),
         ("{a,aa}" * 30 + "z", "a" * 60),
         ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
+        ("*{a}" * 30 + "z", "a" * 60),
+        ("*{}" * 30 + "z", "a" * 60),
+        ("a/" + "**/{b}/" * 30 + "z", "a/" + "b/" * 60 + "y"),
+        ("[" * 9_000 + "z-a]", "a"),
     ],
 )
 def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:
@@ -232,6 +236,15 @@ def test_all_ways_at_once_find_what_one_after_the_other_finds(pattern: str, path
         patched.setattr(globs, "_PLACES", 3)
         at_once = globs.matcher.__wrapped__(pattern)(path)
     assert in_turn == at_once
+
+
+def test_what_is_remembered_of_a_pattern_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(globs, "_PLACES", 2_000)
+    automaton = globs._Automaton(globs._parts("{,*}" * 200 + "**a**z"))
+    for start in range(0x4E00, 0x4E00 + 600, 20):
+        assert not automaton.accepts("".join(map(chr, range(start, start + 20))))
+        held = sum(map(len, (*automaton._sets, *automaton._learnt))) + sum(map(len, automaton._learnt.values()))
+        assert held <= 2_000 + 2 * len(automaton._parts) + 1
 
 
 def test_a_folder_named_like_a_pattern_is_no_pattern(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from code_intel_server.codebase.ignore import Listing
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
 from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
-from code_intel_server.codebase.symbols import Difference
+from code_intel_server.codebase.symbols import BATCH, Difference
 
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = ".code-intel/cache/symbols.sqlite3"
@@ -179,6 +179,32 @@ def test_names_in_the_order_of_characters_and_of_bytes_are_compared_alike(tmp_pa
     (tmp_path / os.fsdecode(names[2])).write_text("def other(): pass\n")
     difference = found.cache.verify(force=True)
     assert (difference.pending, difference.gone) == ((os.fsdecode(names[2]),), (os.fsdecode(names[1]),))
+
+
+def test_one_refresh_takes_touched_edited_new_and_vanished_files(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"m{number}.py": f"def needle_{number}(): pass\n" for number in range(8)})
+    found.refresh_all()
+    found.cache.remember_digests()
+    for number in range(4):
+        os.utime(tmp_path / f"m{number}.py", ns=(1, 1))
+    (tmp_path / "m4.py").write_text("def edited(): pass\n")
+    (tmp_path / "m5.py").unlink()
+    (tmp_path / "new.py").write_text("def added(): pass\n")
+    refresh = found.refresh_all()
+    assert (refresh.tagged, refresh.unchanged, refresh.removed) == (2, 4, 1)
+    assert places(found, "edited") == [("m4.py", 1)]
+    assert places(found, "added") == [("new.py", 1)]
+    assert places(found, "needle_0") == [("m0.py", 1)]
+    assert places(found, "needle_5") == []
+
+
+def test_a_comparison_that_runs_out_of_time_says_where_it_stopped_and_calls_nothing_gone(tmp_path: Path) -> None:
+    names = [f"m{number:04}.py" for number in range(3 * BATCH)]
+    found = explorer(tmp_path, dict.fromkeys(names, "x = 1\n"))
+    ticks = iter([0.0, 0.0, 99.0])
+    found.cache._clock = lambda: next(ticks)
+    pending, gone, left = found.cache._held_against(names, [(b"m0000.py", Stamp(0, 0)), (b"m9.py", Stamp(0, 0))], 1.0)
+    assert (pending, gone, left) == (names[: 2 * BATCH], [], BATCH)
 
 
 def test_a_removed_file_is_forgotten(tmp_path: Path) -> None:

@@ -1118,6 +1118,7 @@ class TestLeftFiles:
         assert _covered("**/a.py")("a.py")
         assert _covered("src/?.py")("src/a.py")
         assert not _covered("*")("src/a.py")
+        assert not any(_covered(rooted)("src/a.py") for rooted in ("/**", "//**", "/src/**", "/src/", "/"))
         assert _covered("app/[id]/{x}\\*")("app/[id]/{x}\\a.py")
 
     @pytest.mark.parametrize("pattern", ["**b" * 30, "**/" * 500 + "x", "*b" * 30 + "c"])

@@ -56,3 +56,14 @@ def test_of_an_unmerged_path_the_last_stage_counts() -> None:
 @pytest.mark.parametrize("path", ["\ud800", "", "x"])
 def test_what_no_index_can_hold_is_not_in_it(path: str) -> None:
     assert path not in Entries(b"H 100644 %040d 0\ta\0" % 1)
+
+
+def test_a_forged_tree_out_of_order_is_read_all_the_same() -> None:
+    entries = Entries(b"".join(b"100644 blob %040d\t%c\0" % (number, name) for number, name in enumerate(b"cabca")))
+    assert dict(entries) == {name: Entry("100644", f"{number:040}") for name, number in (("a", 4), ("b", 2), ("c", 3))}
+
+
+@pytest.mark.parametrize("output", [b"x", b"H 100644 %040d 0\ta" % 1, b"\0", b"fatal: no\0"])
+def test_what_is_no_listing_is_never_taken_for_an_empty_one(output: bytes) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        Entries(output)

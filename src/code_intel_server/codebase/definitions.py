@@ -146,7 +146,7 @@ def bring_up_to_date(
     holding, unread = ripgrep.matching_files(
         project, Query((name,), regex=False, ignore_case=match is NameMatch.PREFIX), seconds=seconds
     )
-    wanted = set(holding).intersection((*difference.pending, *difference.unseen))
+    wanted = set(holding).intersection(chain(difference.pending, difference.unseen))
     return (*problems, *unread, *cache.refresh(wanted)), walked_at
 
 

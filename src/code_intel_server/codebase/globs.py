@@ -5,7 +5,6 @@ the root, and a trailing '/' (or a folder's bare path) everything below it. No p
 times the path's: a regular expression where it need not go back, else an automaton that follows every way at once.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -18,13 +17,15 @@ _NOT_FIXED = {*_WILD, "/", _OPEN, _OR, _CLOSE}
 """Elements of no fixed length, and those where the name or the alternative ends."""
 _DEEPEST = 20
 """Braces within braces; what is deeper stands for itself."""
-_WAYS = 64
+_WAYS = 32
 """Ways through the braces that a regular expression may try one after the other."""
-_PLACES = 200_000
-"""Places of a pattern, over all sets of them, that an automaton remembers; beyond, it begins to learn anew."""
+_DEGREE = 2
+"""Wild elements beside braces that a regular expression may try in all their places."""
+_PLACES = 100_000
+"""What an automaton remembers, in places of its pattern; beyond, it begins to learn anew."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Tell whether a path (relative, '/'-separated) is meant by `pattern`."""
     anchored = "/" in pattern.rstrip("/")
@@ -32,7 +33,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     before = [] if anchored or pattern.startswith("/") else [_ANY_FOLDERS]
     behind = [_OPEN, "/", _ANYTHING, _OR, _CLOSE] if pattern.endswith("/") else []
     parts = _parts(body)
-    if _goes_back(parts):
+    if _goes_back([*before, *parts]):
         return _Automaton([*before, *parts, *behind]).accepts
     fullmatch = re.compile("".join(_without_retries([*before, *parts, *behind])), re.DOTALL).fullmatch
     return lambda path: fullmatch(path) is not None
@@ -60,6 +61,7 @@ class _Automaton:
         self._parts = _folders_spelled_out(parts)
         self._ways = _ways_on(self._parts)
         self._learnt: dict[frozenset[int], dict[str, frozenset[int]]] = {}
+        self._sets: dict[frozenset[int], frozenset[int]] = {}
         self._places = 0
         self._consumes = [_consumer(part) for part in self._parts]
         self._start = self._closed([0])
@@ -68,21 +70,27 @@ class _Automaton:
         """Whether some way through the pattern ends where the path does."""
         at = self._start
         for character in path:
-            if (known := self._learnt.get(at)) is None:
-                known = self._remember(at)
-            if (following := known.get(character)) is None:
-                following = known[character] = self._after(at, character)
+            known = self._learnt.get(at)
+            following = known.get(character) if known is not None else None
+            if following is None:
+                following = self._learn(at, character)
             if not following:
                 return False
             at = following
         return len(self._parts) in at
 
-    def _remember(self, at: frozenset[int]) -> dict[str, frozenset[int]]:
+    def _learn(self, at: frozenset[int], character: str) -> frozenset[int]:
+        found = self._after(at, character)
         if self._places > _PLACES:
-            self._learnt.clear()
-            self._places = 0
-        self._places += len(at)
-        return self._learnt.setdefault(at, {})
+            self._learnt, self._sets, self._places = {}, {}, 0
+        if found not in self._sets:
+            self._sets[found] = found
+            self._places += len(found)
+        if at not in self._learnt:
+            self._places += len(at)
+        self._places += 1
+        # One and the same set for the same places: it is then found by itself, and held once.
+        return self._learnt.setdefault(at, {}).setdefault(character, self._sets.setdefault(found, found))
 
     def _after(self, at: frozenset[int], character: str) -> frozenset[int]:
         led: list[int] = []
@@ -138,26 +146,31 @@ def _consumer(part: str) -> Callable[[str], bool] | None:
 
 
 def _goes_back(parts: list[str]) -> bool:
-    """Whether a regular expression of these could try more than a few ways: wild or many alternatives, `**` inside names."""
-    ways: list[int] = []
-    depth = 0
+    """Whether a regular expression of these could try more than a few ways (see `_without_retries` for those without braces)."""
+    if _OPEN not in parts:
+        return parts[:-1].count(_ANYTHING) > 1
+    degree, ways = 0, 1
+    wild: list[int] = []  # of each alternative of the open braces
     for part in parts:
-        depth += (part == _OPEN) - (part == _CLOSE)
-        if part == _OPEN:
-            ways.append(1)
-        elif part == _OR:
-            ways[-1] += 1
-        if depth > 1 or (depth and part in _WILD):
+        if part == _OPEN and wild:
             return True
-    return parts.count(_ANYTHING) > 1 or math.prod(ways) > _WAYS
+        if part in {_OPEN, _OR}:
+            wild.append(0)
+        elif part == _CLOSE:
+            degree, ways, wild = degree + max(wild), ways * len(wild), []
+        elif part in _WILD and wild:
+            wild[-1] += 1
+        elif part in _WILD:
+            degree += 1
+    return degree > _DEGREE or ways > _WAYS
 
 
 def _parts(pattern: str) -> list[str]:
     parts: list[str] = []
     depth = position = 0
     while position < len(pattern):
-        piece, position, depth = _next(pattern, position, depth)
-        parts.append(piece)
+        pieces, position, depth = _next(pattern, position, depth)
+        parts += pieces
     return [*parts, *[_CLOSE] * depth]
 
 
@@ -182,29 +195,29 @@ def _at_the_first(parts: list[str], wild: str, nearest: str, ends: set[str]) -> 
     return found
 
 
-def _next(pattern: str, position: int, depth: int) -> tuple[str, int, int]:
-    """The regular expression of the element at `position`, the position behind it, and the depth of open braces."""
+def _next(pattern: str, position: int, depth: int) -> tuple[list[str], int, int]:
+    """The regular expressions of the element at `position`, the position behind it, and the depth of open braces."""
     character = pattern[position]
     if pattern.startswith("**/", position) and (position == 0 or pattern[position - 1] == "/"):
-        return _ANY_FOLDERS, position + 3, depth
+        return [_ANY_FOLDERS], position + 3, depth
     if pattern.startswith("**", position):
-        return _ANYTHING, position + 2, depth
+        return [_ANYTHING], position + 2, depth
     if character == "[" and (end := pattern.find("]", position + 2)) != -1:
         one = _character_class(pattern[position + 1 : end])
-        return (one, end + 1, depth) if one else (re.escape("["), position + 1, depth)
+        return ([one] if one else [re.escape(each) for each in pattern[position : end + 1]]), end + 1, depth
     if character == "{" and depth < _DEEPEST and pattern.find("}", position) >= 0:
-        return _OPEN, position + 1, depth + 1
+        return [_OPEN], position + 1, depth + 1
     if character == "," and depth:
-        return _OR, position + 1, depth
+        return [_OR], position + 1, depth
     if character == "}" and depth:
-        return _CLOSE, position + 1, depth - 1
+        return [_CLOSE], position + 1, depth - 1
     if character == "\\" and position + 1 < len(pattern):
-        return re.escape(pattern[position + 1]), position + 2, depth
-    return {"*": _STAR, "?": "[^/]"}.get(character) or re.escape(character), position + 1, depth
+        return [re.escape(pattern[position + 1])], position + 2, depth
+    return [{"*": _STAR, "?": "[^/]"}.get(character) or re.escape(character)], position + 1, depth
 
 
 def _character_class(inner: str) -> str | None:
-    """One character of these; None where they are no set (`[z-a]`), so that the bracket stands for itself."""
+    """One character of these; None where they are no set (`[z-a]`), so that they stand for themselves."""
     negated = inner[:1] in {"!", "^"}
     members = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner[negated:])
     one = f"(?!/)[{'^' if negated else ''}{members}]"

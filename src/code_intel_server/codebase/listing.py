@@ -184,7 +184,7 @@ def _read_walked(root: Path, path: str, started_ns: int) -> _Folder | None:
         changed_ns = os.lstat(f"{root}/{path}").st_mtime_ns
     except OSError:
         changed_ns = started_ns
-    return folder if changed_ns < started_ns - _MEANWHILE_NS else replace(folder, mtime_ns=_UNSETTLED, names=_UNCERTAIN)
+    return folder if changed_ns < started_ns - _MEANWHILE_NS else _Folder(_UNSETTLED, _UNCERTAIN)
 
 
 def _inner_rules(root: Path, folders: Mapping[str, _Folder]) -> Iterator[str]:

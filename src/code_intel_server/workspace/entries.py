@@ -25,18 +25,27 @@ class Entry:
 
 
 class Entries(Mapping[str, Entry]):
-    """Path → entry out of `ls-files -t -s -z` or `ls-tree -r -z`, in git's order; of an unmerged path the last stage."""
+    """Path → entry out of `ls-files -t -s -z` or `ls-tree -r -z`, in git's order; of an unmerged path the last stage.
+
+    Raises ValueError for output that is no such listing.
+    """
 
     def __init__(self, output: bytes = b"") -> None:
         self._output = output
         self._starts = array("Q")
-        last = None
+        last, read, in_order = b"", 0, True
         for row in _ROW.finditer(output):
             if row[4] == last:
                 self._starts[-1] = row.start()
             else:
                 self._starts.append(row.start())
-            last = row[4]
+            in_order &= last <= row[4]
+            last, read = row[4], read + row.end() - row.start()
+        if read != len(output):
+            raise ValueError("a listing of git's that cannot be read")
+        if not in_order:  # a damaged or forged tree
+            by_path = {self._path_at(start): start for start in self._starts}
+            self._starts = array("Q", (by_path[path] for path in sorted(by_path)))
 
     def __getitem__(self, path: str) -> Entry:
         try:

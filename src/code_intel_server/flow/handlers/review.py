@@ -85,7 +85,7 @@ def _decide(decisions: dict[str, ReviewedFile], path: str, entry: ReviewedFile) 
 
 def _covered(pattern: str) -> Callable[[str], bool]:
     """Tell whether a folder (`src/`) or a glob from the root covers a path: `*` within one level, `**` across levels."""
-    if pattern.endswith("/"):
+    if pattern.startswith("/") or pattern.endswith("/"):
         return lambda path: path.startswith(pattern)
     # A bracket or brace is part of a name here: `app/[id]/**` speaks of the folder that is called so.
     return globs.matcher("/" + globs.literal(pattern, but="*?"))
