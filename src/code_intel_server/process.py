@@ -7,12 +7,13 @@ descendants with it. Output is read while the child runs, so a child that prints
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import IO
 MEBIBYTE = 1024 * 1024
 _CHUNK = 65536
 _POLL_SECONDS = 0.05
+_SHORTEST_SECONDS = 0.0005
 _DRAIN_SECONDS = 0.2
 _TERM_GRACE_SECONDS = 0.5
 
@@ -284,14 +286,34 @@ def _write(selector: selectors.BaseSelector, stream: IO[bytes] | None, pending: 
 
 
 def _await_exit(child: "subprocess.Popen[bytes]", deadline: float, on_wait: Callable[[], None] | None) -> bool:
-    """Wait for the end itself, looking a little less often the longer it takes; whether it came before the deadline."""
-    pause = 0.0005
-    while not _exited(child):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return False
-        time.sleep(min(pause, left))
-        pause = min(pause * 2, _POLL_SECONDS)
-        if on_wait is not None:
-            on_wait()
+    """Wait for the end itself; whether it came before the deadline."""
+    pause = _SHORTEST_SECONDS
+    with _end_of(child) as end:
+        while not _exited(child):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if end is None:  # looked for a little less often the longer it takes
+                time.sleep(min(pause, left))
+                pause = min(pause * 2, _POLL_SECONDS)
+            else:
+                end.poll(min(left, _POLL_SECONDS) * 1000)
+            if on_wait is not None:
+                on_wait()
     return True
+
+
+@contextlib.contextmanager
+def _end_of(child: "subprocess.Popen[bytes]") -> Iterator["select.poll | None"]:
+    """What wakes up when the child ends; None where the system has no such thing."""
+    try:
+        descriptor = os.pidfd_open(child.pid)  # of an unreaped child: its id is still its own
+    except (AttributeError, OSError):
+        yield None
+        return
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        yield poll
+    finally:
+        os.close(descriptor)

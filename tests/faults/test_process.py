@@ -423,6 +423,30 @@ def test_a_child_that_left_others_behind_takes_them_along(tmp_path: Path) -> Non
     assert gone_soon({int(done.text())})
 
 
+SILENT = ["sh", "-c", "exec >&- 2>&-; sleep ${0}; exit 7"]
+"""Says nothing more, and lives on."""
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told by the system", "looked for"])
+def test_the_end_of_a_child_that_closed_its_output_is_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    waits: list[float] = []
+    if told:
+        if not hasattr(os, "pidfd_open"):
+            pytest.skip("this system cannot tell")
+        monkeypatch.setattr(time, "sleep", waits.append)
+    else:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    called: list[None] = []
+    done = process.run([*SILENT, "0.2"], cwd=tmp_path, timeout=20, on_wait=lambda: called.append(None))
+    assert (done.returncode, done.timed_out, waits) == (7, False, [])
+    assert called
+    late = process.run([*SILENT, "60"], cwd=tmp_path, timeout=0.3)
+    assert late.timed_out
+    assert late.seconds < 20
+
+
 def test_no_child_is_started_once_the_end_has_begun(tmp_path: Path) -> None:
     script = (
         "from pathlib import Path\nfrom code_intel_server import process\nprocess.end_all()\n"

@@ -197,6 +197,7 @@ class Desk:
         with contextlib.suppress(CodeIntelError, OSError):
             self.index.start()
             self.explorer.refresh_all(cancelled=lambda: self._closed)
+            self.evidence.load()
 
     def check_open(self) -> None:
         """Refuse to begin on a desk that another call has left for another project meanwhile."""

@@ -63,6 +63,15 @@ class Entries(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._starts)
 
+    @property
+    def skips(self) -> bool:
+        """Whether a sparse checkout left out any of it."""
+        return self._output.startswith(b"S ") or b"\0S " in self._output
+
+    def is_same(self, other: "Entries") -> bool:
+        """Whether git listed the other in the very same words: told without looking at a single row."""
+        return self._output == other._output
+
     def rows(self, below: str = "") -> Iterator[tuple[bytes, Entry]]:
         """Every path, behind `below`, as git wrote it, with its entry; in git's order, which is that of the bytes."""
         prefix = os.fsencode(below)

@@ -129,7 +129,10 @@ class SnapshotIndex:
         """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
         self.tracked = Entries(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
         missing: set[str] = set()
-        for path, (entry, known) in side_by_side(self.tracked.rows(), self.entries().rows()):
+        mine = self.entries()
+        if mine.is_same(self.tracked) and not mine.skips:
+            return missing
+        for path, (entry, known) in side_by_side(self.tracked.rows(), mine.rows()):
             if entry is None:
                 continue
             if entry.skipped and not os.path.lexists(self._git.at.top / path):
