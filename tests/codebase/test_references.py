@@ -229,6 +229,23 @@ def test_a_name_is_not_found_as_a_part_of_a_longer_one(
     assert sorted({row.start_line for row in answer.results}) == lines
 
 
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        ("operator()", [2, 4]),
+        ("F::operator ()", [2, 4]),
+        ("operator()()", [2, 4]),
+        ("operator->", [3]),
+        ("F::operator->", [3]),
+    ],
+)
+def test_an_operator_of_brackets_or_an_arrow_keeps_its_sign(tmp_path: Path, asked: str, lines: list[int]) -> None:
+    text = "struct F {\n  int operator()(int x) { return x; }\n  F* operator->() { return this; }\n  int two = operator()(2);\n};\n"
+    found = explorer(tmp_path, {"a.cpp": text})
+    assert [row.start_line for row in found.find_references(asked).results] == lines
+    assert [row.start_line for row in found.find_definitions(asked).results] == lines[:1]
+
+
 @pytest.mark.parametrize("asked", ["operator==", "operator ==", "Price::operator=="])
 def test_an_operator_is_found_with_a_space_before_it_and_without(tmp_path: Path, asked: str) -> None:
     text = "bool operator ==(Price, Price);\nbool same = a.operator==(b);\nint operator!=(Price);\nint operators = 1;\n"

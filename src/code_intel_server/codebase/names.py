@@ -6,12 +6,13 @@ called, arguments stand between the selector's words, so its first word finds it
 
 import re
 
-_SEPARATOR = re.compile(r"::|->|[.#\\]")
+_SEPARATOR = re.compile(r"::|(?<!\boperator)->|[.#\\]")
 _METHOD = re.compile(r"(?<=\w):(?=\w+$)")
 """Lua's `table:method`; a colon is part of the name itself elsewhere (`s:DoIt` of Vim, `log:info` of a shell)."""
 _SELECTOR = re.compile(r"(\w+):(?:\w*:)*")
 _OPERATOR = re.compile(r"operator\W+")
 _SPACED_OPERATOR = re.compile(r"\boperator\s+(?=[^\w\s])")
+_CALLED = re.compile(r"(?<!\boperator)\(\)$")
 _STYLE = re.compile(r"([.#])-?[A-Za-z_][\w-]*")
 _MARKED = re.compile(r"([$@%]?)([A-Za-z_][\w-]*)")
 _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
@@ -20,7 +21,7 @@ _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 
 def parts(symbol: str) -> list[str]:
     """A symbol as it was asked for, the name last and what it stands in before it; empty where there is no name."""
-    bare = _SPACED_OPERATOR.sub("operator", symbol.strip()).removesuffix("()")
+    bare = _CALLED.sub("", _SPACED_OPERATOR.sub("operator", symbol.strip()))
     message = _MESSAGE.fullmatch(bare)
     if message or _SELECTOR.fullmatch(bare):
         return list(message.groups()) if message else [bare]
