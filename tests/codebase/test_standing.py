@@ -14,7 +14,7 @@ from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.references import Asked
 from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.text import Lines
+from code_intel_server.codebase.text import Lines, split_lines
 
 
 def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, *, kind: str = "-e") -> None:
@@ -263,3 +263,18 @@ def test_a_parameter_that_stands_behind_the_head_or_in_a_comment_is_none(
     line = text[: text.index("needle")].count("\n") + 1
     ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", file, line, "(count, other)"))
     assert definitions(found, "needle") == [("needle", line, text.splitlines()[line - 1])]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_the_lines_around_a_match_are_those_that_an_editor_shows(tmp_path: Path, encoding: str) -> None:
+    chance = random.Random(5)  # noqa: S311 - which lines are asked for is no secret
+    for number in range(300):
+        text = "".join(chance.choices(["a", "é", "\n", "\n", "\r\n", "x\r"], k=chance.randrange(12)))
+        (tmp_path / f"f{number}").write_bytes(text.encode(encoding))
+        line, count = chance.randrange(1, 8), chance.randrange(5)
+        lines, standing = split_lines(text), Standing(tmp_path)
+        assert (
+            standing.texts(f"f{number}", range(max(line - count, 1), line))
+            == lines[max(line - 1 - count, 0) : line - 1]
+        )
+        assert standing.texts(f"f{number}", range(line + 1, line + 1 + count)) == lines[line : line + count]

@@ -18,7 +18,7 @@ from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, 
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.search_order import Columns
 from code_intel_server.codebase.standing import Standing, same
-from code_intel_server.codebase.text import decode, is_binary, read_bytes, split_lines
+from code_intel_server.codebase.text import decode, is_binary, read_bytes
 from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
@@ -295,7 +295,8 @@ def _rows(
     starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
     for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
-        before, after = _context(standing.content(match.path), match.line, context) if context else ((), ())
+        above = standing.texts(match.path, range(max(match.line - context, 1), match.line))
+        below = standing.texts(match.path, range(match.line + 1, match.line + 1 + context))
         rows.append(
             TextRow(
                 path=shown(match.path),
@@ -304,8 +305,8 @@ def _rows(
                 text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1),
                 pattern=names[0],
                 also=names[1:],
-                before=before,
-                after=after,
+                before=tuple(text[:SHOWN_COLUMNS] for text in above),
+                after=tuple(text[:SHOWN_COLUMNS] for text in below),
                 defines=number in defined,
             )
         )
@@ -321,9 +322,3 @@ def _excerpt(line: bytes, column: int) -> str:
     begin = max(0, min(start - SHOWN_COLUMNS // 4, len(text) - SHOWN_COLUMNS))
     end = begin + SHOWN_COLUMNS
     return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
-
-
-def _context(content: bytes | None, line: int, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    text = "" if content is None or is_binary(content) else decode(content)
-    lines = [each[:SHOWN_COLUMNS] for each in split_lines(text)]
-    return tuple(lines[max(line - 1 - count, 0) : line - 1]), tuple(lines[line : line + count])

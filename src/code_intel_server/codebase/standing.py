@@ -6,6 +6,7 @@ differently is looked for anew, and left out where it is not there.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,16 @@ class Standing:
         file = self._file(path)
         line = None if file.content is None or is_binary(file.content) else file.lines.at(number)
         return "" if line is None else decode(line).removesuffix("\r")
+
+    def texts(self, path: str, numbers: Iterable[int]) -> list[str]:
+        """Those of the 1-based lines that there are, as text; none of what is binary or cannot be read."""
+        file = self._file(path)
+        if file.content is None or is_binary(file.content):
+            return []
+        found = [(number, line) for number in numbers if (line := file.lines.at(number)) is not None]
+        if found and not found[-1][1] and file.lines.at(found[-1][0] + 1) is None:
+            found.pop()  # behind the last line's end there is no other
+        return [decode(line).removesuffix("\r") for _, line in found]
 
     def line(self, match: Match) -> bytes | None:
         """The line that now stands where a match was found, with its carriage return; None where the file has none there."""
