@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import globs, ripgrep
+from code_intel_server.codebase import globs, project, ripgrep
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import fuzzy, search_files
 from code_intel_server.codebase.ignore import project_files
@@ -265,6 +265,15 @@ def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "short").symlink_to("src/deep")
     assert [row.path for row in found.search_files("query", "short").results] == ["src/deep/query.py"]
     assert [row.path for row in found.search_files("*.py", "short").results] == ["src/deep/query.py"]
+
+
+def test_a_name_that_was_there_only_while_a_link_was_followed_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is swapped for a link out of the project while the links are followed shows the names outside for a moment."""
+    write(tmp_path, {"a/x.py": "x\n"})
+    monkeypatch.setattr(project, "within", lambda _root, path: path)
+    assert list(project.there(tmp_path, ["a/x.py", "a/outside.py"])) == ["a/x.py"]
 
 
 @pytest.mark.parametrize("pattern", ["**/*.py", "py"])

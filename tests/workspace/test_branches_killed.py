@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from code_intel_server.workspace.branch_manager import BranchManager
 from code_intel_server.workspace.trash import Trash
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, Record, TaskBranch
+from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
 SESSION = "20261121_110000"
@@ -317,20 +318,6 @@ def archived(repo: Repo) -> set[str]:
         re.sub(r"\b[0-9a-f]{40}\b", lambda found: trees.get(found[0], found[0]), body.strip())
         for body in bodies.split("\0")
     }
-
-
-class Fallible:
-    """Runs every git but the `fatal`th (from 0, of the commands `which`, if any are named), which ends so before it has done anything."""
-
-    def __init__(self, status: int, fatal: int, which: Collection[str], real: Callable[..., Completed]) -> None:
-        self.status, self.fatal, self.which, self.real, self.seen = status, fatal, set(which), real, 0
-
-    def run(self, argv: Sequence[str], **options: Any) -> Completed:
-        counts = not self.which or not self.which.isdisjoint(argv)
-        self.seen += counts
-        if not counts or self.seen - 1 != self.fatal:
-            return self.real(argv, **options)
-        return Completed(tuple(argv), self.status, b"", b"fatal: could not open '/dev/null'\n", 0.0)
 
 
 @pytest.mark.parametrize(

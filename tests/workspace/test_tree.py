@@ -1,15 +1,20 @@
 """A snapshot is the raw content of the working tree, taken without running or changing anything."""
 
+import json
 import os
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from code_intel_server import process
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace import tree
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
 
@@ -540,3 +545,45 @@ def test_a_commit_is_held_against_all_that_was_reviewed(repo: Repo) -> None:
     repo.git("rm", "-q", "-r", "sub")
     (repo.path / "sub").mkdir()
     assert judge.altered(repo.commit("all of it gone"), kept, seen)[:3] == ("crlf.py", "kept.py", "lost.py")
+
+
+Asked = Callable[[TreeJudge, Repo], object]
+QUESTIONS: dict[str, Asked] = {
+    "content": lambda judge, repo: judge.content(repo.git("rev-parse", "HEAD^{tree}"), "a.py"),
+    "lines": lambda judge, repo: judge.lines(repo.git("rev-parse", "HEAD^{tree}"), "a.py"),
+    "exists": lambda judge, repo: judge.exists(repo.git("rev-parse", "HEAD^{tree}"), "a.py"),
+    "oids": lambda judge, repo: judge.oids(repo.git("rev-parse", "HEAD^{tree}"), ["a.py", "b.py"]),
+    "altered": lambda judge, repo: judge.altered(repo.git("rev-parse", "HEAD"), ["a.py"], judge.snapshot()),
+    "changes": lambda judge, repo: judge.changes(repo.git("rev-parse", "HEAD~^{tree}"), judge.snapshot()),
+    "head_snapshot": lambda judge, repo: judge.head_snapshot(repo.git("rev-parse", "HEAD")),
+    "untracked": lambda judge, repo: judge.untracked(),
+}
+
+
+@pytest.mark.parametrize("status", [128, -9], ids=["failed", "killed"])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_git_that_failed_is_no_answer_about_a_tree(
+    name: str, status: int, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the errors at every point: a rev-parse that the disk failed made a whole commit look altered."""
+    repo.write("a.py", "one = 'reviewed'\n")
+    repo.commit("work", "a.py")
+    repo.write("extra.txt", "untracked\n")
+    expected, real = QUESTIONS[name](TreeJudge(repo.path), repo), process.run
+    for fatal in range(99):
+        shutil.rmtree(repo.path / ".git/code-intel", ignore_errors=True)
+        gits = Fallible(status, fatal, (), real)
+        with monkeypatch.context() as patched:
+            patched.setattr(process, "run", gits.run)
+            with suppress(Unavailable):
+                assert QUESTIONS[name](TreeJudge(repo.path), repo) == expected, f"git {fatal}"
+        if gits.seen <= fatal:
+            break
+    assert fatal >= 3
+
+
+def test_a_damaged_memory_of_heads_is_no_snapshot(repo: Repo) -> None:
+    head = repo.git("rev-parse", "HEAD")
+    expected = TreeJudge(repo.path).head_snapshot(head)
+    (repo.path / ".git/code-intel/tree/heads.json").write_text(json.dumps({head: "--batch"}))
+    assert TreeJudge(repo.path).head_snapshot(head) == expected

@@ -93,12 +93,20 @@ def there(root: Path, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _is_there(root: Path, path: str) -> bool:
+    if _stands(root, path):
+        return True
+    # Looked at again where it leads: a folder may be swapped for a link while the links are followed.
+    real = within(root, path)
+    return real is not None and _stands(root, real)
+
+
+def _stands(root: Path, path: str) -> bool:
     try:
         beneath.look(root, path)
     except PermissionError:
         return True  # a folder that may be listed but not entered
     except (OSError, ValueError):
-        return within(root, path) is not None
+        return False
     return True
 
 

@@ -17,7 +17,17 @@ from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
 from code_intel_server.workspace.entries import Entries, Entry, side_by_side
-from code_intel_server.workspace.git import ARGUMENT_BYTES, Git, join_z, open_readable, portions, split_z
+from code_intel_server.workspace.git import (
+    ARGUMENT_BYTES,
+    Git,
+    is_oid,
+    join_z,
+    names_in,
+    open_readable,
+    portions,
+    split_z,
+)
+from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, read_json, write_json
@@ -73,9 +83,8 @@ class TreeJudge:
 
     def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
-        for known in (old, new):
-            if known and not room.run("cat-file", "-e", known, index=index.path).ok:
-                raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=known)
+        for known in filter(None, (old, new)):
+            _require(room, index, known)
         return _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
 
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
@@ -101,9 +110,8 @@ class TreeJudge:
         _, room, index = opened
         found: dict[str, str] = {}
         for names in portions(paths):
-            listed = room.run("ls-tree", "-z", snapshot, "--", *names, index=index.path)
-            rows = [row.partition("\t") for row in split_z(listed.stdout)] if listed.ok else []
-            found |= {name: head.split()[2] for head, _, name in rows if name in set(names) and " tree " not in head}
+            rows = _rows(room, index, snapshot, names)
+            found |= {name: head.split()[2] for head, name in rows if name in set(names) and " tree " not in head}
         return found
 
     def content(self, snapshot: str, path: str) -> bytes | None:
@@ -113,13 +121,10 @@ class TreeJudge:
         if opened is None or not snapshot:
             return None
         _, room, index = opened
-        listed = room.run("ls-tree", "-z", snapshot, "--", path, index=index.path)
-        rows = [row.partition("\t") for row in split_z(listed.stdout)] if listed.ok else []
-        heads = [head.split() for head, _, name in rows if name == path]
+        heads = [head.split() for head, name in _rows(room, index, snapshot, [path]) if name == path]
         if not heads or not heads[0][0].startswith("100"):
             return None
-        done = room.run("cat-file", "blob", heads[0][2], index=index.path)
-        return done.stdout if done.ok else None
+        return _blob(room, index, heads[0][2])
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """What a commit (of one parent) holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
@@ -135,13 +140,12 @@ class TreeJudge:
         git, room, index = opened
         stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
         known = room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=index.path)
-        trees = [known.text().strip() if known.ok else git.empty_tree(), snapshot]
+        trees = [known.text().strip() if is_yes(known) else git.empty_tree(), snapshot]
         there, here = (Entries(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in trees)
         differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
 
         def blob(entry: Entry) -> bytes:
-            done = room.run("cat-file", "blob", entry.oid, index=index.path)
-            return done.stdout.replace(b"\r\n", b"\n") if done.ok else b""
+            return (_blob(room, index, entry.oid) or b"").replace(b"\r\n", b"\n")
 
         def other(path: str) -> bool:
             stored, seen = there.get(path), here.get(path)
@@ -166,7 +170,7 @@ class TreeJudge:
             memory = room.path / "heads.json"
             known = read_json(memory)
             snapshot = known.get(commit)
-            if isinstance(snapshot, str) and room.run("cat-file", "-e", snapshot, index=index.path).ok:
+            if isinstance(snapshot, str) and is_oid(snapshot) and _is_there(room, index, snapshot):
                 return snapshot
             index.update()
             made = _Checkout(git, room, index).tree_of(commit)
@@ -309,7 +313,7 @@ class _Checkout:
         if not self._git.at.prefix:
             return self._git.oid(commit, "tree")
         done = self._git.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:{self._git.at.prefix}")
-        return done.text().strip() if done.ok else self._git.empty_tree()
+        return done.text().strip() if is_yes(done) else self._git.empty_tree()
 
     def _converts(self) -> bool:
         config = self._git.config()
@@ -341,6 +345,32 @@ class _Checkout:
             return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
         finally:
             discard_index(scratch)
+
+
+def _is_there(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> bool:
+    return is_yes(room.run("cat-file", "-e", snapshot, index=index.path))
+
+
+def _require(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> None:
+    """Raise Unavailable('tool_errors.tree.snapshot_lost') for a snapshot that the private store no longer has."""
+    if not _is_there(room, index, snapshot):
+        raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=snapshot)
+
+
+def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+    """(mode, type and id; path) of those of the paths that a snapshot holds; raises as `_require` does."""
+    listed = room.run("ls-tree", "-z", snapshot, "--", *paths, index=index.path)
+    if not listed.ok:
+        _require(room, index, snapshot)
+    rows = (row.partition("\t") for row in names_in(succeeded(listed)))
+    return [(head, path) for head, _, path in rows]
+
+
+def _blob(room: ReadingRoom, index: SnapshotIndex, oid: str) -> bytes | None:
+    """The content behind an id; None where it was too big to be kept. A git that fails is never taken for that."""
+    answer = room.must("cat-file", "--batch", index=index.path, stdin=f"{oid}\n".encode())
+    head, _, content = answer.partition(b"\n")
+    return None if head.endswith(b" missing") else content[: int(head.split()[2])]
 
 
 def _portions(
