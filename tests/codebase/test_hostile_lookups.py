@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ctags, ripgrep, symbols, tagging
+from code_intel_server.codebase import ctags, globs, ripgrep, symbols, tagging
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project
@@ -411,3 +411,22 @@ def test_the_longest_name_that_may_be_asked_for_is_looked_for(tmp_path: Path, ma
     found = explorer(tmp_path, {"a.py": "def f(): pass\n"})
     for longest in ("_" * 10_000, "\U00020000" * 2_500):
         assert found.find_definitions(longest, match=match).total == 0
+
+
+def test_more_globs_than_anybody_writes_are_refused_and_each_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = explorer(tmp_path, {f"d{number}/a.py": "needle\n" for number in range(60)})
+    read: list[str] = []
+    real = globs.matcher
+
+    def matcher(pattern: str) -> Callable[[str], bool]:
+        """The real one, with a note."""
+        read.append(pattern)
+        return real(pattern)
+
+    monkeypatch.setattr(globs, "matcher", matcher)
+    assert found.search_text("needle", globs=[f"**/d{number}/*" for number in range(50)]).total == 50
+    assert len(read) == 50
+    with pytest.raises(Rejected, match="argument_invalid"):
+        found.search_text("needle", globs=[f"**/d{number}/*" for number in range(51)])

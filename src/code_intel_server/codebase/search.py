@@ -74,13 +74,15 @@ def search_text(
     A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Globs as in `.gitignore`; a leading '!' excludes. Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_invalid') and the errors of `inside`.
     """
+    _require_few(globs, "globs")
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
     where = inside(project.root, path)
     if refusal := _unsearchable(project.root, where):
         counts = tuple((pattern, 0) for pattern in query.patterns)
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
     found = _search_all(project, query, where, globs, seconds)
-    files = [file for file in found.files if _wanted(file.path, globs)]
+    wanted = [globbing.matcher(glob) for glob in globs if not glob.startswith("!")]
+    files = [file for file in found.files if not wanted or any(means(file.path) for means in wanted)]
     total = sum(file.count for file in files)
     columns = Columns(project.root, query)
     found_here = list(_on_page(search_order.in_order(columns, files), page))
@@ -109,16 +111,18 @@ def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
     unique = tuple(dict.fromkeys(patterns))
     if not unique or not all(pattern.strip() for pattern in unique):
         raise Rejected("tool_errors.query.no_pattern")
-    if len(unique) > MAX_PATTERNS:
-        raise Rejected(
-            "tool_errors.generic.argument_invalid", field="patterns", expected=f"at most {MAX_PATTERNS} patterns"
-        )
+    _require_few(unique, "patterns")
     for pattern in unique:
         if "\0" in of_length(pattern, "patterns") or "\n" in pattern:
             raise Rejected(
                 "tool_errors.generic.pattern_invalid", pattern=pattern, error="a pattern is one line of text"
             )
     return unique
+
+
+def _require_few(given: Sequence[str], field: str) -> None:
+    if len(given) > MAX_PATTERNS:
+        raise Rejected("tool_errors.generic.argument_invalid", field=field, expected=f"at most {MAX_PATTERNS} {field}")
 
 
 def _unsearchable(root: Path, where: str) -> str:
@@ -156,11 +160,6 @@ def _narrowing(globs: Sequence[str]) -> tuple[str, ...]:
     simple = names and all(name and not set(name) & set(":{}[]\\") and name != "**" for name in names)
     types = [part for name in names for part in ("--type-add", f"asked:{name}")] if simple else []
     return (*excluding, *types, *(("--type", "asked") if types else ()))
-
-
-def _wanted(path: str, globs: Sequence[str]) -> bool:
-    including = [glob for glob in globs if not glob.startswith("!")]
-    return not including or any(globbing.matches(path, glob) for glob in including)
 
 
 def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
