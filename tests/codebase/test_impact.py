@@ -7,6 +7,7 @@ import pytest
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.impact_analyzer import analyze_impact
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Tie
 from code_intel_server.codebase.roles import Role
 from code_intel_server.errors import Rejected
@@ -179,3 +180,10 @@ def test_a_name_that_is_everywhere_ends_in_time(tmp_path: Path) -> None:
 def test_a_file_whose_name_holds_a_line_feed_is_a_target_like_any_other(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"new\nline.py": "def alpha():\n    pass\n", "use.py": "def run():\n    alpha()\n"})
     assert set(by_path(found.analyze_impact(["alpha"]))) >= {"use.py"}
+
+
+def test_what_the_time_limit_left_out_is_said(tmp_path: Path) -> None:
+    found = explorer(tmp_path, FILES)
+    impact = analyze_impact(found.project, found.cache, ["net_price"], seconds=0)
+    assert "the time limit ended the search for file names" in impact.answer.incomplete_because
+    assert not impact.answer.complete

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase import references, structure
@@ -266,3 +268,19 @@ def test_an_operator_over_two_lines_makes_the_answer_incomplete(tmp_path: Path) 
     answer = found.find_references("operator==")
     assert answer.incomplete_because == ("in 1 files operator== is written over several lines, which is not told",)
     assert found.find_references("operator++").complete
+
+
+@given(st.lists(st.text("ab.$é", min_size=1, max_size=3), min_size=1, max_size=6), st.text("ab.$é ", max_size=12))
+def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names: list[str], text: str) -> None:
+    line = text.encode()
+    places: dict[int, bytes] = {}
+    for name in names:
+        for found in re.finditer(rb"(?=(" + references.occurrences([name]).pattern + rb"))", line):
+            places[found.start()] = max(places.get(found.start(), b""), found[1], key=len)
+    expected: list[tuple[int, bytes]] = []
+    end = 0
+    for start, longest in sorted(places.items()):
+        if start >= end:
+            expected.append((start, longest))
+            end = start + len(longest)
+    assert [(found.start(), found[0]) for found in references.occurrences(names).finditer(line)] == expected

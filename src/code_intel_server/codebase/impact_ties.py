@@ -31,6 +31,9 @@ def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
     run.problems += found.problems
     pattern = occurrences(tuple(words))
     for file in found.files:
+        if run.late:
+            run.problems.append("the time limit ended the search for file names")
+            break
         weight = 0.4 * by_hand(file.path) / (1 + len(found.files) / 100)
         for match in run.standing.matches(file, pattern).lines():
             name = pattern.search(match.text)
