@@ -269,7 +269,7 @@ def _killed(summary: Summary) -> list[str]:
             "transaction left a task branch without its record, and the plan was refused for good; a symbol cache that the disk "
             "had once not opened for writing stayed so until the server ended; a million files were more than a list of git's was "
             "allowed to have; a record that a killed git did not show was archived as if there were none, and a git that failed was taken for "
-            "no ancestor, no branch name, no repository."
+            "no ancestor, no branch name, no repository, no content of a file, and for a commit that was altered; a name outside the project was listed that stood there while links were followed."
         ),
     ]
 

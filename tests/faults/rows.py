@@ -56,7 +56,6 @@ ROWS = (
         f" workspace/test_placing.py::test_a_writer_killed_at_any_system_call_leaves_the_old_or_the_new_and_the_next_one_finishes",
         run="kills",
         least=10000,
-        falls_short="every point of the moves named above, random points of the others",
     ),
     _row(2, "Power loss, writes reordered", "5,000 states", "faults/test_power_loss.py", run="power", least=5000),
     _row(
@@ -76,7 +75,6 @@ ROWS = (
         f" {CHECKPOINT_FAULTS}::test_a_failing_disk_at_any_step_is_a_typed_error_and_saving_again_succeeds",
         run="errors, points",
         least=350,
-        falls_short="each N of the moves named above, drawn at random in the others; EIO there, EROFS and ENOSPC only at random",
     ),
     _row(
         5,
