@@ -13,7 +13,7 @@ python=${PYTHON:-python3}
 out=${FAULTS_OUT:-.faults}
 mkdir -p "$out"
 if [ "${1:-}" != --full ]; then
-    exec "$python" -m pytest tests/faults -q -m "not full"
+    exec "$python" -m pytest tests/faults -q -m "not full" -n auto
 fi
 status=0
 export FAULTS_RESULTS=$out
