@@ -1,7 +1,12 @@
-"""SQLite connections that close themselves when nobody holds them any more."""
+"""SQLite connections that close themselves when nobody holds them any more, and whose write-ahead log stays small."""
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
+
+_LOG_PAGES = 1000
+_LONG_LOG_PAGES = 4000
+"""Of 4 KiB: beyond, what is written is moved from the log into the file."""
 
 
 class OwnedConnection(sqlite3.Connection):
@@ -14,3 +19,22 @@ class OwnedConnection(sqlite3.Connection):
         """Close what is still open; what never opened has nothing to close."""
         with contextlib.suppress(sqlite3.Error):
             self.close()
+
+
+def bound_log(connection: sqlite3.Connection) -> None:
+    """Empty the log at 4 MB, and let no larger file of it stay: SQLite would keep it as large as it ever was."""
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * 4096}")
+
+
+@contextlib.contextmanager
+def long_log(connection: sqlite3.Connection) -> Iterator[None]:
+    """Meanwhile let the log of this connection grow four times as long: what is written at once waits less for the disk."""
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LONG_LOG_PAGES}")
+    try:
+        yield
+    finally:
+        # The connection may have been closed meanwhile, because its file was replaced.
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")

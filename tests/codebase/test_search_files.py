@@ -217,25 +217,35 @@ def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str,
     assert found.search_files(pattern).total == 0
 
 
-@given(st.text("ab.{}*?/[]!,", max_size=9), st.text("ab./", min_size=1, max_size=9))
+def matched(pattern: str, path: str, **otherwise: object) -> bool:
+    """Whether the glob names the path, where its module had these other values."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in otherwise.items():
+            patched.setattr(globs, name, value)
+        return globs.matcher.__wrapped__(pattern)(path)
+
+
+def never(_parts: object) -> bool:
+    return False
+
+
+def always(_parts: object) -> bool:
+    return True
+
+
+PATTERNS, PATHS = st.text("ab.{},*?/[]!", max_size=9), st.text("ab./", min_size=1, max_size=9)
+
+
+@given(PATTERNS, PATHS)
 def test_what_stands_between_two_stars_may_be_taken_where_it_first_occurs(pattern: str, path: str) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(globs, "_goes_back", lambda parts: False)
-        taken = globs.matcher.__wrapped__(pattern)(path)
-        patched.setattr(globs, "_without_retries", lambda parts: parts)
-        tried = globs.matcher.__wrapped__(pattern)(path)
-    assert taken == tried
+    tried = matched(pattern, path, _goes_back=never, _without_retries=lambda parts: parts)
+    assert matched(pattern, path, _goes_back=never) == tried
 
 
-@given(st.text("ab.{},*?/[]!", max_size=9), st.text("ab./", min_size=1, max_size=9))
+@given(PATTERNS, PATHS)
 def test_all_ways_at_once_find_what_one_after_the_other_finds(pattern: str, path: str) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(globs, "_goes_back", lambda parts: False)
-        in_turn = globs.matcher.__wrapped__(pattern)(path)
-        patched.setattr(globs, "_goes_back", lambda parts: True)
-        patched.setattr(globs, "_PLACES", 3)
-        at_once = globs.matcher.__wrapped__(pattern)(path)
-    assert in_turn == at_once
+    at_once = matched(pattern, path, _goes_back=always, _PLACES=3)
+    assert at_once == matched(pattern, path, _goes_back=never)
 
 
 def test_what_is_remembered_of_a_pattern_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,16 @@ def test_a_second_process_finds_the_cache_filled(tmp_path: Path, monkeypatch: py
     assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
 
 
+def test_the_log_beside_the_cache_is_short_after_a_refresh_that_wrote_much_at_once(tmp_path: Path) -> None:
+    text = "".join(f"def a_function_with_a_long_name_{number}(): pass\n" for number in range(300))
+    found = explorer(tmp_path, {f"f{number}.py": text for number in range(300)})
+    found.refresh_all()
+    assert (tmp_path / CACHE).stat().st_size > 6_000_000
+    write(tmp_path, {"f0.py": "def needle(): pass\n"})
+    assert places(found, "needle") == [("f0.py", 1)]
+    assert (tmp_path / f"{CACHE}-wal").stat().st_size < 4_500_000
+
+
 def test_progress_is_told_and_a_cancel_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(symbols, "BATCH", 2)
     found = explorer(tmp_path, {f"f{number}.py": f"def f{number}(): pass\n" for number in range(60)})

@@ -31,7 +31,7 @@ BOUNDS = {
     "rss_kib": 32 * 1024,
     "threads": 8,
     "children": 4,
-    "cache_bytes": 40 * 1024 * 1024,
+    "cache_bytes": 24 * 1024 * 1024,
     "record_bytes_a_session": 24 * 1024,
     "git_bytes_a_session": 96 * 1024,
     "state_bytes": 1024 * 1024,
@@ -39,7 +39,7 @@ BOUNDS = {
 """What may be more at the end than after warming up.
 
 The bytes of a session are what its record and its commits take; the caches' are write-ahead logs, of the index and of
-the symbols, which SQLite empties at 16 MB each, and one damaged store set aside.
+the symbols, which SQLite empties at 4 MB each, and one damaged store set aside.
 """
 
 

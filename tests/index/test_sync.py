@@ -49,6 +49,18 @@ def test_a_first_sync_indexes_every_file_and_a_second_does_nothing(bench: Bench)
     assert (second.unchanged, second.chunks, bench.encoder.encoded) == (len(SAMPLE), 0, encoded)
 
 
+def test_the_log_beside_the_index_is_short_after_a_sync_that_wrote_much_at_once(bench: Bench) -> None:
+    body = "\n".join(f"    total += {number} * {number}" for number in range(40))
+    text = "".join(f"def function_{number}(total):\n{body}\n\n\n" for number in range(20))
+    write_files(bench.root, {f"many/f{number}.py": text for number in range(200)})
+    bench.sync.run()
+    index = bench.root / ".code-intel" / "cache" / "index.sqlite3"
+    assert index.stat().st_size > 6_000_000
+    write_files(bench.root, {"many/f0.py": "def needle():\n    pass\n"})
+    bench.sync.run()
+    assert index.with_name("index.sqlite3-wal").stat().st_size < 4_500_000
+
+
 def test_an_edit_with_the_same_size_and_time_is_noticed_while_the_file_is_young(bench: Bench) -> None:
     bench.sync.run()
     target = bench.root / "src/store/database.py"

@@ -12,14 +12,12 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from code_intel_server.owned_connection import OwnedConnection
+from code_intel_server.owned_connection import OwnedConnection, bound_log
 
 SCHEMA_VERSION = 6
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0
-_LOG_PAGES = 4000
-"""Of 4 KiB: what is written waits in the log so long, so that a first refresh does not wait for the disk at every batch."""
 
 _SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -68,7 +66,7 @@ def connect(path: Path) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    bound_log(connection)
     connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
     return connection
 

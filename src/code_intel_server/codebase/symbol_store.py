@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove
-from code_intel_server.owned_connection import OwnedConnection
+from code_intel_server.owned_connection import OwnedConnection, long_log
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
 _INDEXES = (
@@ -166,6 +166,14 @@ class SymbolStore:
             connection.executemany("INSERT INTO symbols VALUES (NULL,?,?,?,?,?,?,?,?)", rows)
             if 0 < noted >= last:  # Only in a first refresh is it left to the end, where it is cheaper.
                 _note_names(connection)
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """Meanwhile what this thread puts waits less for the disk; for a first refresh."""
+        with contextlib.ExitStack() as stack:
+            with self._connection() as connection:
+                stack.enter_context(long_log(connection))
+            yield
 
     def index(self) -> None:
         """Make what exact lookups need to be fast; called after the first full refresh."""

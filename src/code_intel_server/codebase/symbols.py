@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 
@@ -172,12 +173,13 @@ class SymbolCache:
         is_new = not self._has_files()
         problems = list(difference.problems)
         tagged = unchanged = done = 0
-        for batch in self._tag_in_parallel(_batches(difference.pending), is_new, cancelled):
-            problems += self._store(batch.tagging, batch.stamps)
-            tagged += len(batch.tagging.files)
-            unchanged += batch.unchanged
-            done += batch.size
-            progress(done, len(difference.pending))
+        with self.store.in_bulk() if is_new else nullcontext():
+            for batch in self._tag_in_parallel(_batches(difference.pending), is_new, cancelled):
+                problems += self._store(batch.tagging, batch.stamps)
+                tagged += len(batch.tagging.files)
+                unchanged += batch.unchanged
+                done += batch.size
+                progress(done, len(difference.pending))
         finished = not cancelled()
         if finished:
             self.store.index()

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from code_intel_server.owned_connection import OwnedConnection
+from code_intel_server.owned_connection import OwnedConnection, bound_log, long_log
 
 SCHEMA_VERSION = "1"
 BUSY_SECONDS = 10.0
@@ -136,9 +136,9 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             # The index is disposable and WAL keeps it consistent; a power loss may only cost the last batches.
             connection.execute("PRAGMA synchronous = NORMAL")
-            # A batch of a large sync fits into memory, and what it writes need not be moved into the file after each one.
+            # A batch of a large sync fits into memory.
             connection.execute("PRAGMA cache_size = -16384")
-            connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            bound_log(connection)
             connection.execute("PRAGMA secure_delete = OFF")
         return connection
 
@@ -198,6 +198,12 @@ class Database:
                 raise
             self._writer.execute("COMMIT")
             self.generation += 1
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """Meanwhile what is written need not be moved into the file after each batch; for a large sync."""
+        with long_log(self._writer):
+            yield
 
 
 def _version(connection: sqlite3.Connection) -> str | None:

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from code_intel_server.index.chunker import CHUNKER_VERSION
-from code_intel_server.index.cutter import Cutter, Job
+from code_intel_server.index.cutter import WORTH_A_PROCESS, Cutter, Job
 from code_intel_server.index.cutting import Cut, Rules
 from code_intel_server.index.embedding import Encoder, StaticEncoder
 from code_intel_server.index.rows import FileWrite, pack
@@ -242,7 +242,8 @@ class Synchroniser:
     ) -> bool:
         done = 0
         cutter = self._cutter(should_stop)
-        with contextlib.closing(cutter.cut(todo)) as cuts:
+        bulk = self._store.in_bulk() if len(todo) >= WORTH_A_PROCESS else contextlib.nullcontext()
+        with bulk, contextlib.closing(cutter.cut(todo)) as cuts:
             for batch in self._batches(cuts, tally):
                 if should_stop():
                     return False
