@@ -192,11 +192,21 @@ def test_what_was_remembered_of_a_file_goes_with_its_next_edit(tmp_path: Path) -
 def test_the_memory_of_files_forgets_the_longest_unused_first() -> None:
     memory = FileMemory[int](most=6)
     for key in "ab":
-        memory.keep(key, (1, 2))
-    assert memory.known("a") == (1, 2)
-    memory.keep("c", (3,))
-    assert memory.known("a") == (1, 2)
-    assert memory.known("b") is None
+        memory.keep(key, "look", (1, 2))
+    assert memory.known("a", "look") == (1, 2)
+    memory.keep("c", "look", (3,))
+    assert memory.known("a", "look") == (1, 2)
+    assert memory.known("b", "look") is None
+
+
+def test_of_a_file_that_changes_again_and_again_one_look_is_remembered() -> None:
+    memory = FileMemory[int](most=6)
+    memory.keep("other", "look", (1,))
+    for look in range(9):
+        memory.keep("file", look, (look, look))
+    assert memory.known("file", 8) == (8, 8)
+    assert memory.known("file", 7) is None
+    assert memory.known("other", "look") == (1,)
 
 
 def test_a_name_far_out_in_a_long_line_of_prose_is_found(tmp_path: Path) -> None:

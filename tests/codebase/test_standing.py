@@ -76,7 +76,7 @@ def test_a_file_that_could_not_be_read_is_not_remembered_as_empty(tmp_path: Path
     found = explorer(tmp_path / "project", {"a/x.py": "needle(1)\n"})
     (tmp_path / "outside").mkdir()
     classified, where = found._classified, tmp_path / "project" / "a"
-    assert classified.known("key") is None
+    assert classified.known("key", "look") is None
     where.rename(tmp_path / "aside")
     where.symlink_to(tmp_path / "outside")
     assert found.find_references("needle").results == ()

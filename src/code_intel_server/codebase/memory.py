@@ -3,34 +3,40 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Row = TypeVar("Row")
 
 
+class _Kept(NamedTuple, Generic[Row]):
+    look: Hashable
+    rows: Sequence[Row]
+
+
 class FileMemory(Generic[Row]):
-    """Rows by key (which names the file's look), the longest unused forgotten beyond `most` rows. Safe to use from several threads."""
+    """Rows by question about a file, for the one look it has; the longest unused forgotten beyond `most` rows. Safe to use from several threads."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Sequence[Row]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept[Row]] = OrderedDict()
         self._rows = 0
 
-    def known(self, key: Hashable) -> Sequence[Row] | None:
-        """The rows kept under `key`, None where none are."""
+    def known(self, question: Hashable, look: Hashable) -> Sequence[Row] | None:
+        """The rows kept under `question`, None where none are or the file looked otherwise then."""
         with self._lock:
-            if key not in self._kept:
+            kept = self._kept.get(question)
+            if kept is None or kept.look != look:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            self._kept.move_to_end(question)
+            return kept.rows
 
-    def keep(self, key: Hashable, rows: Sequence[Row]) -> None:
-        """Keep rows under `key`, unless some are."""
+    def keep(self, question: Hashable, look: Hashable, rows: Sequence[Row]) -> None:
+        """Keep rows under `question`, in place of those for another look."""
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = rows
-                self._rows += len(rows) + 1
+            before = self._kept.pop(question, None)
+            self._kept[question] = _Kept(look, rows)
+            self._rows += len(rows) + 1 - (len(before.rows) + 1 if before else 0)
             while self._rows > self._most:
                 _, gone = self._kept.popitem(last=False)
-                self._rows -= len(gone) + 1
+                self._rows -= len(gone.rows) + 1

@@ -190,8 +190,8 @@ def _remembered(
     """What is told of each file in ranked order, unless that was done for these lines of this file as it still looks."""
     files = sorted(found, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     stamps = [stamp_of(project, file.path) for file in files]
-    keys = [(file.path, stamp, hash(file.printed), asked) for file, stamp in zip(files, stamps, strict=True)]
-    rows: list[Told] = [memory.known(key) for key in keys]
+    looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
+    rows: list[Told] = [memory.known((file.path, asked), look) for file, look in zip(files, looks, strict=True)]
     new = [place for place, known in enumerate(rows) if known is None]
     fresh = [files[place] for place in new]
     if helper is None:
@@ -202,7 +202,7 @@ def _remembered(
     for place, one in zip(new, made, strict=True):
         rows[place] = one
         if one is not None and files[place].path not in unclassified:
-            memory.keep(keys[place], one)
+            memory.keep((files[place].path, asked), looks[place], one)
     return rows
 
 
