@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -48,6 +50,16 @@ def case(tmp_path: Path, chroma: ChromaSettings) -> Iterator[Case]:
     assert ready(made.index)
     yield made
     made.index.close()
+
+
+def test_its_process_loads_nothing_that_it_never_uses() -> None:
+    never = ("grpc", "httpx._main", "click", "rich", "overrides.signature", "onnxruntime", "torch")
+    script = (
+        "import gc, sys, code_intel_server.index.chroma_child;"
+        f"print([name for name in {never!r} if sys.modules.get(name)], gc.isenabled())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"
 
 
 def test_chromadb_answers_once_it_has_everything(case: Case) -> None:

@@ -7,6 +7,7 @@ it by the length of one request. Errors are answered, never raised: the parent d
 
 import contextlib
 import fcntl
+import gc
 import os
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from code_intel_server.child_wire import frame, pipes, read_frame
 from code_intel_server.index.left_out import leave_out
 
 leave_out()
+gc.disable()  # only while importing: a tenth of the time that takes would go into looking for garbage
 
 import chromadb  # noqa: E402
 import numpy as np  # noqa: E402
@@ -24,6 +26,8 @@ from chromadb.api.collection_configuration import CreateHNSWConfiguration  # noq
 from chromadb.api.models.Collection import Collection  # noqa: E402
 from chromadb.config import Settings  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
+
+gc.enable()
 
 LOCK_WAIT_SECONDS = 5.0
 _HNSW: CreateHNSWConfiguration = {
