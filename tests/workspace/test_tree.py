@@ -318,6 +318,38 @@ def test_a_sparse_checkout_has_the_snapshot_of_its_head(repo: Repo) -> None:
     assert paths(judge.changes(before, judge.snapshot())) == {("in/x", "modified"), ("out/y", "modified")}
 
 
+def test_what_is_written_where_a_sparse_checkout_left_a_file_out_is_seen_and_its_removal_too(repo: Repo) -> None:
+    """Found by a review: git takes such an entry for absent whatever is on disk, and nothing looked."""
+    for name in ("in/x", "out/deep/y", "out/z"):
+        repo.write(name, f"{name}\n")
+    repo.commit("folders")
+    repo.git("sparse-checkout", "set", "--cone", "in")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("out/new", "untracked\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("out/new", "added")}
+    repo.write("out/deep/y", "2\n")
+    both = {("out/new", "added"), ("out/deep/y", "modified")}
+    assert paths(judge.changes(before, judge.snapshot())) == both
+    assert paths(judge.changes(before, TreeJudge(repo.path).snapshot())) == both
+    shutil.rmtree(repo.path / "out")
+    assert judge.snapshot() == before
+
+
+def test_a_file_cannot_be_hidden_by_the_bit_of_a_sparse_checkout(repo: Repo) -> None:
+    repo.write("x", "x\n")
+    repo.commit("x")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    (repo.path / "x").unlink()
+    repo.git("update-index", "--skip-worktree", "x")
+    judge.snapshot()
+    repo.write("x", "another\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("x", "modified")}
+    repo.write("x", "yet another\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("x", "modified")}
+
+
 @pytest.mark.parametrize("setting", ["core.splitIndex", "core.untrackedCache", "core.ignoreCase", "index.threads"])
 def test_index_settings_of_the_user_do_not_matter(repo: Repo, setting: str) -> None:
     repo.git("config", setting, "true")

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
@@ -23,6 +24,7 @@ from code_intel_server.workspace.entries import Entries, Entry, side_by_side
 from code_intel_server.workspace.git import Git, join_z, split_z
 from code_intel_server.workspace.reading_room import ReadingRoom
 
+_YES = {"true", "yes", "on", "1"}
 _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 
 
@@ -52,6 +54,7 @@ class SnapshotIndex:
         self._excluded = tuple(excluded)
         self._big = big
         self._user_index: object = None
+        self._left_out = _LeftOut(git.at.top)
         self._last: tuple[object, str] = (None, "")
         self._streams = _Streams(room.path / "streams.json", big)
 
@@ -99,13 +102,16 @@ class SnapshotIndex:
         updates = _Updates()
         missing: set[str] = set()
         now = (signature(status.user_index(self._git)), sorted(self._git.at.git_dir.glob("sharedindex.*")))
-        if now != self._user_index:
+        follows = now != self._user_index or self._left_out.has_changed()
+        if follows:
             missing = self._follow_user_index(updates)
         # Three looks at the disk that do not depend on one another: together they take as long as the longest.
         with ThreadPoolExecutor(3) as pool:
             changed = pool.submit(self._changed)
             others = pool.submit(self._listed, "-o")
             ignored = pool.submit(self._listed, "-i", "-c")
+        if not follows and self._may_be_left_out(changed.result()):
+            missing = self._follow_user_index(updates)
         missing.update(name.rstrip("/") for name in others.result())
         names = missing.union(changed.result())
         for path in ignored.result():
@@ -122,12 +128,18 @@ class SnapshotIndex:
         differing = ("diff-files", "-z", "--name-only", "--ignore-submodules=dirty")
         return split_z(self._room.must(*differing, *self.scope, index=self.path))
 
+    def _may_be_left_out(self, changed: Sequence[str]) -> bool:
+        """Whether some of these went, and may be left out again: a sparse checkout forgets what it left out while it is there."""
+        gone = any(not os.path.lexists(f"{self._git.at.top}/{path}") for path in changed)
+        return gone and self._git.config().get("core.sparsecheckout", "false").lower() in _YES
+
     def _listed(self, *which: str) -> list[str]:
         return split_z(self._room.must("ls-files", *which, "--exclude-standard", "-z", *self.scope, index=self.path))
 
     def _follow_user_index(self, updates: _Updates) -> set[str]:
         """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
         self.tracked = Entries(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
+        self._left_out = _LeftOut(self._git.at.top)
         missing: set[str] = set()
         mine = self.entries()
         if mine.is_same(self.tracked) and not mine.skips:
@@ -135,7 +147,7 @@ class SnapshotIndex:
         for path, (entry, known) in side_by_side(self.tracked.rows(), mine.rows()):
             if entry is None:
                 continue
-            if entry.skipped and not os.path.lexists(self._git.at.top / path):
+            if entry.skipped and self._left_out.is_absent(path):
                 if known != entry:
                     updates.entries[path] = entry
                     updates.skipped.append(path)
@@ -202,6 +214,40 @@ class SnapshotIndex:
         if prefix and "not found" in done.error_text():
             return self._git.empty_tree()
         raise Unavailable("tool_errors.git.failed", command="git write-tree", output=done.error_text())
+
+
+class _LeftOut:
+    """Where a sparse checkout left files out. Git never looks at such a place again, whatever is written there; we do.
+
+    Of a folder that is missing the files below it need not be looked for.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._top = str(top)
+        self._missing: list[str] = []
+        self._here: list[str] = []
+        self._folders: set[str] = set()
+
+    def is_absent(self, path: str) -> bool:
+        """Whether nothing stands at a place that was left out, which is remembered; to be asked in the order of the paths."""
+        if self._missing and path.startswith(f"{self._missing[-1]}/"):
+            return True
+        for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
+            if folder not in self._folders:
+                if not self._exists(folder):
+                    self._missing.append(folder)
+                    return True
+                self._folders.add(folder)
+        is_here = self._exists(path)
+        (self._here if is_here else self._missing).append(path)
+        return not is_here
+
+    def has_changed(self) -> bool:
+        """Whether something came to where nothing stood, or went from where something did."""
+        return any(map(self._exists, self._missing)) or not all(map(self._exists, self._here))
+
+    def _exists(self, path: str) -> bool:
+        return os.path.lexists(f"{self._top}/{path}")
 
 
 class _Streams:
