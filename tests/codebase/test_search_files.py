@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -143,13 +144,13 @@ def test_a_glob_means_what_it_means_to_ripgrep(
         text=True,
         check=False,
     )
-    assert (told.stdout.splitlines() == [path]) == globs.matches(path, pattern)
+    assert (told.stdout.splitlines() == [path]) == globs.matcher(pattern)(path)
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(pattern=st.text(max_size=20), path=st.text(max_size=20))
 def test_no_glob_fails(pattern: str, path: str) -> None:
-    globs.matches(path, pattern)
+    globs.matcher(pattern)(path)
 
 
 @pytest.mark.parametrize(
@@ -264,10 +265,19 @@ def test_a_folder_named_like_a_pattern_is_no_pattern(tmp_path: Path) -> None:
 
 def test_what_a_glob_was_not_held_against_in_time_is_said(tmp_path: Path) -> None:
     found = explorer(tmp_path, {f"m{number}.py": "x\n" for number in range(150)})
-    ticks = iter([0.0, 1.0, 99.0])
+    ticks = iter([0.0, *[1.0] * 100, 99.0])
     answer = search_files(found.project, "*.py", clock=lambda: next(ticks))
     assert answer.total == 100
     assert answer.incomplete_because == ("50 files were not held against the pattern within 15 s",)
+
+
+def test_a_long_pattern_over_long_paths_ends_in_time_and_says_so(tmp_path: Path) -> None:
+    """Each of these paths takes seconds; a hundred of them were held against the pattern between two looks at the clock."""
+    paths = ["/".join([letter * 200] * 18) for letter in "abcdef"]
+    began = time.monotonic()
+    found, left = globs.meant(paths, ["**?" * 1500 + "z"], str, seconds=1.0)
+    assert (found, left.split(" ", 1)[1]) == ([], "files were not held against the pattern within 1 s")
+    assert time.monotonic() - began < 60
 
 
 def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:

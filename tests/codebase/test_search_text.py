@@ -199,6 +199,20 @@ def test_patterns_are_counted_exactly_in_however_many_pieces_long_lines_are_read
     assert found.search_text(["alpha", "omega"], page=Page(7, 20)) == at_once
 
 
+def test_what_a_glob_was_not_held_against_in_time_is_said(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"{number}.txt": "needle\n" for number in range(9)})
+    ticks = itertools.chain([0.0] * 5, itertools.repeat(99.0))
+    answer = search_text(found.project, "needle", globs=["*.txt"], clock=lambda: next(ticks))
+    assert (answer.total, len(answer.results), answer.complete) == (4, 4, False)
+    assert answer.incomplete_because == ("5 files were not held against the pattern within 15 s",)
+
+
+def test_a_glob_longer_than_any_path_is_refused(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.txt": "needle\n"})
+    with pytest.raises(Rejected, match="argument_invalid"):
+        found.search_text("needle", globs=["*" * 20_000])
+
+
 def test_a_file_is_read_once_for_all_its_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 

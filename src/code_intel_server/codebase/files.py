@@ -13,11 +13,6 @@ from code_intel_server.codebase.project import Project, inside, of_length, shown
 from code_intel_server.codebase.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.errors import Rejected
 
-SECONDS = 15.0
-"""How long paths are held against a glob; what was not reached is said."""
-_BETWEEN_LOOKS = 100
-"""Paths between two looks at the clock."""
-
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
@@ -42,7 +37,7 @@ def search_files(
 ) -> Answer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    What a glob could not be held against within SECONDS is said. Raises Rejected('tool_errors.query.no_pattern') and
+    What a glob could not be held against within `globs.SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
     the errors of `inside`.
     """
     if not of_length(pattern, "pattern").strip():
@@ -79,17 +74,10 @@ def _globbed(
 ) -> tuple[int, list[FileRow], tuple[str, ...]]:
     """How many of `paths`, which are sorted, the pattern means, the best `most` of them, and what was not looked at."""
     below = where != "." and "/" in pattern and not pattern.startswith("/")
-    means = [globs.matcher(pattern), *([globs.matcher(f"{globs.literal(where)}/{pattern}")] if below else [])]
-    deadline = clock() + SECONDS
-    found: list[str] = []
-    problems: tuple[str, ...] = ()
-    for start in range(0, len(paths), _BETWEEN_LOOKS):
-        if clock() > deadline:
-            problems = (f"{len(paths) - start} files were not held against the pattern within {SECONDS:g} s",)
-            break
-        found += [name for name in paths[start : start + _BETWEEN_LOOKS] if any(one(name) for one in means)]
+    patterns = [pattern, *([f"{globs.literal(where)}/{pattern}"] if below else [])]
+    found, left = globs.meant(paths, patterns, str, clock=clock)
     best = heapq.nsmallest(most, found, key=lambda name: RELEVANCE[role(name)])
-    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best], problems
+    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best], (left,) if left else ()
 
 
 def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> tuple[int, list[FileRow]]:

@@ -6,8 +6,15 @@ times the path's: a regular expression where it need not go back, else an automa
 """
 
 import re
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+SECONDS = 15.0
+"""How long paths are held against patterns; what was not reached is said."""
 
 _STAR = "[^/]*"
 _ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
@@ -39,9 +46,25 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return lambda path: fullmatch(path) is not None
 
 
-def matches(path: str, pattern: str) -> bool:
-    """Whether `path` (relative, '/'-separated) is meant by `pattern`."""
-    return matcher(pattern)(path)
+def meant(
+    found: Sequence[Found],
+    patterns: Sequence[str],
+    path: Callable[[Found], str],
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    seconds: float = SECONDS,
+) -> tuple[list[Found], str]:
+    """Those whose `path` one of the patterns means, and what is to be said of those that were not reached in time, '' for none."""
+    means = [matcher(pattern) for pattern in patterns]
+    deadline = clock() + seconds
+    kept: list[Found] = []
+    for place, one in enumerate(found):
+        if clock() > deadline:  # at each: a long pattern may take seconds for one long path
+            return kept, f"{len(found) - place} files were not held against the pattern within {seconds:g} s"
+        name = path(one)
+        if any(fits(name) for fits in means):
+            kept.append(one)
+    return kept, ""
 
 
 def has_magic(pattern: str) -> bool:

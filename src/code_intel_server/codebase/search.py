@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from code_intel_server import process
@@ -71,18 +72,21 @@ def search_text(
 ) -> Answer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Globs as in `.gitignore`; a leading '!' excludes. Raises Rejected('tool_errors.query.no_pattern'),
-    Rejected('tool_errors.generic.pattern_invalid') and the errors of `inside`.
+    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Globs as in `.gitignore`; a
+    leading '!' excludes. At most MAX_PATTERNS patterns and as many globs. Raises Rejected('tool_errors.query.no_pattern'),
+    Rejected('tool_errors.generic.pattern_invalid'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
     """
     _require_few(globs, "globs")
+    for glob in globs:
+        of_length(glob, "globs")
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
     where = inside(project.root, path)
     if refusal := _unsearchable(project.root, where):
         counts = tuple((pattern, 0) for pattern in query.patterns)
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
     found = _search_all(project, query, where, globs, seconds)
-    wanted = [globbing.matcher(glob) for glob in globs if not glob.startswith("!")]
-    files = [file for file in found.files if not wanted or any(means(file.path) for means in wanted)]
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    files, left = globbing.meant(found.files, wanted, attrgetter("path"), clock=clock) if wanted else (found.files, "")
     total = sum(file.count for file in files)
     columns = Columns(project.root, query)
     found_here = list(_on_page(search_order.in_order(columns, files), page))
@@ -100,7 +104,13 @@ def search_text(
         page,
         total,
         engine=ripgrep.ENGINE,
-        incomplete_because=(*found.problems, *owned.problems, *_changed(len(found_here) - len(on_page)), *_late(late)),
+        incomplete_because=(
+            *found.problems,
+            *owned.problems,
+            *_changed(len(found_here) - len(on_page)),
+            *_late(late),
+            *((left,) if left else ()),
+        ),
         skipped=skipped,
         counts=owned.counts,
         more=found.overflowed,
