@@ -278,3 +278,19 @@ def test_the_lines_around_a_match_are_those_that_an_editor_shows(tmp_path: Path,
             == lines[max(line - 1 - count, 0) : line - 1]
         )
         assert standing.texts(f"f{number}", range(line + 1, line + 1 + count)) == lines[line : line + count]
+
+
+def test_without_context_lines_a_page_reads_no_file_again_that_it_forgot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(root: Path, path: str) -> bytes:
+        read.append(path)
+        return (root / path).read_bytes()
+
+    monkeypatch.setattr(module, "read_bytes", noted)
+    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 1000)
+    found = explorer(tmp_path, {f"{number}.txt": f"needle\n{'x' * 400}\n" for number in range(10)})
+    assert found.search_text("needle").total == 10
+    assert len(read) == 10

@@ -6,7 +6,6 @@ differently is looked for anew, and left out where it is not there.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,8 +73,10 @@ class Standing:
         line = None if file.content is None or is_binary(file.content) else file.lines.at(number)
         return "" if line is None else decode(line).removesuffix("\r")
 
-    def texts(self, path: str, numbers: Iterable[int]) -> list[str]:
+    def texts(self, path: str, numbers: range) -> list[str]:
         """Those of the 1-based lines that there are, as text; none of what is binary or cannot be read."""
+        if not numbers:
+            return []  # a file that was forgotten meanwhile need not be read again
         file = self._file(path)
         if file.content is None or is_binary(file.content):
             return []
