@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from code_intel_server.index.chunker import CHUNKER_VERSION
@@ -92,7 +91,7 @@ class Synchroniser:
         for path in self._lister():
             if path in present:
                 continue
-            if not self._wanted(path):
+            if not self._below_source_dirs(path):
                 skipped["excluded"] += 1
                 continue
             if not _storable(path):
@@ -149,11 +148,11 @@ class Synchroniser:
         except OSError:
             return b""
 
-    def _wanted(self, path: str) -> bool:
+    def _below_source_dirs(self, path: str) -> bool:
         dirs = self._settings.source_dirs
-        if dirs and not any(folder in {".", ""} or path == folder or path.startswith(folder + "/") for folder in dirs):
-            return False
-        return not any(_matches(path, pattern) for pattern in self._settings.exclude_patterns)
+        return not dirs or any(
+            folder in {".", ""} or path == folder or path.startswith(f"{folder}/") for folder in dirs
+        )
 
     # Doing
 
@@ -331,11 +330,6 @@ class Synchroniser:
 def model_key(encoder: Encoder) -> str:
     """What the store remembers of its model."""
     return f"{encoder.name}/{encoder.dim}"
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """Glob over the whole path; a leading `**/` also matches at the top."""
-    return fnmatchcase(path, pattern) or (pattern.startswith("**/") and fnmatchcase(path, pattern[3:]))
 
 
 def _storable(path: str) -> bool:

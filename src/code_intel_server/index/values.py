@@ -56,10 +56,12 @@ class ChromaSettings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """The part of `config.json` that shapes the index; the defaults are the configuration's (SPEC 9)."""
+    """The part of `config.json` that shapes the index; the defaults are the configuration's (SPEC 9).
+
+    What `exclude_patterns` leave out is not in it: no listing of files has it (`codebase.ignore`).
+    """
 
     source_dirs: tuple[str, ...] = ()
-    exclude_patterns: tuple[str, ...] = ()
     chunk_strategy: ChunkStrategy = ChunkStrategy.AST
     chunk_max_tokens: int = 512
     sync_ttl_hours: float = 1.0
