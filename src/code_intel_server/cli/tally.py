@@ -41,11 +41,6 @@ class PhaseTally:
     tools: Counter[str] = field(default_factory=Counter)
 
     @property
-    def setbacks(self) -> int:
-        """Refusals and ways back."""
-        return self.refusals.total() + self.loops.total()
-
-    @property
     def worst(self) -> str:
         """What fails most here; '' where nothing does."""
         both = self.refusals + Counter({LOOP_EVENTS[event]: count for event, count in self.loops.items()})

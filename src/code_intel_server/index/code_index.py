@@ -57,7 +57,6 @@ class Status:
     files: int
     chunks: int
     pending: int
-    syncing: bool
     engine: str
     model: str
     age_hours: float | None
@@ -200,7 +199,6 @@ class CodeIndex:
             files=store.count("files") if store else 0,
             chunks=store.count("chunks") if store else 0,
             pending=opened.pending,
-            syncing=opened.background is not None and opened.background.running,
             engine=opened.engine(meaning=self._embedder() is not None),
             model=store.meta("model") if store else "",
             age_hours=opened.age_hours(),
