@@ -125,3 +125,28 @@ def test_links_that_lead_nowhere_do_not_keep_the_projects_texts_from_being_looke
     before = bench.desk.text_digests()
     (folder / "config.json").write_text('{"sync_on_start": false, "finish": "branch"}')
     assert bench.desk.text_digests() != before
+
+
+def test_what_is_excluded_from_lookups_and_only_that_is_excluded_from_the_index(bench: Workbench) -> None:
+    """Found by a review: the index took `*` for any number of folders, as no lookup does."""
+    settings = {"sync_on_start": False, "exclude_patterns": ["src/*.py"], "chroma": {"mode": "off"}}
+    home = bench.desk.root
+    for name, text in {"src/a.py": "def first(): pass\n", "src/deep/b.py": "def second(): pass\n"}.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    (home / ".code-intel" / "config.json").write_text(json.dumps(settings))
+    bench.desk.index.sync()
+    assert bench.desk.explorer.search_text("def second").total == 1
+    shown = {hit.path for word in ("first", "second") for hit in bench.desk.index.search(word).hits}
+    assert "src/deep/b.py" in shown
+    assert "src/a.py" not in shown
+
+
+def test_a_refresh_of_the_symbols_ends_with_the_desk(bench: Workbench) -> None:
+    bench.desk.close()
+    bench.desk.refresh_symbols()
+    for thread in threading.enumerate():
+        if thread.name == "symbol-refresh":
+            assert thread.daemon
+            thread.join(30)
+    assert bench.desk.explorer.cache.store.count() == (0, 0)

@@ -31,6 +31,7 @@ class Explorer:
         self.skips = SkipCounter(self.project)
         self.helper = UsesHelper() if helper is None else helper
         self._classified = FileMemory[ReferenceRow]()
+        self._refreshing = threading.Lock()
 
     def close(self) -> None:
         """Let go of the process that helps; a later lookup would start another."""
@@ -39,21 +40,14 @@ class Explorer:
     def refresh_all(
         self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
     ) -> Refresh:
-        """Bring the symbol cache up to date and count what is skipped; for a background thread."""
-        refresh = self.cache.refresh_all(progress, cancelled)
-        if not cancelled():
-            self.cache.store.note_names()
-            self.cache.remember_digests(cancelled)
-            self.skips.refresh()
+        """Bring the symbol cache up to date and count what is skipped; for a background thread, one after the other."""
+        with self._refreshing:  # two at once would tag every file twice
+            refresh = self.cache.refresh_all(progress, cancelled)
+            if not cancelled():
+                self.cache.store.note_names()
+                self.cache.remember_digests(cancelled)
+                self.skips.refresh()
         return refresh
-
-    def start_refresh(self, cancelled: Callable[[], bool] = lambda: False) -> threading.Thread:
-        """`refresh_all` in a daemon thread, which is returned."""
-        thread = threading.Thread(
-            target=self.refresh_all, kwargs={"cancelled": cancelled}, name="symbol-refresh", daemon=True
-        )
-        thread.start()
-        return thread
 
     def search_text(
         self,

@@ -130,11 +130,6 @@ class SymbolStore:
         self._open()
         return self._path is not None
 
-    def known(self) -> dict[str, Known]:
-        """Every file in the store, by path."""
-        rows = self._read("SELECT path, mtime_ns, size, digest FROM files")
-        return {os.fsdecode(path): Known(Stamp(mtime_ns, size), digest) for path, mtime_ns, size, digest in rows}
-
     def stamps(self) -> Stamps:
         """How every file in the store looked, in the order of the paths."""
         return self._ask("SELECT path, mtime_ns, size FROM files ORDER BY path", (), Stamps)

@@ -196,8 +196,16 @@ class Desk:
     def _warm_up(self) -> None:
         with contextlib.suppress(CodeIntelError, OSError):
             self.index.start()
-            self.explorer.refresh_all(cancelled=lambda: self._closed)
+            self._refresh_symbols()
             self.evidence.load()
+
+    def refresh_symbols(self) -> None:
+        """Bring the symbol cache up to date in the background, until this desk is left."""
+        threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
+
+    def _refresh_symbols(self) -> None:
+        with contextlib.suppress(CodeIntelError, OSError):
+            self.explorer.refresh_all(cancelled=lambda: self._closed)
 
     def check_open(self) -> None:
         """Refuse to begin on a desk that another call has left for another project meanwhile."""
@@ -310,7 +318,6 @@ def index_settings(config: Config) -> "IndexSettings":
     chroma = config.chroma
     return IndexSettings(
         source_dirs=config.source_dirs,
-        exclude_patterns=config.exclude_patterns,
         chunk_strategy=ChunkStrategy(config.chunk_strategy),
         chunk_max_tokens=config.chunk_max_tokens,
         sync_ttl_hours=config.sync_ttl_hours,

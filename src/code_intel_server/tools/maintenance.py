@@ -8,7 +8,7 @@ from code_intel_server.tools.workbench import Workbench
 def sync_index(bench: Workbench, *, rebuild: bool, progress: Progress) -> Fields:
     """Bring Forest and Map up to date, and the symbol cache beside them."""
     report = bench.desk.index.sync(rebuild=rebuild, progress=progress)
-    bench.desk.explorer.start_refresh()
+    bench.desk.refresh_symbols()
     shaped = plain(report)
     return {"success": True, **(shaped if isinstance(shaped, dict) else {})}
 
