@@ -29,3 +29,41 @@ def test_a_signal_that_does_not_wake_the_main_thread_ends_the_process(number: si
             assert child.wait(30) == 0
         finally:
             child.kill()
+
+
+SLOW = """
+import threading, time
+from code_intel_server import lifetime, process
+begun = threading.Event()
+def slowly():
+    begun.set()
+    time.sleep(0.5)
+    print("children ended", flush=True)
+process.end_all = slowly
+threading.Thread(target=lifetime.end_now, daemon=True).start()
+begun.wait()
+lifetime.end_now()
+print("went on", flush=True)
+"""
+
+
+def test_who_comes_second_waits_until_the_first_has_ended_the_children() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "children ended\n")
+
+
+INTERRUPTED = """
+import os, signal
+from code_intel_server import lifetime, process
+signal.signal(signal.SIGTERM, lifetime.end_now)
+def once():
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("children ended", flush=True)
+process.end_all = once
+lifetime.end_now()
+"""
+
+
+def test_a_signal_in_the_middle_of_the_end_does_not_begin_it_again() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "children ended\n")

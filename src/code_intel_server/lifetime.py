@@ -12,15 +12,24 @@ _EXIT_GRACE_SECONDS = 1.2
 _PARENT_POLL_SECONDS = 0.5
 
 
-_ending = threading.Lock()
+_OTHER_SECONDS = 5.0
+"""How long the thread that ends the process is waited for: longer than it may take."""
+
+_enders: list[int] = []
+"""The threads that wanted to end the process, in order; the first one does."""
 
 
 def end_now(*_signal: object) -> None:
-    """Nothing needs saving: what was answered is on disk. Children go with us.
+    """Nothing needs saving: what was answered is on disk. Children go with us. Returns only into itself.
 
     Only once: the main thread's handler and the thread that watches hear the same signal.
     """
-    if _ending.acquire(blocking=False):
+    me = threading.get_ident()
+    _enders.append(me)
+    if _enders[0] != me:
+        time.sleep(_OTHER_SECONDS)  # to go on would let the interpreter end under the one that is still at it
+        os._exit(0)
+    if _enders.count(me) == 1:
         process.end_all()
         os._exit(0)
 
