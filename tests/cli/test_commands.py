@@ -185,7 +185,8 @@ def test_waive_takes_a_command_of_one_session_out(root: Path, capsys: Said) -> N
     assert waive.main([]) == 0
     assert "1  python3 -m pytest -q" in capsys.readouterr().out
     assert waive.main(["make test", "--reason", "the service is down"]) == 1
-    assert waive.main(["'", "--reason", "the service is down"]) == 1
+    for unknown in ("'", "²", "2"):
+        assert waive.main([unknown, "--reason", "the service is down"]) == 1
     assert waive.main(["1", "--reason", "no"]) == 1
     assert waive.main(["python3 -m pytest -q", "--reason", "the service is down"]) == 0
     capsys.readouterr()

@@ -67,18 +67,13 @@ def test_verify_commands_are_lists_or_objects(tmp_path: Path) -> None:
     assert found.config.finish is Finish.BRANCH
 
 
-def test_chroma_headless_and_time_limits_have_their_forms(tmp_path: Path) -> None:
+def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
     found = loaded(tmp_path, {
         "chroma": {"mode": "http", "host": "db", "port": 443, "ssl": True, "headers": {"X-Chroma-Token": "t"}},
         "headless": {"stale_branches": "delete", "escalation": "continue"},
-        "time_limits": {"lookup": 5, "git": 10.5},
     })  # fmt: skip
     assert found.warnings == ()
-    assert (found.config.chroma.port, found.config.headless.stale_branches, found.config.time_limits.git) == (
-        443,
-        "delete",
-        10.5,
-    )
+    assert (found.config.chroma.port, found.config.headless.stale_branches) == (443, "delete")
     defaults = Config()
     assert (defaults.headless.stale_branches, defaults.headless.escalation) == ("continue", "stop")
 
@@ -107,7 +102,6 @@ def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Pat
         ("chroma", {"prot": 1}),
         ("chroma", {"port": 0}),
         ("headless", []),
-        ("time_limits", {"git": 0}),
         ("verify_commands", ["pytest -q"]),
         ("verify_commands", [[]]),
         ("verify_commands", [["  "]]),

@@ -7,6 +7,7 @@ from code_intel_server.cli.view import look
 from code_intel_server.printable import printable
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.proofs import named_command
 from code_intel_server.workspace.trust import Approvals
 
 
@@ -28,28 +29,18 @@ def _run(project: Project, wanted: str | None, reason: str, session_id: str | No
     session = look(project.root).session(session_id)
     if session is None:
         raise Failed("no session is running or kept here: a waiver is for one session")
-    commands = [command.argv for command in ConfigFile.load(project.config_file).config.verify_commands]
+    config = ConfigFile.load(project.config_file).config
     approvals = Approvals()
     waived = {one.argv: one.reason for one in approvals.waivers(project.root, session.session_id)}
     if wanted is None:
-        for number, argv in enumerate(commands, 1):
-            said = f"   waived: {waived[argv]}" if argv in waived else ""
-            print(f"{number}  {printable(shlex.join(argv))}{said}")
-        print(f"session {session.session_id}" if commands else "config.json has no verify_commands")
+        for number, command in enumerate(config.verify_commands, 1):
+            said = f"   waived: {waived[command.argv]}" if command.argv in waived else ""
+            print(f"{number}  {printable(shlex.join(command.argv))}{said}")
+        print(f"session {session.session_id}" if config.verify_commands else "config.json has no verify_commands")
         return 0
-    argv = _chosen(wanted, commands)
-    approvals.waive(project.root, session.session_id, argv, reason)
-    print(f"waived for session {session.session_id}: {printable(shlex.join(argv))}")
-    return 0
-
-
-def _chosen(wanted: str, commands: list[tuple[str, ...]]) -> tuple[str, ...]:
-    if wanted.isdigit() and 1 <= int(wanted) <= len(commands):
-        return commands[int(wanted) - 1]
-    try:
-        argv = tuple(shlex.split(wanted))
-    except ValueError as error:
-        raise Failed(f"{wanted}: {error}") from error
-    if argv not in commands:
+    chosen = named_command(config, wanted)
+    if chosen is None:
         raise Failed(f"config.json has no such verify command: {wanted}. Without a command, waive lists them.")
-    return argv
+    approvals.waive(project.root, session.session_id, chosen.argv, reason)
+    print(f"waived for session {session.session_id}: {printable(shlex.join(chosen.argv))}")
+    return 0

@@ -77,13 +77,6 @@ class Chroma(_Part):
     database: _Text = "default_database"
 
 
-class TimeLimits(_Part):
-    """Seconds of wall time for the programs the server starts."""
-
-    lookup: _Seconds = 20.0
-    git: _Seconds = 120.0
-
-
 class Config(_Part):
     """The settings of a project, with the defaults of a project that has none."""
 
@@ -101,7 +94,6 @@ class Config(_Part):
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
     chroma: Chroma = Chroma()
-    time_limits: TimeLimits = TimeLimits()
 
 
 _DEFAULTS = Config()
