@@ -497,6 +497,32 @@ def test_a_lost_store_is_a_typed_error(repo: Repo) -> None:
     assert caught.value.key == "tool_errors.tree.snapshot_lost"
 
 
+@pytest.mark.parametrize("ask", [
+    lambda judge, snapshot: judge.changes("", snapshot),
+    lambda judge, snapshot: judge.content(snapshot, "a.py"),
+    lambda judge, snapshot: judge.exists(snapshot, "a.py"),
+    lambda judge, snapshot: judge.oids(snapshot, ["a.py"]),
+])  # fmt: skip
+def test_a_private_store_that_is_gone_as_a_whole_is_said_to_be_lost(
+    repo: Repo, ask: Callable[[TreeJudge, str], object]
+) -> None:
+    judge = TreeJudge(repo.path)
+    snapshot = judge.snapshot()
+    shutil.rmtree(repo.path / ".git/code-intel/tree")
+    with pytest.raises(Unavailable) as caught:
+        ask(judge, snapshot)
+    assert caught.value.key == "tool_errors.tree.snapshot_lost"
+
+
+@pytest.mark.parametrize("path", ["", "../a.py", "/etc/passwd", "x/../../a.py"])
+def test_no_snapshot_holds_what_is_no_path_of_the_project(repo: Repo, path: str) -> None:
+    judge = TreeJudge(repo.path)
+    snapshot = judge.snapshot()
+    assert not judge.exists(snapshot, path)
+    assert judge.content(snapshot, path) is None
+    assert judge.oids(snapshot, ["a.py", path]).keys() == {"a.py"}
+
+
 def test_tidying_keeps_the_stat_cache_until_the_store_outgrows_its_limit(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

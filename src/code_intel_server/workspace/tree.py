@@ -65,7 +65,8 @@ class TreeJudge:
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two snapshots, renames found, hunks as `diff -U0`; '' is the empty tree.
 
-        Raises Unavailable('tool_errors.tree.snapshot_lost') where the private store of a snapshot was deleted.
+        Raises Unavailable('tool_errors.tree.snapshot_lost') where the private store of a snapshot was deleted, and
+        Unavailable('tool_errors.git.failed') where git failed.
         """
         with self._lock:
             opened = self._open()
@@ -98,11 +99,11 @@ class TreeJudge:
         return tuple(row.removesuffix("\r") for row in rows)
 
     def exists(self, snapshot: str, path: str) -> bool:
-        """Whether a path is a file, a link or a submodule of a snapshot."""
+        """Whether a path is a file, a link or a submodule of a snapshot. Raises as `changes` does."""
         return bool(self.oids(snapshot, [path]))
 
     def oids(self, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
-        """The object ids of those of `paths` that a snapshot holds."""
+        """The object ids of those of `paths` that a snapshot holds. Raises as `changes` does."""
         with self._lock:
             opened = self._open()
         if opened is None or not snapshot or not paths:
@@ -115,7 +116,7 @@ class TreeJudge:
         return found
 
     def content(self, snapshot: str, path: str) -> bytes | None:
-        """The raw bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept."""
+        """The raw bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept. Raises as `changes` does."""
         with self._lock:
             opened = self._open()
         if opened is None or not snapshot:
@@ -131,7 +132,8 @@ class TreeJudge:
 
         These are those of `paths` whose content in it is not the snapshot's or that it lacks, and every other path it
         changes (one outside the project's folder with `../`). Line endings and the pointers of large file storage are
-        no difference; at most 50 differing files are looked into.
+        no difference, but in a file that was too big to be kept nobody can tell; at most 50 differing files are looked
+        into. Raises as `changes` does.
         """
         with self._lock:
             opened = self._open()
@@ -348,7 +350,7 @@ class _Checkout:
 
 
 def _is_there(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> bool:
-    return is_yes(room.run("cat-file", "-e", snapshot, index=index.path))
+    return (room.path / "HEAD").exists() and is_yes(room.run("cat-file", "-e", snapshot, index=index.path))
 
 
 def _require(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> None:
@@ -359,7 +361,10 @@ def _require(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> None:
 
 def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
     """(mode, type and id; path) of those of the paths that a snapshot holds; raises as `_require` does."""
-    listed = room.run("ls-tree", "-z", snapshot, "--", *paths, index=index.path)
+    inside = [path for path in paths if path and path[0] != "/" and ".." not in path.split("/")]
+    if not inside:
+        return []
+    listed = room.run("ls-tree", "-z", snapshot, "--", *inside, index=index.path)
     if not listed.ok:
         _require(room, index, snapshot)
     rows = (row.partition("\t") for row in names_in(succeeded(listed)))
