@@ -14,6 +14,7 @@ FLOORS = {
     "printable": 0,
     "request_id": 0,
     "finite": 0,
+    "globs": 0,
     "resources": 0,
     "beneath": 0,
     "owned_connection": 0,

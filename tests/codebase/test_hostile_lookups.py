@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ctags, globs, ripgrep, symbols, tagging
+from code_intel_server import globs
+from code_intel_server.codebase import ctags, ripgrep, symbols, tagging
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.project import Project

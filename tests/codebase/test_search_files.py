@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import globs, project, ripgrep
+from code_intel_server import globs
+from code_intel_server.codebase import project, ripgrep
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import fuzzy, search_files
 from code_intel_server.codebase.ignore import project_files

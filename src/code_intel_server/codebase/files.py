@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from code_intel_server.codebase import globs, ripgrep
+from code_intel_server import globs
+from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.project import Project, inside, of_length, shown, there, within

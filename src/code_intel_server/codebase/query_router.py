@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from code_intel_server.codebase import globs
+from code_intel_server import globs
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer

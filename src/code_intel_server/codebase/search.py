@@ -11,8 +11,8 @@ from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 
+from code_intel_server import globs as globbing
 from code_intel_server import process
-from code_intel_server.codebase import globs as globbing
 from code_intel_server.codebase import ripgrep, search_order
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, of_length, shown

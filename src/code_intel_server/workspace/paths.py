@@ -4,7 +4,6 @@ A path from an agent is a claim. `inside` follows it as the operating system wou
 that fold it) and lets it through only if it ends in the project and not in git's own folder.
 """
 
-import fnmatch
 import os
 import re
 import unicodedata
@@ -14,6 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
+from code_intel_server import globs
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import make_folder, read_regular, write_whole
@@ -29,7 +29,6 @@ SERVER_WRITES = (*EXCLUDED, "agreements", "context.yml")
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
 MAX_SHOWN = 200
-_Name = Callable[[str], object]
 _EXCLUDE_LIMIT = 1 << 20
 _EXCLUDE_TITLE = "# written by code-intel-server while it runs"
 
@@ -195,12 +194,16 @@ def as_spelled(root: Path, parts: list[str]) -> list[str]:
 
 
 def glob_filter(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Tell whether a project-relative path matches one of `patterns`: `*`, `?`, `[...]` within a name, `**` across folders.
+    """Tell whether a project-relative path matches one of `patterns` (`globs`); one that ends in '/' names all below a folder at the root."""
+    means = [globs.matcher(_from_root(pattern)) for pattern in patterns if pattern.strip("/")]
+    return lambda path: any(fits(path) for fits in means)
 
-    A pattern that ends in '/' names everything below that folder; one without any '/' matches the name in every folder.
-    """
-    compiled = [_compiled(pattern) for pattern in patterns if pattern.strip("/")]
-    return lambda path: any(_matches(path.split("/"), pattern) for pattern in compiled)
+
+def _from_root(pattern: str) -> str:
+    if "/" not in pattern:
+        return pattern
+    below = "**" if pattern.endswith("/") else ""
+    return f"/{pattern.removeprefix('./').lstrip('/')}{below}"
 
 
 def exclude_from_git(project: Project, git_common_dir: Path, worktree_root: Path) -> bool:
@@ -278,34 +281,3 @@ def _spelling(folder: Path, part: str) -> str:
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
-
-
-def _compiled(pattern: str) -> list[_Name | None]:
-    """A pattern as matchers of one name each, None for `**`."""
-    names = pattern.removeprefix("./").strip("/").split("/")
-    if pattern.endswith("/"):
-        names.append("**")
-    if "/" not in pattern:
-        names.insert(0, "**")
-    if names[-1] == "**":
-        names.append("*")
-    return [None if name == "**" else re.compile(fnmatch.translate(name)).match for name in names]
-
-
-def _matches(parts: list[str], pattern: list[_Name | None]) -> bool:
-    """Match names against a pattern, going back only to the last `**`: never slower than their product."""
-    at = here = 0
-    retry: tuple[int, int] | None = None
-    while at < len(parts):
-        name = pattern[here] if here < len(pattern) else None
-        if here < len(pattern) and name is None:
-            retry = (at, here)
-            here += 1
-        elif name is not None and name(parts[at]):
-            at, here = at + 1, here + 1
-        elif retry is None:
-            return False
-        else:
-            retry = (retry[0] + 1, retry[1])
-            at, here = retry[0], retry[1] + 1
-    return all(name is None for name in pattern[here:])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase import globs
+from code_intel_server import globs
 from code_intel_server.codebase.roles import named_as_tests
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
