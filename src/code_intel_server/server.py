@@ -164,7 +164,7 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         regex: Annotated[bool, Field(description="false: literal text")] = True,
         word: Annotated[bool, Field(description="Whole words only")] = False,
         ignore_case: bool = False,
-        globs: Annotated[list[str], Field(description="Like .gitignore lines; a leading ! excludes")] = [],  # noqa: B006
+        globs: Annotated[list[str], Field(description="Like .gitignore lines, at most 50; a leading ! excludes")] = [],  # noqa: B006
         context_lines: int = 0,
         limit: Limit = 50,
         offset: Offset = 0,

@@ -421,7 +421,7 @@ NOT_PROMISED = (
 
 
 def main() -> int:
-    """Write summary and page, or check that the page is the summary's."""
+    """Write the page from the summary, and that from a folder of runs where one is given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="folder", type=Path)
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Which files a project has, and how many are left out: the one listing that search, symbols and index share (SPEC 8).
+"""Which files a project has, and how many are left out: the listing that search_files and the index share (SPEC 8).
 
 `.gitignore` is honoured as ripgrep honours it (outside git as well), then the configured `exclude_patterns`; symlinks
 are never followed; `.git` and `.code-intel` are never listed.
