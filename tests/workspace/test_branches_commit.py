@@ -514,6 +514,20 @@ def test_an_unseen_edit_that_was_moved_aside_by_a_killed_process_comes_back(work
     assert [path.read_text() for path in left] == ["unseen\n"], "what is nowhere else is kept"
 
 
+def test_what_is_saved_while_a_filter_of_the_users_runs_is_not_overwritten_by_a_discard(work: Work) -> None:
+    """Found by an opponent: git restored all files at once, over whatever had come to their places meanwhile."""
+    repo = work.repo
+    slow = f"sh -c 'echo precious > {repo.path}/b.py; cat'"  # stands for an editor while large files are downloaded
+    repo.write("a.py", "one = 2\n")
+    repo.write("b.py", "two = 3\n")
+    repo.git("config", "filter.slow.smudge", slow)
+    repo.write(".git/info/attributes", "a.py filter=slow\n")
+    with pytest.raises(UserActionNeeded) as caught:
+        work.commit("c.py", discard=("a.py", "b.py"))
+    assert caught.value.key == FAILED
+    assert repo.read("b.py") == "precious\n"
+
+
 def test_without_a_task_branch_a_discard_goes_back_to_head(repo: Repo) -> None:
     repo.write("a.py", "one = 2\n")
     manager = BranchManager(repo.path, TreeJudge(repo.path))

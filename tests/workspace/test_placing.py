@@ -187,6 +187,35 @@ def test_between_two_mounts_of_one_file_system_it_is_written_beside_its_target(
     assert not [name for name in repo.files() if name.endswith(".tmp")]
 
 
+@pytest.mark.parametrize("error", [0, errno.EPERM, errno.EXDEV])
+def test_a_file_made_in_our_own_folder_moves_in_where_nothing_stands(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    made = repo.write(".git/code-intel/restored/new/deep/x.txt", "made\n")
+    (made.parent / "link").symlink_to("x.txt")
+    real = {name: getattr(os, name) for name in ("link", "rename")}
+
+    def across(name: str) -> Callable[..., None]:
+        def call(source: str, *arguments: Any, **options: Any) -> None:
+            if error and source in {"x.txt", "link"} and (name == "link" or error == errno.EXDEV):
+                raise OSError(error, os.strerror(error))
+            real[name](source, *arguments, **options)
+
+        return call
+
+    for name in real:
+        monkeypatch.setattr(os, name, across(name))
+    assert placing.move_in(git, made, "new/deep/x.txt", "100644")
+    assert placing.move_in(git, made.parent / "link", "new/deep/link", placing.LINK)
+    assert (repo.read("new/deep/x.txt"), (repo.path / "new/deep/link").readlink()) == ("made\n", Path("x.txt"))
+    repo.write(".git/code-intel/restored/other", "made\n")
+    assert not placing.move_in(git, repo.path / ".git/code-intel/restored/other", "new/deep/x.txt", "100644")
+    assert not placing.move_in(git, repo.path / ".git/code-intel/restored/other", "a.py/below", "100644")
+    assert repo.read("new/deep/x.txt") == "made\n"
+
+
 def test_a_name_taken_at_the_last_moment_stays_the_users(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.link
 

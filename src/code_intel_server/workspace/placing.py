@@ -42,28 +42,66 @@ def place(git: Git, file: Incoming, *, replace: bool = False) -> bool:
     A replaced file keeps its permissions, but for the executable bit; other names of it (hard links) keep the old content.
     Nothing is done where a folder stands at the path, or a file or link in the place of one of its folders. Raises OSError.
     """
-    *parents, name = file.path.split("/")
+    with _target(git, file.path) as target:
+        if target is None:
+            return False
+        folder, name = target
+        found = _found(folder, name)
+        if found is not None and (not replace or stat.S_ISDIR(found.st_mode)):
+            return False
+        with _staging(git, folder) as staging:
+            try:
+                done = _placed(file, found, staging, target)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                done = _placed(file, found, folder, target)  # two mounts of one file system have one number
+            os.fsync(folder)
+    return done
+
+
+def move_in(git: Git, made: Path, path: str, mode: str) -> bool:
+    """Give a file or link that was made in our own folder its name at a path from the top, where nothing stands; whether that was done.
+
+    Raises OSError.
+    """
+    with _target(git, path) as target:
+        if target is None or _found(*target) is not None:
+            return False
+        folder, name = target
+        if not made.is_symlink():
+            with made.open("rb") as stream:
+                files.sync(stream.fileno())
+        staging = os.open(made.parent, _FOLDER)
+        try:
+            done = _link(made.name, staging, name, folder)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            content = os.fsencode(made.readlink()) if made.is_symlink() else made.read_bytes()
+            return place(git, Incoming(path, mode, content))
+        finally:
+            os.close(staging)
+        os.fsync(folder)
+    return done
+
+
+@contextlib.contextmanager
+def _target(git: Git, path: str) -> Iterator[tuple[int, str] | None]:
+    """The folder that a path from the top is in, and its name there; None where a file or a link stands in the place of a folder."""
+    *parents, name = path.split("/")
     with contextlib.ExitStack() as open_folders:
         try:
             folder = open_folders.enter_context(_folder(git.at.top, parents))
         except (NotADirectoryError, FileExistsError):
-            return False
+            yield None
+            return
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                return False
-            raise
-        found = _found(folder, name)
-        if found is not None and (not replace or stat.S_ISDIR(found.st_mode)):
-            return False
-        staging = open_folders.enter_context(_staging(git, folder))
-        try:
-            done = _placed(file, found, staging, (folder, name))
-        except OSError as error:
-            if error.errno != errno.EXDEV:
+            if error.errno != errno.ELOOP:
                 raise
-            done = _placed(file, found, folder, (folder, name))  # two mounts of one file system have one number
-        os.fsync(folder)
-    return done
+            yield None
+            return
+        yield folder, name
 
 
 def _placed(file: Incoming, found: os.stat_result | None, staging: int, target: tuple[int, str]) -> bool:

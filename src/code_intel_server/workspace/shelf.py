@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -139,8 +139,9 @@ class Shelf:
 def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
     """Give `paths` (from the top) the content they have in commit `source`, or remove them where it has none.
 
-    Every file is first moved aside and compared with what commit `shelved` keeps of it, so an edit that came in between
-    is noticed and nothing is lost: UserActionNeeded('tool_errors.git.changed_meanwhile'). The user's index follows.
+    Every file is first moved aside and compared with what commit `shelved` keeps of it, and nothing that stands in its
+    place by then is overwritten, so an edit that came in between is noticed and nothing is lost:
+    UserActionNeeded('tool_errors.git.changed_meanwhile'). The user's index follows.
     """
     wanted = tree_entries(git, source, paths)
     kept = tree_entries(git, shelved, paths)
@@ -149,7 +150,7 @@ def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
     try:
         for path in paths:
             _move_aside(git, path, kept.get(path), aside / path, moved)
-        _restore(git, [path for path in paths if path in wanted], source)
+        _restore(git, {path: wanted[path] for path in paths if path in wanted}, source)
         drop = [path for path in paths if path not in wanted]
         if drop:
             write_index(git, "update-index", "-z", "--force-remove", "--stdin", stdin=join_z(drop))
@@ -297,17 +298,24 @@ def _oid_of(git: Git, path: Path) -> str:
     return hash_file(path, found, git.hash_name())
 
 
-def _restore(git: Git, paths: Sequence[str], source: str) -> None:
-    if paths:
-        words = (
-            "restore",
-            f"--source={source}",
-            "--staged",
-            "--worktree",
-            "--pathspec-from-file=-",
-            "--pathspec-file-nul",
-        )
-        write_index(git, *words, stdin=join_z(paths))
+def _restore(git: Git, entries: Mapping[str, tuple[str, str]], source: str) -> None:
+    """Check the paths out of `source` beside the tree, then put each where nothing stands; git itself would overwrite what came meanwhile."""
+    if not entries:
+        return
+    words = ("restore", f"--source={source}", "--staged", "--pathspec-from-file=-", "--pathspec-file-nul")
+    write_index(git, *words, stdin=join_z(entries))
+    names = [path for path, (mode, _) in entries.items() if mode != GITLINK]
+    made = git.own_folder() / "restored"
+    shutil.rmtree(made, ignore_errors=True)
+    try:
+        with scratch_index(git, copy=True) as index:  # git would note in it where it put the files
+            checkout = ("checkout-index", "--ignore-skip-worktree-bits", f"--prefix={made}/", "-z", "--stdin")
+            git.must(*checkout, manner=Manner.USER, env={"GIT_INDEX_FILE": str(index)}, stdin=join_z(names))
+        for path in names:
+            if not placing.move_in(git, made / path, path, entries[path][0]):
+                raise UserActionNeeded("tool_errors.git.changed_meanwhile", path=path)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _is_file(found: os.stat_result | None) -> bool:
