@@ -1,5 +1,6 @@
 """A snapshot is the raw content of the working tree, taken without running or changing anything."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import pytest
 
 from code_intel_server import process
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace import tree
+from code_intel_server.workspace import alterations, tree
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 from tests.workspace.fallible import Fallible
@@ -603,6 +604,62 @@ def test_a_commit_is_held_against_all_that_was_reviewed(repo: Repo) -> None:
     repo.git("rm", "-q", "-r", "sub")
     (repo.path / "sub").mkdir()
     assert judge.altered(repo.commit("all of it gone"), kept, seen)[:3] == ("crlf.py", "kept.py", "lost.py")
+
+
+def pointer_to(content: bytes, more: str = "") -> str:
+    """What large file storage commits for a content."""
+    digest = hashlib.sha256(content).hexdigest()
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n{more}"
+
+
+@pytest.mark.parametrize("big", [8, 1 << 20], ids=["too big to be kept", "kept"])
+def test_a_pointer_of_large_file_storage_is_that_to_the_content_that_was_reviewed(repo: Repo, big: int) -> None:
+    """Found by an opponent: whatever began like a pointer was believed."""
+    content = b"reviewed content\n"
+    names = ("good.bin", "other.bin", "more.sh", "short.bin")
+    for name in names:
+        repo.write(name, content.decode())
+    judge = TreeJudge(repo.path, big=big)
+    seen = judge.snapshot()
+    pointers = {
+        "good.bin": pointer_to(content),
+        "other.bin": pointer_to(b"another content!\n"),
+        "more.sh": pointer_to(content, "rm -rf everything\n"),
+        "short.bin": pointer_to(content)[:-9],
+    }
+    for name, text in pointers.items():
+        oid = repo.git("hash-object", "-w", "--stdin", stdin=text.encode())
+        repo.git("update-index", "--add", "--cacheinfo", f"100644,{oid},{name}")
+    repo.git("commit", "-qm", "pointers")
+    assert judge.altered(repo.git("rev-parse", "HEAD"), names, seen) == ("more.sh", "other.bin", "short.bin")
+
+
+def test_one_altered_file_is_found_among_hundreds_that_differ_by_line_endings_only(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by an opponent: only the first fifty differing files were looked into."""
+    names = [f"f{number:03}.py" for number in range(120)]
+    for name in names:
+        repo.write(name, f"{name}\r\n" * 20)
+    judge = TreeJudge(repo.path)
+    seen = judge.snapshot()
+    for name in names:
+        repo.write(name, f"{name}\n" * 20)
+    repo.write("f119.py", "666\n")
+    monkeypatch.setattr(alterations, "_AT_ONCE", 1000)
+    assert judge.altered(repo.commit("converted"), names, seen) == ("f119.py",)
+
+
+@pytest.mark.parametrize("attribute", ["-diff", "binary", "diff=x", "-text -diff"])
+def test_what_the_project_calls_binary_is_compared_line_by_line_all_the_same(repo: Repo, attribute: str) -> None:
+    """Found by an opponent: without lines nothing could be held against the evidence."""
+    repo.write(".gitattributes", f"* {attribute}\n")
+    repo.commit("attributes")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.write("a.py", "one = 1\ntwo = 2\n")
+    [change] = judge.changes(before, judge.snapshot())
+    assert change.hunks == (Hunk(1, 0, 2, 1),)
 
 
 Asked = Callable[[TreeJudge, Repo], object]

@@ -20,8 +20,8 @@ from code_intel_server.process import Completed
 from code_intel_server.workspace.git import Git
 from code_intel_server.workspace.git_child import Manner, checked_run, environment, succeeded
 
-RAW_ATTRIBUTES = "* -filter -text -eol -ident -working-tree-encoding\n"
-"""Content as it lies on disk: the tree hash."""
+RAW_ATTRIBUTES = "* -filter -text -eol -ident -working-tree-encoding !diff\n"
+"""Content as it lies on disk: the tree hash, and differences line by line in all that is text, whatever the project calls binary."""
 NO_DRIVERS = "* -filter\n"
 """Line endings as the project says, drivers off: is this file what the index has?"""
 

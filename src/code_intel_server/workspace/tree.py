@@ -16,6 +16,7 @@ from pathlib import Path
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
+from code_intel_server.workspace.alterations import Alterations
 from code_intel_server.workspace.entries import Entries, Entry, side_by_side
 from code_intel_server.workspace.git import (
     ARGUMENT_BYTES,
@@ -25,7 +26,6 @@ from code_intel_server.workspace.git import (
     names_in,
     open_readable,
     portions,
-    split_z,
 )
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
@@ -39,8 +39,6 @@ STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
 _CONVERT_AT_MOST = 500
 _COMPARED_AT_MOST = 16
-_ALTERED_AT_MOST = 50
-_POINTER = b"version https://git-lfs.github.com/"
 
 
 class TreeJudge:
@@ -130,37 +128,14 @@ class TreeJudge:
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """What a commit (of one parent) holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
 
-        These are those of `paths` whose content in it is not the snapshot's or that it lacks, and every other path it
-        changes (one outside the project's folder with `../`). Line endings and the pointers of large file storage are
-        no difference, but in a file that was too big to be kept nobody can tell; at most 50 differing files are looked
-        into. Raises as `changes` does.
+        See `Alterations.of`. Raises as `changes` does.
         """
         with self._lock:
             opened = self._open()
         if opened is None or not snapshot:
             return ()
         git, room, index = opened
-        stored = f"{commit}:{git.at.prefix}" if git.at.prefix else f"{commit}^{{tree}}"
-        known = room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=index.path)
-        trees = [known.text().strip() if is_yes(known) else git.empty_tree(), snapshot]
-        there, here = (Entries(room.must("ls-tree", "-r", "-z", tree, index=index.path)) for tree in trees)
-        differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
-
-        def blob(entry: Entry) -> bytes:
-            return (_blob(room, index, entry.oid) or b"").replace(b"\r\n", b"\n")
-
-        def other(path: str) -> bool:
-            stored, seen = there.get(path), here.get(path)
-            if stored is None or seen is None:
-                return True
-            content = blob(stored)
-            return not content.startswith(_POINTER) and content != blob(seen)
-
-        changed = room.must(
-            "diff-tree", "-r", "--no-renames", "--name-only", "-z", f"{commit}^", commit, index=index.path
-        )
-        touched = {os.path.relpath(path, git.at.prefix) if git.at.prefix else path for path in split_z(changed)}
-        return (*(path for path in differing[:_ALTERED_AT_MOST] if other(path)), *sorted(touched - {*paths}))
+        return Alterations(git, room, index.path).of(commit, paths, snapshot)
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have; remembered, since only a clean tree can tell it exactly."""
