@@ -255,6 +255,16 @@ def test_files_that_changed_while_a_command_ran_are_named_and_the_proof_is_of_th
     assert proof.tree == TreeJudge(world.root).snapshot() != before
 
 
+def test_a_file_that_is_as_before_again_was_perhaps_another_while_the_command_read_it(world: World) -> None:
+    """Found by an opponent: good content was swapped in for the proof, and the bad back before the tree was looked at."""
+    swap = "import os, time; t = open('a.py').read(); s = os.stat('a.py'); open('a.py', 'w').write('good'); open('a.py', 'w').write(t)"
+    proof = world.prove(python(f"{swap}; os.utime('a.py', ns=(s.st_atime_ns, s.st_mtime_ns))"), ["true"])
+    assert [done.reason for done in proof.runs] == [
+        "files were written while it ran and are as before again: a.py",
+        "",
+    ]
+
+
 def test_many_changed_files_are_counted(world: World) -> None:
     proof = world.prove(python("[open(f'n{n}', 'w') for n in range(9)]"))
     assert only(proof).reason == "files changed while it ran: n0, n1, n2, n3, n4 and 4 more"

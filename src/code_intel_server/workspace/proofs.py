@@ -45,6 +45,10 @@ class Snapshots(Protocol):
         """What differs between two snapshots."""
         ...
 
+    def written_since(self, moment_ns: int) -> tuple[str, ...]:
+        """The files of the project that somebody wrote, moved or touched after a moment (Unix time), whatever is in them now."""
+        ...
+
 
 class ProofRunner:
     """Runs the verify commands of one configuration; implements `flow.ports.Proofs`.
@@ -95,9 +99,10 @@ class ProofRunner:
                 reason = f"{FOLDER}/{self._config.path.name} is not trusted: code-intel-server trust"
                 runs.append(_not_run(command, ProofStatus.UNPROVEN, reason))
             else:
+                began = time.time_ns()
                 done = self._run(command, _Ticker(progress, number, len(commands), command))
                 before, tree = tree, self._tree.snapshot()
-                runs.append(self._with_changes(done, before, tree))
+                runs.append(self._with_changes(done, before, tree, began))
         progress(len(commands), len(commands), "verify commands done")
         return Proof(_overall(runs), tree, tuple(runs))
 
@@ -179,14 +184,16 @@ class ProofRunner:
             return None
         return folder if folder.is_dir() else None
 
-    def _with_changes(self, done: CommandRun, before: str, after: str) -> CommandRun:
-        """Say which files changed while a command ran: by it, or by somebody at the same time."""
-        paths = [printable(change.path) for change in self._tree.changes(before, after)]
-        if not paths:
-            return done
-        rest = len(paths) - MAX_NAMED_FILES
-        named = ", ".join(paths[:MAX_NAMED_FILES]) + (f" and {rest} more" if rest > 0 else "")
-        reason = "; ".join(filter(None, [done.reason, f"files changed while it ran: {named}"]))
+    def _with_changes(self, done: CommandRun, before: str, after: str, began: int) -> CommandRun:
+        """Say which files changed while a command ran, by it or by somebody at the same time; also those that are as before again."""
+        changed = [change.path for change in self._tree.changes(before, after)]
+        again = sorted({*self._tree.written_since(began)}.difference(changed)) if done.seconds else []
+        said = [
+            done.reason,
+            f"files changed while it ran: {_named(changed)}" if changed else "",
+            f"files were written while it ran and are as before again: {_named(again)}" if again else "",
+        ]
+        reason = "; ".join(filter(None, said))
         return CommandRun(done.argv, done.outcome, done.returncode, done.seconds, done.output_tail, reason)
 
 
@@ -211,6 +218,11 @@ class _Ticker:
         passed = now - self._started
         done = self._number + min(passed / self._limit, 0.99)
         self._progress(done, self._total, f"{self._name} ({passed:.0f} s of at most {self._limit:.0f} s)")
+
+
+def _named(paths: list[str]) -> str:
+    rest = len(paths) - MAX_NAMED_FILES
+    return ", ".join(map(printable, paths[:MAX_NAMED_FILES])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def named_command(config: Config, text: str) -> VerifyCommand | None:

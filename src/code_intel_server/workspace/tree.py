@@ -30,7 +30,7 @@ from code_intel_server.workspace.git import (
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, read_json, write_json
+from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, lstat, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
@@ -166,6 +166,18 @@ class TreeJudge:
             index.update()
             both = side_by_side(index.entries().rows(), index.tracked.rows())
             return {path.removeprefix(git.at.prefix): e.oid for path, (e, tracked) in both if e and not tracked}
+
+    def written_since(self, moment_ns: int) -> tuple[str, ...]:
+        """The files of the last snapshot that somebody wrote, moved or touched after a moment (Unix time), whatever is in them now."""
+        with self._lock:
+            opened = self._open()
+            if opened is None:
+                return ()
+            git, _, index = opened
+            names = index.entries()
+        top, linked = git.at.top, dict[str, bool]()
+        looks = ((name, lstat(top, name, linked)) for name in names)
+        return tuple(name.removeprefix(git.at.prefix) for name, look in looks if look and look.st_ctime_ns > moment_ns)
 
     def untracked_at(self, start: str, commit: str) -> dict[str, str]:
         """Files that snapshot `start` holds beyond `commit`, which HEAD was at: what was untracked then → its hash.
