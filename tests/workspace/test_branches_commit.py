@@ -514,6 +514,14 @@ def test_an_unseen_edit_that_was_moved_aside_by_a_killed_process_comes_back(work
     assert [path.read_text() for path in left] == ["unseen\n"], "what is nowhere else is kept"
 
 
+@pytest.mark.parametrize("sign", ["#", ";", "//"])
+def test_a_line_behind_which_git_reads_no_trailer_is_taken_out_of_the_message(work: Work, sign: str) -> None:
+    work.repo.write("a.py", "one = 2\n")
+    work.commit("a.py", message=f"Fix it\n\n{sign} {'-' * 24} >8 {'-' * 24}\nmore")
+    assert work.repo.git("log", "-1", "--format=%(trailers:key=Code-Intel-Session,valueonly)").strip() == SESSION
+    assert work.repo.git("log", "-1", "--format=%B").startswith("Fix it\n\nmore\n")
+
+
 def test_what_is_saved_while_a_filter_of_the_users_runs_is_not_overwritten_by_a_discard(work: Work) -> None:
     """Found by an opponent: git restored all files at once, over whatever had come to their places meanwhile."""
     repo = work.repo

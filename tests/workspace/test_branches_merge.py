@@ -301,6 +301,25 @@ def test_a_base_merged_by_hand_is_accepted_and_named(work: Work) -> None:
     assert work.repo.git("log", "-1", "--format=%(trailers:key=Code-Intel-Merged-By-Hand,valueonly)").strip() == by_hand
 
 
+@pytest.mark.parametrize("status", [0, 1])
+def test_what_a_merge_driver_made_of_a_merge_by_hand_is_named_as_unreviewed(work: Work, status: int) -> None:
+    """Found by an opponent: the merge was held against one that the same driver made, conflicts of its invention left out."""
+    work.on_base(b__py="two = 'base'\n", c__py="x = 1\n")
+    work.repo.git("config", "merge.evil.driver", f"sh -c 'echo evil = 666 >%A; exit {status}'")
+    work.repo.write(".git/info/attributes", "* merge=evil\n")
+    work.repo.write("b.py", "two = 'ours'\n")
+    work.repo.git("commit", "-q", "-a", "--amend", "--no-edit")
+    tip = work.repo.git("rev-parse", "HEAD")
+    (work.repo.git if status == 0 else work.repo.fails)("merge", "-q", "--no-edit", "main")
+    if status:
+        work.repo.git("commit", "-q", "-a", "-m", "merged by hand")
+    work.repo.write("a.py", "unseen = 1\n")
+    work.repo.git("commit", "-q", "-a", "--amend", "-m", "merged by hand")
+    by_hand = work.manager().hand_merges(work.branch, tip, None)
+    assert by_hand.unreviewed == ("a.py",)
+    assert work.repo.read("b.py") == "evil = 666\n"
+
+
 def test_a_base_that_moves_again_may_be_merged_by_hand_again(work: Work) -> None:
     made = []
     for turn in ("first", "second"):

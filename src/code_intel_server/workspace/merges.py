@@ -21,12 +21,14 @@ from code_intel_server.workspace.commits import identity_missing
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git_child import Manner, output_of
 from code_intel_server.workspace.messages import commit_object, judged, listed, run_hook, with_missing, with_trailers
+from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.refusals import refuse
-from code_intel_server.workspace.shelf import Kind, Shelf
+from code_intel_server.workspace.shelf import Kind, Shelf, scratch_index
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
+_NO_MERGE_DRIVERS = RAW_ATTRIBUTES.replace("\n", " !merge\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +207,20 @@ def _hand_merges(git: Git, tip: str, expected: str, base: str) -> list[tuple[str
 
 
 def _more_than_merged(git: Git, tip: str, ours: str, theirs: str) -> list[str]:
-    """The files of a hand-made merge that are not as git merges them, those in conflict aside."""
-    done = git.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, manner=Manner.USER)
-    fields = split_z(done.stdout)
-    if done.returncode not in {0, 1} or not fields:
-        raise refuse("merge_impossible", output_of(done))
-    paths = split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", fields[0], tip))
+    """The files of a hand-made merge that are not as git itself merges their lines, those in conflict aside.
+
+    No driver of the configuration is asked: the same one has made the merge, and nobody has seen what it makes.
+    """
+    room = ReadingRoom(git, "merge", _NO_MERGE_DRIVERS)
+    room.prepare()
+    with scratch_index(git) as index:
+        done = room.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, index=index)
+        fields = split_z(done.stdout)
+        if done.returncode not in {0, 1} or not fields:
+            raise refuse("merge_impossible", output_of(done))
+        words = ("diff-tree", "-r", "--no-renames", "--name-only", "-z", fields[0], tip)
+        paths = split_z(room.must(*words, index=index))
+    room.empty()
     return sorted(set(paths) - set(fields[1:]))
 
 

@@ -9,6 +9,8 @@ from code_intel_server.workspace.git import Git
 from code_intel_server.workspace.git_child import Manner, output_of
 
 NAMED_FILES = 20
+_SCISSORS = re.compile(r"^.*-{24} >8 -{24}.*\n?", re.MULTILINE)
+"""A line behind which git takes nothing for part of a message, trailers included."""
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|[ \t]\S")
 
 
@@ -98,4 +100,5 @@ def commit_object(git: Git, tree: str, parents: Sequence[str], message: str) -> 
 
 
 def _tidy(git: Git, message: str) -> str:
-    return git.must("stripspace", stdin=message.encode("utf-8", "replace")).decode("utf-8", "replace")
+    whole = _SCISSORS.sub("", message)
+    return git.must("stripspace", stdin=whole.encode("utf-8", "replace")).decode("utf-8", "replace")
