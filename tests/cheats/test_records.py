@@ -47,6 +47,20 @@ def test_an_edited_checkpoint_and_a_killed_server(stage: Stage) -> None:
     stage.notice()
 
 
+def test_an_earlier_checkpoint_put_back_to_forget_a_failure(stage: Stage) -> None:
+    """Seen by: the decision log, which has an accepted submit more than the state."""
+    stage.completed()
+    earlier = {file: file.read_bytes() for file in checkpoints(stage)}
+    stage.accepted(**verdict(passed=False, failed_tasks=[]))
+    stage.agent.kill()
+    for file, data in earlier.items():
+        file.write_bytes(data)
+    answer = stage.kill_and_restart()
+    assert answer["phase"] == "POST_IMPL_VERIFY"
+    assert "1 accepted submit" in "".join(answer["warnings"])
+    assert "older state of the session" in "".join(answer["warnings"])
+
+
 def test_every_generation_edited_and_the_server_killed(stage: Stage) -> None:
     """Stopped by: the signature of a checkpoint; where none is good nothing is restored."""
     stage.planned()

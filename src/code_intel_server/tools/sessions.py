@@ -316,11 +316,25 @@ class Sessions:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
             warnings.append(responses.say(kit.contract, problem))
+        elif missing := self._missing(state):
+            warnings.append(responses.say(kit.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
             changes = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
             warnings.append(responses.say(kit.contract, changes))
         return answer | {"warnings": warnings} if warnings else answer
+
+    def _missing(self, state: SessionState) -> int:
+        """How many submits of the session were accepted, as the decision log says, and are not in its state."""
+        accepted = sum(
+            row.get("session_id") == state.session_id
+            and (row.get("what"), row.get("verdict")) == ("submit", "accepted")
+            for row in self._desk.decisions.tail().records
+        )
+        final = self._ends.final()
+        # A last submit that a kill came behind stands in the log, and is to be sent again.
+        ended = final is not None and final.get("session_id") == state.session_id
+        return max(0, accepted - ended - state.submits)
 
     def _standing(self, active: Active) -> Fields:
         return standing(active.state, active.kit, self.ports(active, silent))
