@@ -97,6 +97,14 @@ def test_a_review_that_was_only_named(stage: Stage) -> None:
     stage.refused("Required tools not used: review_changes", **claim, tools_used=["review_changes"])
 
 
+def test_a_review_of_a_place_where_nothing_changed(stage: Stage) -> None:
+    """Stopped by: it is refused, and a refused call is no review."""
+    stage.verified()
+    claim = {"reviewed_files": ["app.py"], "commit_message": "Done", "review_prompt_used": "garbage_detection"}
+    assert stage.call("review_changes", path="nowhere/at/all")["error"] == "argument_invalid"
+    stage.refused("Required tools not used: review_changes", **claim, tools_used=["review_changes"])
+
+
 def test_the_review_of_the_round_before(stage: Stage) -> None:
     """Stopped by: a review counts only since the round's plan."""
     stage.verified()

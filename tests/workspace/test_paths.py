@@ -174,7 +174,7 @@ def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(tmp_path, "src/ReadMe.md", "Ü/x")
-    monkeypatch.setattr(paths, "_folds_case", lambda _: True)  # stands in for a volume we cannot mount here
+    monkeypatch.setattr(paths, "folds_case", lambda _: True)  # stands in for a volume we cannot mount here
     assert inside(tmp_path, "SRC/README.MD") == "src/ReadMe.md"
     assert inside(tmp_path, "u\u0308/X") == "Ü/x"
     assert inside(tmp_path, "src/New.py") == "src/New.py"

@@ -34,7 +34,12 @@ def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:
         ("long.py", "modified"),
     ]
     assert rows["b.py"].diff == "@@ -1,1 +0,0 @@\n-two = 2"
-    assert rows["data.bin"].as_row() == {"path": "data.bin", "status": "modified", "diff": ""}
+    assert rows["data.bin"].as_row() == {
+        "path": "data.bin",
+        "status": "modified",
+        "diff": "",
+        "unseen": "binary, no file, or too large to be shown: look at it yourself",
+    }
     assert rows["long.py"].task == "t1"
     assert rows["long.py"].diff == (
         "@@ -2,11 +2,11 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n-9\n+nine\n 10\n 11\n 12\n"

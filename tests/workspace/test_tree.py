@@ -650,6 +650,15 @@ def test_one_altered_file_is_found_among_hundreds_that_differ_by_line_endings_on
     assert judge.altered(repo.commit("converted"), names, seen) == ("f119.py",)
 
 
+def test_a_name_that_differs_by_its_case_only_is_another_file_where_the_volume_says_so(repo: Repo) -> None:
+    """Found by an opponent: `core.ignoreCase`, set by hand, hid `A.py` beside `a.py`."""
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.git("config", "core.ignoreCase", "true")
+    repo.write("A.py", "evil = 1\n")
+    assert paths(judge.changes(before, judge.snapshot())) == {("A.py", "added")}
+
+
 @pytest.mark.parametrize("attribute", ["-diff", "binary", "diff=x", "-text -diff"])
 def test_what_the_project_calls_binary_is_compared_line_by_line_all_the_same(repo: Repo, attribute: str) -> None:
     """Found by an opponent: without lines nothing could be held against the evidence."""

@@ -111,6 +111,10 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         characters=budget,
         weakened=lambda path, before, after, old: weakened(ports, path, before.split("\n"), after.split("\n"), old),
     )
+    if wanted and not page.total and desk.tree.changes(state.trees.base, present):
+        raise Rejected(
+            "tool_errors.generic.argument_invalid", field="path", expected="a path below which something changed"
+        )
     results = _within_budget([row.as_row() for row in page.rows], budget)
     following = max(offset, 0) + len(results)
     answer: Fields = {

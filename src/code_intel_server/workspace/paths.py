@@ -170,7 +170,7 @@ def inside(root: Path, text: object, *, follow: bool = True) -> str:
         raise _invalid(given, f"a name longer than {MAX_NAME_BYTES} bytes")
     if follow and _loops(real):
         raise _invalid(given, "a symbolic link that leads to itself")
-    if _folds_case(base):
+    if folds_case(base):
         parts = as_spelled(Path(base), parts)
     if any(part.casefold() == ".git" for part in parts):
         raise _invalid(given, "inside git's own folder")
@@ -259,7 +259,7 @@ def _loops(real: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _folds_case(root: str) -> bool:
+def folds_case(root: str) -> bool:
     """Whether the volume takes `README` for `readme`: asked of the root's own name, so nothing is written."""
     swapped = root.swapcase()
     try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from code_intel_server.process import Completed
 from code_intel_server.workspace.git import Git
 from code_intel_server.workspace.git_child import Manner, checked_run, environment, succeeded
+from code_intel_server.workspace.paths import folds_case
 
 RAW_ATTRIBUTES = "* -filter -text -eol -ident -working-tree-encoding !diff\n"
 """Content as it lies on disk: the tree hash, and differences line by line in all that is text, whatever the project calls binary."""
@@ -119,6 +120,9 @@ class ReadingRoom:
 
     def _config(self, config: Mapping[str, str]) -> str:
         names = _TAKEN_OVER + (_CONVERSION if self.attributes == NO_DRIVERS else ())
+        # What the volume does is asked of it: set by hand, it would hide a file whose name another differs from by its case.
+        if not folds_case(str(self.git.at.top)):
+            names = tuple(name for name in names if name != "core.ignorecase")
         lines = [f"\t{name.removeprefix('core.')} = {_value(config[name])}" for name in names if name in config]
         excludes = config.get("core.excludesfile")
         if excludes:

@@ -9,6 +9,7 @@ from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 DIFF_CHARACTERS = 4_000
 PAGE_CHARACTERS = 60_000
 CONTEXT_LINES = 3
+_UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
 
 
 class Contents(Protocol):
@@ -29,7 +30,7 @@ Weakened = Callable[[str, str, str, str], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """One changed path. `diff` is unified, cut at `DIFF_CHARACTERS` (`cut`), '' for binary or unseen content."""
+    """One changed path. `diff` is unified, cut at `DIFF_CHARACTERS` (`cut`), '' for content of which `unseen` says why it is not shown."""
 
     path: str
     status: str
@@ -38,11 +39,12 @@ class ReviewRow:
     old_path: str = ""
     weakened: tuple[str, ...] = ()
     cut: bool = False
+    unseen: str = ""
 
     def as_row(self) -> dict[str, object]:
         """The row as an answer shows it: only what it has to say."""
         row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
-        for name in ("task", "old_path", "weakened", "cut"):
+        for name in ("task", "old_path", "weakened", "cut", "unseen"):
             value = getattr(self, name)
             if value:
                 row[name] = list(value) if isinstance(value, tuple) else value
@@ -101,7 +103,7 @@ def _row(tree: Contents, sides: tuple[str, str], change: Change, task: str, weak
     before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
     after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
-        return ReviewRow(change.path, change.kind.value, "", task, change.old_path)
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, unseen=_UNSEEN)
     diff = _diff(change.hunks, before, after)
     findings = weakened(change.path, "\n".join(before), "\n".join(after), change.old_path) if weakened else ()
     cut = len(diff) > DIFF_CHARACTERS
