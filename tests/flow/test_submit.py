@@ -445,6 +445,14 @@ class TestVerification:
         assert "pytest -q" in str(answer["warning"])
         assert (trailer, "pytest -q") in session.world.commits[0].trailers
 
+    def test_what_was_written_during_the_proof_and_is_as_before_again_is_said_in_answer_and_trailer(self) -> None:
+        world = World(proof=ProofStatus.PROVEN, rewrites_on_proof=("b.py", "a.py"))
+        session = Session(world=world).to_ready().to_verify()
+        answer = session.send(passed=True, verifier_used="tests", details="green")
+        assert "as before again: a.py, b.py" in str(answer["warning"])
+        session.commit()
+        assert ("Code-Intel-Rewritten-In-Proof", "a.py, b.py") in session.world.commits[0].trailers
+
     def test_without_commands_the_verdict_is_marked(self) -> None:
         session = Session().to_ready().to_verify()
         answer = session.send(passed=True, verifier_used="tests", details="green")

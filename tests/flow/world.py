@@ -75,6 +75,7 @@ class World:
     unmoved: bool = False
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
+    rewrites_on_proof: tuple[str, ...] = ()
     more_interventions: bool = False
     tip_count: int = 0
     base: str = ""
@@ -291,7 +292,11 @@ class WorldProofs:
         tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
         if status is ProofStatus.NONE:
             return Proof(status, tree)
-        return Proof(status, tree, (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why"),))
+        return Proof(
+            status,
+            tree,
+            (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why", self.world.rewrites_on_proof),),
+        )
 
     def would_run(self, session_id: str) -> bool:
         return self.world.proof in {ProofStatus.PROVEN, ProofStatus.FAILED}

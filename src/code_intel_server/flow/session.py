@@ -48,6 +48,7 @@ class CommandEvidence(_Stored):
     seconds: float = 0.0
     output_tail: str = ""
     reason: str = ""
+    rewritten: list[str] = []
 
 
 class Receipt(_Stored):

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -194,7 +195,7 @@ class ProofRunner:
             f"files were written while it ran and are as before again: {_named(again)}" if again else "",
         ]
         reason = "; ".join(filter(None, said))
-        return CommandRun(done.argv, done.outcome, done.returncode, done.seconds, done.output_tail, reason)
+        return replace(done, reason=reason, rewritten=tuple(again))
 
 
 class _Ticker:

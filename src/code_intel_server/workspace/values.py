@@ -199,7 +199,10 @@ class ProofStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """One verify command as the server ran it. `outcome` is proven, failed, unproven (could not start, not trusted) or waived."""
+    """One verify command as the server ran it. `outcome` is proven, failed, unproven (could not start, not trusted) or waived.
+
+    `rewritten` are files that were written while it ran and are as before again: what it saw of them nobody knows.
+    """
 
     argv: tuple[str, ...]
     outcome: ProofStatus
@@ -207,6 +210,7 @@ class CommandRun:
     seconds: float
     output_tail: str
     reason: str = ""
+    rewritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,6 +198,9 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
             for run in state.receipt.commands
             if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
         ]
+        rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
+        if rewritten:
+            rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))
     if state.left:
         rows.append(("Code-Intel-Left", " ".join(named(state.left).split())))
     if state.altered:

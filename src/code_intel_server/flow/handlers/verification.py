@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import refuse_unexplored
+from code_intel_server.flow.judgement import named, refuse_unexplored
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.session import REASON_AT_MOST, CommandEvidence, Receipt, SessionState
@@ -13,6 +13,7 @@ from code_intel_server.workspace.values import Proof, ProofStatus
 
 DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
+REWRITTEN_AT_MOST = 100
 
 
 def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
@@ -90,6 +91,7 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
             seconds=round(run.seconds, 2),
             output_tail=run.output_tail[-4000:],
             reason=run.reason,
+            rewritten=[*run.rewritten[:REWRITTEN_AT_MOST]],
         )
         for run in proof.runs
     ]
@@ -118,6 +120,11 @@ def proof_warnings(proof: Proof) -> tuple[Note, ...]:
         Note(f"warnings.{run.outcome}", {"command": " ".join(run.argv), "reason": run.reason})
         for run in proof.runs
         if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
+    ]
+    notes += [
+        Note("warnings.rewritten_in_proof", {"command": " ".join(run.argv), "files": named(run.rewritten)})
+        for run in proof.runs
+        if run.rewritten
     ]
     if proof.status is ProofStatus.NONE:
         notes.append(Note("warnings.proof_none"))
