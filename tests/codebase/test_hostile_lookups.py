@@ -239,6 +239,51 @@ def test_binary_files_hold_no_matches(tmp_path: Path) -> None:
     assert (named.results, named.complete) == ((), False)
 
 
+HEAD = b"# x\n" * 4000
+FAR = b"# x\n" * 60_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + b"needle\n\0\nneedle()\n",
+        HEAD + b"\0\nneedle()\n",
+        b"needle\n" + FAR + b"\0\nneedle()\n",
+        FAR + b"needle\n\0\nneedle()\n",
+        FAR + b"\0\nneedle()\n",
+    ],
+    ids=["near", "near and before", "far and behind", "far", "far and before"],
+)
+def test_a_file_that_turns_binary_further_on_makes_the_answer_incomplete(tmp_path: Path, text: bytes) -> None:
+    found = explorer(tmp_path, {"late.py": text, "a.py": "needle()\nother()\n"})
+    said = ("late.py is binary; only its beginning was searched",)
+    assert found.find_references("needle").incomplete_because == said
+    assert found.search_text("needle").incomplete_because == said
+    named = found.search_text("needle", "late.py")  # one large file ripgrep maps, and then reads it all
+    assert named.incomplete_because == said or named.total == text.count(b"needle")
+    assert found.search_text("other").complete
+    assert found.find_references("other").complete
+
+
+def test_files_that_are_binary_from_the_beginning_are_no_gap_in_an_answer(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.bin": b"needle\0needle\n", "b.bin": b"\0" + FAR + b"needle\n", "a.py": "needle()\n"})
+    assert found.search_text("needle").complete
+    assert found.find_references("needle").complete
+
+
+def test_of_many_files_that_turn_binary_the_first_are_named(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {f"{number}.py": HEAD + b"\0\nneedle()\n" for number in range(8)})
+    reasons = found.search_text("needle").incomplete_because
+    assert len(reasons) == 6
+    assert reasons[-1] == "3 more files are binary; only their beginnings were searched"
+
+
+def test_a_line_that_reads_like_ripgreps_word_on_binary_files_is_a_line(tmp_path: Path) -> None:
+    text = 'note = "./a.py: binary file matches (found needle)"\nb: WARNING: stopped searching binary file after match needle\n'
+    answer = explorer(tmp_path, {"a.py": text}).search_text("needle")
+    assert ([row.start_line for row in answer.results], answer.complete) == ([1, 2], True)
+
+
 def test_a_regex_that_explodes_elsewhere_ends_in_time(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"a.txt": "a" * 50_000 + "!\n"})
     started = time.monotonic()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from code_intel_server import process
 from code_intel_server.codebase.project import NEVER_LISTED, Project, shown, there
+from code_intel_server.codebase.text import begins_binary
 from code_intel_server.errors import Rejected, Unavailable
 
 ENGINE = "ripgrep"
@@ -42,8 +43,9 @@ _PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
 _PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 _BINARY_NOTE = re.compile(
-    rb"^(.*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
+    rb"^(\./[^\0\n]*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
 )
+_BINARIES_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,8 @@ def search(
     argv = [
         executable(),
         *walk_arguments(project),
+        # Else a file with a NUL anywhere in what is read of it at first is left out without a word.
+        "--binary",
         *("--null", "--line-number", "--heading", "--with-filename", "--color=never"),
         *(f"--max-columns={MAX_COLUMNS}", "--max-columns-preview"),
         *extra,
@@ -193,9 +197,17 @@ def search(
     problems = [
         *_problems(done, seconds, project.root),
         *_unread(done, files or binary),
-        *(f"{shown(name)} is binary; only its beginning was searched" for name in there(project.root, binary)),
+        *_stopped(project.root, binary),
     ]
     return Found(files, tuple(problems), overflowed=done.truncated)
+
+
+def _stopped(root: Path, binary: Sequence[str]) -> Iterator[str]:
+    """What is said of files that match and hold a NUL, unless that stands where all of us take them for binary (SPEC 8)."""
+    names = [name for name in there(root, binary) if not begins_binary(root, name)]
+    yield from (f"{shown(name)} is binary; only its beginning was searched" for name in names[:_BINARIES_NAMED])
+    if len(names) > _BINARIES_NAMED:
+        yield f"{len(names) - _BINARIES_NAMED} more files are binary; only their beginnings were searched"
 
 
 def matching_files(

@@ -39,6 +39,18 @@ def is_binary(data: bytes) -> bool:
     return not data.startswith(_UTF16_MARKS) and b"\0" in data[:_SNIFFED]
 
 
+def begins_binary(root: Path, path: str) -> bool:
+    """Whether the file at `path` below `root` is binary as `is_binary` has it; False for what cannot be read."""
+    handle = _opened(root, path)
+    if handle is None:
+        return False
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        try:
+            return is_binary(stream.read(_SNIFFED) or b"")
+        except OSError:
+            return False
+
+
 def read_bytes(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> bytes | None:
     """The content of a regular file of at most `limit` bytes below `root`; None for anything else, without waiting on a FIFO.
 
