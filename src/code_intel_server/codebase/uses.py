@@ -2,11 +2,13 @@
 
 import re
 from bisect import bisect_right
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.grammars import Parsed, node_text
 from code_intel_server.codebase.languages import LanguageKind
 from code_intel_server.codebase.outlines import definitions_of, outline_of, split_qualified
+from code_intel_server.codebase.quoted_code import is_program, taken_apart
 from code_intel_server.codebase.syntax import Call, Import, Outline, Structure, Symbol, Use
 
 if TYPE_CHECKING:
@@ -18,8 +20,11 @@ _TEXT_CHARACTERS = 240
 _ATTRIBUTE_LEAVES = frozenset({"property_identifier", "field_identifier", "shorthand_field_identifier"})
 _ATTRIBUTE_FIELDS = frozenset({"attribute", "property", "field", "member"})
 _TYPE_LEAVES = frozenset({"type_identifier", "primitive_type", "predefined_type"})
-_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|template_chars|regex|quoted")
+_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|template_chars|regex|(?<!auto)quoted")
 _INTERPOLATION = re.compile(r"interpolation|substitution|embedded|expansion")
+_WITH_TEXT = frozenset({"token_tree", "command"})
+"""What is given a string and may run it: a macro's arguments, a command."""
+
 _TYPE_POSITION = re.compile(
     r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause)?$|heritage|superclass|base_class|base_list"
 )
@@ -95,7 +100,7 @@ class _Part:
         if leaf.start_byte in self._names:
             return Use.DEFINITION
         if quoted and not self._data:
-            return quoted
+            return Use.OTHER if self._is_program(path, byte) else quoted
         return self._marked.get(leaf.start_byte) or _by_position(leaf, field, path)
 
     def leaf(self, byte: int) -> "tree_sitter.Node":
@@ -124,8 +129,16 @@ class _Part:
             if _INTERPOLATION.search(node.type):
                 return None
             if _STRING.search(node.type):
-                return Use.STRING
+                return Use.STRING if node is path[-1][0] or not taken_apart(path[-1][0]) else None
         return None
+
+    def _is_program(self, path: "Path", byte: int) -> bool:
+        """Whether the string that the path ends in uses what it names at the byte."""
+        nodes = [node for node, _ in reversed(path)]
+        inner = dropwhile(lambda node: not _STRING.search(node.type), nodes)
+        *_, string = takewhile(lambda node: _STRING.search(node.type), inner)
+        around = next((node for node in nodes if node.type in _WITH_TEXT), string)
+        return is_program(self._parsed.language.name, self._parsed.text, byte, around, string)
 
 
 def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
