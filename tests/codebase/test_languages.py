@@ -50,6 +50,19 @@ def test_endings_that_languages_share_are_told_apart_by_the_head() -> None:
     assert language_of("rules.pl", b":- module(a).\n") is None
 
 
+def test_only_what_is_no_program_is_a_document_by_its_name_alone() -> None:
+    documents = ("INSTALL", "TODO", "LICENSE-MIT", "COPYING.LESSER", "README.de", "notes.pod")
+    assert {language_of(name, b"Text.\n") for name in documents} == {BY_NAME["text"]}
+    assert language_of("bin/install", b"#!/bin/sh\n") == BY_NAME["bash"]
+    for name in ("license.cr", "history.vb", "src/install.xyz", "Readme2", "LICENSEs"):
+        assert language_of(name) is None, name
+
+
+def test_a_class_file_is_latex_where_it_speaks_latex() -> None:
+    assert language_of("a.cls") == language_of("a.cls", b"% class\n\\ProvidesClass{a}\n") == BY_NAME["latex"]
+    assert language_of("A.cls", b"public with sharing class A {\n}\n") is None
+
+
 def test_unknown_names_have_no_language() -> None:
     assert language_of("data.bin") is None
     assert language_of("run", b"#!/opt/own\n") is None

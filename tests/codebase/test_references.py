@@ -294,3 +294,110 @@ def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names:
             expected.append((start, longest))
             end = start + len(longest)
     assert [(found.start(), found[0]) for found in references.occurrences(names).finditer(line)] == expected
+
+
+def told(tmp_path: Path, file: str, text: str, name: str, **options: object) -> list[tuple[int, str]]:
+    answer = explorer(tmp_path, {file: text}).find_references(name, **options)  # type: ignore[arg-type]
+    assert answer.complete
+    return [(row.start_line, row.kind.value) for row in answer.results]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "a.cr",
+        "a.coffee",
+        "a.vb",
+        "a.pyx",
+        "a.vala",
+        "a.cob",
+        "a.re",
+        "a.purs",
+        "a.raku",
+        "a.ahk",
+        "a.sas",
+        "a.tpl",
+        "a.mako",
+        "a.xyz",
+        "a.csv",
+        "a.lock",
+        "a.map",
+        "a.awk",
+        "build",
+        "run",
+        ".envrc",
+        "Procfile",
+        "license.cr",
+        "src/install.cr",
+    ],
+)
+def test_a_use_in_a_file_of_no_known_language_is_a_use(tmp_path: Path, file: str) -> None:
+    assert told(tmp_path, file, "needle 1\nfoo needle\n", "needle") == [(1, "other"), (2, "other")]
+
+
+def test_a_class_of_another_language_than_latex_is_no_document(tmp_path: Path) -> None:
+    assert told(tmp_path / "apex", "A.cls", "public class A { needle(); }\n", "needle") == [(1, "other")]
+    assert told(tmp_path / "latex", "a.cls", "\\ProvidesClass{a}\nneedle\n", "needle") == []
+
+
+@pytest.mark.parametrize("file", ["a.md", "a.rst", "a.txt", "a.mdx", "a.pod", "LICENSE", "LICENSE-MIT", "README.de"])
+def test_documents_are_left_out_and_the_answer_says_so(tmp_path: Path, file: str) -> None:
+    found = explorer(tmp_path, {file: "the needle\n", "a.py": "needle()\n"})
+    answer = found.find_references("needle")
+    assert [row.path for row in answer.results] == ["a.py"]
+    assert answer.notes == (
+        f"left out: needle stands in 1 documents (first {file}); include_comments=true shows these",
+    )
+    whole = found.find_references("needle", include_comments=True)
+    assert ({row.path for row in whole.results}, whole.notes) == ({"a.py", file}, ())
+
+
+def test_no_use_is_said_together_with_where_only_comments_and_strings_speak_of_it(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path, {"a.md": "needle\n", "b.py": "x = 'needle'\n", "c.py": "# needle\n", "d.md": "nothing\n"}
+    )
+    answer = found.find_references("needle")
+    assert (answer.results, answer.complete) == ((), True)
+    [note] = answer.notes
+    assert note == (
+        "left out: needle stands in 1 documents (first a.md) and in 2 other files only in comments, strings or longer names"
+        " (first b.py); include_comments=true shows these"
+    )
+    assert found.find_references("needle", kinds=["call"]).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "lines"),
+    [
+        ("a.php", '<?php\necho "{$this->needle} needle";\necho "$this->needle";\n', [2, 3]),
+        ("a.php", '<?php\necho "x $needle";\necho "needle";\n$x = <<<E\n a {$needle}\nE;\n', [2, 5]),
+        ("a.kt", 'val s = "${needle()} x"\nval u = "$needle"\nval v = "needle"\nval w = """${o.needle}"""\n', [1, 2, 4]),
+        ("a.swift", 'let s = "\\(needle())"\nlet t = "needle"\nlet u = "\\(a.needle) x"\n', [1, 3]),
+        ("a.groovy", "def s = \"${needle()}\"\ndef t = \"$needle\"\ndef u = '$needle'\ndef v = \"needle\"\n", [1, 2]),
+        ("a.pl", 'print "@{[needle()]}";\nprint "a $needle";\nprint "needle";\nprint \'$needle\';\n', [1, 2]),
+        ("a.pl", 'print <<E;\n$needle\nneedle\nE\nprint "$o->{needle}";\n$o->{needle} = 1;\n$a =~ /$needle/;\n', [2, 5, 6, 7]),
+        ("a.ps1", "$x = \"$(needle)\"\n$y = \"$needle\"\n$z = 'needle $needle'\n$w = \"needle\"\n", [1, 2]),
+        ("a.fs", 'let s = $"{needle} x"\nlet t = $"""{needle}"""\nlet u = "{needle}"\nlet v = """{needle}"""\n', [1, 2]),
+        ("a.rs", 'fn m() {\n println!("{needle}");\n write!(f, r"{needle:?}");\n p!("{:needle$}", 1);\n}\n', [2, 3, 4]),
+        ("a.rs", 'fn m() {\n p!("{{needle}}");\n let t = "{needle}";\n p!("needle");\n p!("{{{needle}}}");\n}\n', [5]),
+        ("a.rs", '#[error("no {needle}")]\nstruct A;\n', [1]),
+        ("a.sh", "trap 'needle' EXIT\necho 'needle'\nbash -ec 'needle 1'\neval \"needle x\"\necho \"$(needle)\"\n", [1, 3, 4, 5]),
+        ("a.scss", '.a { b: "#{$needle}"; }\n.c { d: "needle"; }\n', [1]),
+        ("a.less", '@a: "@{needle}";\n.c { d: "needle"; }\n', [1]),
+        ("a.py", "a = f'{needle}'\nb = '{needle}'\n", [1]),
+        ("a.js", "a = `${needle}`\nb = '${needle}'\n", [1]),
+        ("a.rb", 'a = "#{needle}"\nb = %w[#{needle}]\n', [1]),
+    ],
+)  # fmt: skip
+def test_what_a_string_holds_of_the_program_is_used_and_what_it_says_is_not(
+    tmp_path: Path, file: str, text: str, lines: list[int]
+) -> None:
+    assert sorted({line for line, _ in told(tmp_path, file, text, "needle")}) == lines
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("a.kt", 'val s = "${needle()}"\n'), ("a.swift", 'let s = "\\(needle())"\n'), ("a.ps1", '$x = "$(needle)"\n')],
+)
+def test_a_call_in_a_string_is_told_for_a_call(tmp_path: Path, file: str, text: str) -> None:
+    assert told(tmp_path, file, text, "needle") == [(1, "call")]

@@ -177,7 +177,9 @@ LANGUAGES: tuple[Language, ...] = (
     _language("org", _DOCS, "org", "org", "#"),
     _language("typst", _DOCS, "typst", "typ", "//", _C_BLOCK),
     _language("asciidoc", _DOCS, "", "adoc asciidoc", "//", (("////", "////"),)),
-    _language("text", _DOCS, "", "txt text log", "", names="readme license copying authors notice changelog contributing"),
+    _language("text", _DOCS, "", "txt text log pod rdoc textile wiki mediawiki creole", "",
+              names="readme license licence unlicense copying authors notice changelog changes contributing "
+              "contributors credits history install news thanks todo"),
 )  # fmt: skip
 
 BY_NAME: dict[str, Language] = {language.name: language for language in LANGUAGES}
@@ -191,6 +193,8 @@ _CPP_HEADER = re.compile(
 )
 _OBJC_HEADER = re.compile(rb"^\s*(?:@interface|@protocol|@class|#import)\b", re.M)
 _MATLAB_SOURCE = re.compile(rb"\A\s*(?:%|function\b|classdef\b|clear\b|clc\b|close all)")
+_CAPITALS = re.compile(r"[A-Z]+(?![A-Za-z])")
+_LATEX_CLASS = re.compile(rb"^\s*\\[A-Za-z@]|\A\s*%", re.M)
 _PROLOG_OR_TEXT = re.compile(rb"\A\s*:-")
 
 
@@ -200,13 +204,15 @@ def language_of(path: str, first_line: bytes = b"") -> Language | None:
     `first_line` may be the whole head of the file: the more of it, the surer the shared endings (`.h` is C, C++ or
     Objective-C, `.m` Objective-C or MATLAB) are told apart.
     """
-    name = PurePosixPath(path).name.lower()
-    if name in _BY_FILE_NAME:
-        return _BY_FILE_NAME[name]
+    written = PurePosixPath(path).name
+    name = written.lower()
+    if named := _BY_FILE_NAME.get(name):
+        # A program may be called `install`.
+        return (named.kind is LanguageKind.DOCS and _by_shebang(first_line)) or named
     ending = _ending(name)
     if ending in _BY_EXTENSION:
         return _shared_ending(ending, _BY_EXTENSION[ending], first_line)
-    return _by_stem(name) or _by_shebang(first_line)
+    return _by_stem(written) or _by_shebang(first_line)
 
 
 def _ending(name: str) -> str:
@@ -222,16 +228,23 @@ def _shared_ending(ending: str, usual: Language, head: bytes) -> Language | None
         return BY_NAME["cpp"] if _CPP_HEADER.search(head) else usual
     if ending == ".m" and _MATLAB_SOURCE.match(head):
         return BY_NAME["matlab"]
+    if ending == ".cls" and head and not _LATEX_CLASS.search(head):
+        return None
     if ending == ".pl" and _PROLOG_OR_TEXT.match(head):
         return None
     return usual
 
 
 def _by_stem(name: str) -> Language | None:
-    """`Dockerfile.dev`, `Makefile.am`, `.env.local`: the name before its suffix tells."""
+    """`Dockerfile.dev`, `Makefile.am`, `.env.local`: the name before its suffix tells; of documents where it is in capitals (`LICENSE-MIT`)."""
     stem = name.lstrip(".").partition(".")[0]
     dotted = "." + stem if name.startswith(".") else stem
-    return _BY_FILE_NAME.get(dotted)
+    found = _BY_FILE_NAME.get(dotted.lower())
+    if found and found.kind is not LanguageKind.DOCS:
+        return found
+    capitals = _CAPITALS.match(name)
+    document = _BY_FILE_NAME.get(capitals[0].lower()) if capitals else None
+    return document if document and document.kind is LanguageKind.DOCS else None
 
 
 def _by_shebang(first_line: bytes) -> Language | None:

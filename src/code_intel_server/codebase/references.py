@@ -80,11 +80,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """All references to one name in ranked order, and what kept them from being complete."""
+    """All references to one name in ranked order, and what kept them from being complete.
+
+    `documents` are the documents that hold a name and were left out, `silent` the other files of which no line is told: there
+    the names stand in comments, in strings or within longer names only. Both relative paths in ranked order.
+    """
 
     rows: tuple[ReferenceRow, ...]
     problems: tuple[str, ...] = ()
     overflowed: bool = False
+    documents: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
 
 def find_references(
@@ -124,7 +130,7 @@ def find_references(
         skipped=skipped,
         more=found.overflowed,
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
-        notes=_ambiguity(found.rows, name),
+        notes=(*_ambiguity(found.rows, name), *(() if wanted else _left_out(found, name))),
     )
 
 
@@ -165,9 +171,12 @@ def collect(
         unclassified.add(file.path)
         return _unparsed(standing, file, asked)
 
-    found_rows = _remembered(remembered, project, found.files, asked, told, helper, unclassified)
+    files = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    found_rows = _remembered(remembered, project, files, asked, told, helper, unclassified)
     unread = sum(one is None for one in found_rows)
     rows = [one or () for one in found_rows]
+    silent = [file for file, one in zip(files, found_rows, strict=True) if one is not None and not one]
+    documents = [file.path for file in silent if _is_document(language_of(file.path)) and _may_hold(file, asked)]
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
@@ -175,20 +184,25 @@ def collect(
         *([f"{unread} files were found but could not be read"] if unread else []),
     ]
     flat = [row for group in rows for row in group]
-    return References(tuple(flat[: 2 * EXACT_TOTAL_LIMIT]), tuple(problems), found.overflowed)
+    return References(
+        tuple(flat[: 2 * EXACT_TOTAL_LIMIT]),
+        tuple(problems),
+        found.overflowed,
+        tuple(documents),
+        tuple(file.path for file in silent if not _is_document(language_of(file.path))),
+    )
 
 
 def _remembered(
     memory: FileMemory[ReferenceRow],
     project: Project,
-    found: Sequence[FileMatches],
+    files: Sequence[FileMatches],
     asked: Asked,
     told: Callable[[FileMatches], Told],
     helper: "UsesHelper | None",
     unclassified: Collection[str],
 ) -> list[Told]:
-    """What is told of each file in ranked order, unless that was done for these lines of this file as it still looks."""
-    files = sorted(found, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    """What is told of each file, unless that was done for these lines of this file as it still looks."""
     stamps = [stamp_of(project, file.path) for file in files]
     looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
     rows: list[Told] = [memory.known((file.path, asked), look) for file, look in zip(files, looks, strict=True)]
@@ -255,6 +269,26 @@ def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
         yield f"{definitions} definitions share the name {name}; uses are told by name, not by type"
 
 
+def _left_out(found: References, name: str) -> Iterator[str]:
+    """What the agent does not see without `include_comments`."""
+    places = [
+        *([f"{len(found.documents)} documents (first {shown(found.documents[0])})"] if found.documents else []),
+        *(
+            [
+                f"{len(found.silent)} other files only in comments, strings or longer names (first {shown(found.silent[0])})"
+            ]
+            if found.silent
+            else []
+        ),
+    ]
+    if places:
+        yield f"left out: {name} stands in {' and in '.join(places)}; include_comments=true shows these"
+
+
+def _may_hold(file: FileMatches, asked: Asked) -> bool:
+    return file.may_be_cut or asked.names.search(file.printed) is not None
+
+
 def _unparsed(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[ReferenceRow] | None:
     content = standing.content(file.path)
     return None if content is None else list(_plain(standing.matches(file, asked.names), content, asked, Use.OTHER))
@@ -278,11 +312,15 @@ def classify(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[Re
         return None
     file = standing.matches(file, asked.names)
     language = language_of(file.path, data)
-    if language is None or language.kind is LanguageKind.DOCS:
-        # Prose: it mentions, it does not use.
+    if _is_document(language):
         return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
-    parsed = _parsed(data, language)
+    parsed = _parsed(data, language) if language else None
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
+
+
+def _is_document(language: Language | None) -> bool:
+    """Whether it is prose, which mentions and does not use. What is in no known language may well be code: a use, till it is shown to be none."""
+    return language is not None and language.kind is LanguageKind.DOCS
 
 
 def _parsed(data: bytes, language: Language) -> "Parsed | None":

@@ -51,6 +51,10 @@ _DOC_SUFFIXES = {".md", ".rst", ".txt", ".adoc", ".org", ".mdx", ".tex"}
 _DOC_NAMES = {"readme", "changelog", "changes", "license", "copying", "authors", "contributing", "news", "history"}
 _CONFIG_SUFFIXES = {
     ".json",
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
     ".yml",
     ".yaml",
     ".toml",
