@@ -218,7 +218,7 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         kinds: Annotated[
             list[str], Field(description="Of definition, call, import, attribute, type, other; all if empty")
         ] = [],  # noqa: B006
-        include_comments: Annotated[bool, Field(description="Comments and strings too")] = False,
+        include_comments: Annotated[bool, Field(description="Comments, strings and documents too")] = False,
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> Listed:

@@ -340,7 +340,7 @@ def test_a_class_of_another_language_than_latex_is_no_document(tmp_path: Path) -
     assert told(tmp_path / "latex", "a.cls", "\\ProvidesClass{a}\nneedle\n", "needle") == []
 
 
-@pytest.mark.parametrize("file", ["a.md", "a.rst", "a.txt", "a.mdx", "a.pod", "LICENSE", "LICENSE-MIT", "README.de"])
+@pytest.mark.parametrize("file", ["a.md", "a.rst", "a.txt", "a.mdx", "a.po", "LICENSE", "LICENSE-MIT", "README.de"])
 def test_documents_are_left_out_and_the_answer_says_so(tmp_path: Path, file: str) -> None:
     found = explorer(tmp_path, {file: "the needle\n", "a.py": "needle()\n"})
     answer = found.find_references("needle")

@@ -1,8 +1,9 @@
 """find_references: where a name is used, and as what (SPEC 2).
 
-Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Names are
-compared, types are not resolved: every use of a method called `save` is a use of `save`, and the answer says how many
-definitions share the name.
+Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Files
+that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many it
+left out. Names are compared, types are not resolved: every use of a method called `save` is a use of `save`, and the answer
+says how many definitions share the name.
 """
 
 import re
@@ -35,6 +36,9 @@ CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
 _WORD = re.compile(r"\w+")
 _TEXT_COLUMNS = 200
+_TRANSLATIONS = (".po", ".pot")
+"""They hold what the program says, and where, in comments."""
+
 _PROSE = frozenset({Use.COMMENT, Use.STRING})
 
 
@@ -176,7 +180,7 @@ def collect(
     unread = sum(one is None for one in found_rows)
     rows = [one or () for one in found_rows]
     silent = [file for file, one in zip(files, found_rows, strict=True) if one is not None and not one]
-    documents = [file.path for file in silent if _is_document(language_of(file.path)) and _may_hold(file, asked)]
+    documents = {file.path for file in silent if _is_document(file.path, language_of(file.path))}
     rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     problems = [
         *found.problems,
@@ -188,8 +192,8 @@ def collect(
         tuple(flat[: 2 * EXACT_TOTAL_LIMIT]),
         tuple(problems),
         found.overflowed,
-        tuple(documents),
-        tuple(file.path for file in silent if not _is_document(language_of(file.path))),
+        tuple(file.path for file in silent if file.path in documents and _may_hold(file, asked)),
+        tuple(file.path for file in silent if file.path not in documents),
     )
 
 
@@ -312,15 +316,15 @@ def classify(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[Re
         return None
     file = standing.matches(file, asked.names)
     language = language_of(file.path, data)
-    if _is_document(language):
+    if _is_document(file.path, language):
         return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
     parsed = _parsed(data, language) if language else None
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
 
-def _is_document(language: Language | None) -> bool:
-    """Whether it is prose, which mentions and does not use. What is in no known language may well be code: a use, till it is shown to be none."""
-    return language is not None and language.kind is LanguageKind.DOCS
+def _is_document(path: str, language: Language | None) -> bool:
+    """Whether it is prose, which mentions and does not use. What is in no known language may well be code."""
+    return path.endswith(_TRANSLATIONS) if language is None else language.kind is LanguageKind.DOCS
 
 
 def _parsed(data: bytes, language: Language) -> "Parsed | None":
