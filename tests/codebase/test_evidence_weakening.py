@@ -12,7 +12,7 @@ CASES = [
     ("tests/test_a.py", PYTHON, PYTHON.replace("    assert g()", "    # assert g()"), ("1 assertion fewer",)),
     ("tests/test_a.py", PYTHON, "@pytest.mark.skip\n" + PYTHON, ("1 skip more",)),
     ("tests/test_a.py", PYTHON, "__test__ = False\n" + PYTHON, ("1 skip more",)),
-    ("tests/test_a.py", PYTHON, "import unittest\nraise unittest.SkipTest('no')\n" + PYTHON, ("1 skip more",)),
+    ("tests/test_a.py", PYTHON, "import unittest\nraise unittest.SkipTest('no')\n" + PYTHON, ("2 tests fewer", "2 assertions fewer", "1 skip more")),
     ("tests/test_a.py", PYTHON, PYTHON.replace("g() == 2", "True"), ("1 assertion that always holds more",)),
     ("tests/test_a.py", PYTHON, PYTHON + "\n\ndef test_c():\n    assert h()\n", ()),
     ("tests/test_a.py", PYTHON, PYTHON.replace("def test_b", "def b_test"), ("1 test fewer",)),

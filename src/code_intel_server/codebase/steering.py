@@ -18,7 +18,7 @@ _SHADOWED = frozenset(
 )
 """Modules that Python takes from the folder it is started in, before the installed ones."""
 
-_FIRST_OF_ITS_KIND = frozenset({"GNUmakefile", "makefile", "pytest.ini", ".pytest.ini"})
+_FIRST_OF_ITS_KIND = frozenset({"GNUmakefile", "makefile", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
 """Files that a runner takes in place of those of the same kind that lie there already."""
 
 _NOTHING = r"(?!)"
@@ -47,13 +47,14 @@ def _rule(names: str, lines: str, *, block: str = _NOTHING, kept: str = _NOTHING
 _RULES = (
     _rule(
         r"conftest\.py",
-        r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|itemcollected|deselected|runtest_\w+"
+        r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|make_\w+|generate_tests|itemcollected|deselected|runtest_\w+"
         r"|plugins|pyfunc_call|report_teststatus|session\w+|configure|unconfigure|addoption|load_initial_conftests|cmdline_\w+)\b"
-        r"|\bos\._exit\(|\b(?:sys|pytest)\.exit\(|\bSystemExit\b|\bexitstatus\s*=",
+        r"|\bos\._exit\b|\b(?:sys|pytest)\.exit\b|\bSystemExit\b|\bexitstatus\s*=",
     ),
     _rule(
-        r"\.?pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
-        r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under)\b"
+        r"\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
+        r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under|xfail_strict|confcutdir|empty_parameter_set_mark)\b"
+        r"|\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b"
         r"|--(?:ignore|deselect|collect-only|co)\b|(?:^|[\s\"'])-[km][\s=\"']",
         block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs)\s*=",
     ),
@@ -96,12 +97,13 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
         if not rule.overrules:
             return ()
     old, new = _telling(rule, before or ()), _telling(rule, after or ())
-    kept = [_bare(line) for line in after or ()]
+    kept = {_bare(line) for line in after or ()}
     brought = [line for line in before or () if len(line) <= _LINE_CHARACTERS and rule.kept.search(line)]
     lost = [_bare(line) for line in brought if _bare(line) not in kept]
     if old == new and not lost:
         return ()
-    shown = next((line for line in (*new, *old, *lost) if line not in old or line not in new), "their order")
+    both = {*old} & {*new}
+    shown = next((line for line in (*new, *old, *lost) if line not in both), "their order")
     return (f"changes which tests run, or how: {shown[:_PHRASE_CHARACTERS]}",)
 
 

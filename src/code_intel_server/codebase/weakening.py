@@ -1,73 +1,115 @@
 """What a change took from the tests: fewer of them, fewer assertions, new skips (SPEC 4, PRE_COMMIT).
 
-Told from the text without its comments, the same way for every language, so it counts words that test frameworks share.
+Told from what of the text can run (`reached`), the same way for every language, so it counts words that test frameworks share.
 A phrase is a question to the reviewer, not a verdict: a reason answers it.
 """
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.languages import Language, language_of
+from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.roles import Role, named_as_tests, role
 
+if TYPE_CHECKING:
+    from code_intel_server.codebase.reached import Reached
+
+# Each pattern takes time in proportion to the text, whatever the text: what repeats is possessive, or ends with its line.
 _TESTS = re.compile(
-    r"^\s*(?:async\s+)?(?:def|sub|fun|func|function|proc|defp?)\s+[\w.`]*(?:test|spec|should)\w*"
-    r"|^\s*(?:it|test|specify|scenario|describe|context|property|testWidgets|TEST|TEST_F|TEST_P|TEST_CASE|SCENARIO)\s*(?:\.each\b.*)?[(\s][\"'(`\w]"
-    r"|^\s*(?:@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest)\b|#\[(?:\w+::)?(?:test|rstest)\b|\[(?:Fact|Theory|Test|TestMethod|TestCase)\b)",
+    r"^[ \t]*+(?:(?:async|public|private|protected|internal|static|final|override|suspend|open|pub|export)[ \t]++){0,5}"
+    r"(?:def|sub|fun|func|function|proc|defp?|void)[ \t]++[\w.`]*(?:test|spec|should)\w*+"
+    r"|^func[ \t]++(?:\([^()\n]{0,200}\)[ \t]*+)?(?:Test|Benchmark|Fuzz|Example)\w*+"
+    r"|^[ \t]*+(?:it|test|specify|scenario|describe|context|property|testWidgets|TEST|TEST_F|TEST_P|TEST_CASE|SCENARIO)[ \t]*+(?:\.each\b[^\n]*)?[(\s][\"'(`\w]"
+    r"|^[ \t]*+(?:@(?:\w++\.){0,20}(?:Test|ParameterizedTest|RepeatedTest)\b|#\[(?:\w+::)?(?:test|rstest)\b|\[(?:Fact|Theory|Test|TestMethod|TestCase)\b)",
     re.MULTILINE,
 )
 _ASSERTIONS = re.compile(
-    r"\bassert\w*!?\b|\bexpect\w*\s*[({.]|\bshould(?:\.|_\w+|\s*\()|\brequire\.\w+\(|\bXCTAssert\w*|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*\s*\("
-    r"|\bt\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|is|ok|equal|deepEqual)\(|\bpytest\.raises\b|\bverify\s*\(|^\s*refute\w*\b"
+    r"\bassert\w*!?\b|\b(?:is_)?expect\w*+\s*+[({.]|\bis_expected\b|\bExpect\(|\bshould(?:\.|_\w+|[A-Z]\w*|\s*+\()|\.Should\w*+\(|\brequire\.\w+\(|\bXCTAssert\w*"
+    r"|\bAssert(?:\.|::)\w|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*+\s*+\("
+    r"|\bt\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow|is|ok|equal|deepEqual)\(|\bpytest\.raises\b|\bverify\s*+\(|\brefute\w*+|\bflunk\b"
+    r"|(?:\.|^[ \t]*+)(?:must|wont)_\w++",
+    re.MULTILINE,
 )
 _SKIPS = re.compile(
     r"\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
-    r"|\b(?:it|test|describe|context|suite)\.(?:skip|todo|fixme|failing)\b|\bx(?:it|describe|test|context|specify)\s*\(|\bt\.(?:Skip|Skipf|SkipNow)\("
-    r"|#\[ignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|\bSkip\s*=\s*\"|\[Ignore\b|\bmarkTestSkipped\(|\bXCTSkip|\bGTEST_SKIP|\bpending\b\s*(?:[\"'(]|$)"
-    r"|@tag\s+:skip|\bDISABLED_\w+|\b__test__\s*=\s*False|\bSkipTest\b",
+    r"|\b(?:it|test|describe|context|suite)(?:\.\w{1,20})?\.(?:skip(?:If)?|todo|fixme|failing|fails|runIf)\b|\bx(?:it|describe|test|context|specify)[ \t]*+[(\"']"
+    r"|\bt\.(?:Skip|Skipf|SkipNow|skip|todo)\(|\bthis\.skip\(|\b(?:skip|todo):\s?(?:true\b|[\"'`])"
+    r"|#!?\[ignore\b|#!?\[cfg\((?!test\))|#!?\[cfg_attr\([^\n\]]{0,200}\bignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|@(?:Disabled|Enabled)(?:If|On|For)\w"
+    r"|\bassum(?:e|ing)(?:True|False|That)\s*+\(|\bSkip\s*+=\s*+\"|\[Ignore\b|\bmarkTest(?:Skipped|Incomplete)\(|\bXCTSkip|\bGTEST_SKIP|\bpending\b[ \t]*+(?:[\"'(]|$)"
+    r"|@(?:module|describe)?tag\s++:?skip\b|\bDISABLED_\w+|\b__test__\s*+=\s*+False|\b__unittest_skip__\b|\bSkipTest\b|^[ \t]*+skip\b(?![ \t]*+[=.:,)])"
+    r"|\bparametrize\([^()\[\]\n]{0,200}\[[ \t]?\]|\.each\(\[[ \t]?\]\)|\bglobals\(\)\.(?:pop|clear|__delitem__)\b|\bdef load_tests\b",
     re.MULTILINE,
 )
-_FOCUS = re.compile(r"\b(?:it|test|describe|context|suite)\.only\b|\bf(?:it|describe|context)\s*\(")
+_FOCUS = re.compile(
+    r"\b(?:it|test|describe|context|suite)(?:\.\w{1,20})?\.only\b|\bf(?:it|describe|context)[ \t]*+[(\"']|\b(?:only|focus):\s?true\b"
+)
 _HOLLOW = re.compile(
-    r"\bassert\s*\(?\s*(?:True|true|1)\s*\)?\s*;?\s*$|\bassertTrue\s*\(\s*(?:True|true)\s*\)|\bexpect\(\s*(true|1)\s*\)\.(?:toBe|toEqual)\(\s*\1\s*\)|\bassert!\(true\)"
-    r"|\|\|\s*true\b|\bor\s+True\b",
+    r"\bassert[ \t]*+(?:\(\s*+)?(?:True|true|1)\b\s*+\)?[ \t]*+;?[ \t\r]*+$|\bassert[ \t]++(?:True|1)[ \t\r]*+$|\bassertTrue\s*+\(\s*+(?:True|true)\s*+\)"
+    r"|\bexpect\(\s*+(true|1)\s*+\)\.(?:toBe|toEqual)\(\s*+\1\s*+\)|\bassert!\(true\)|\bassert[ \t]++(\w{1,80})[ \t]++==[ \t]++\2[ \t\r]*+$|\|\|\s*+true\b|\bor\s++True\b",
     re.MULTILINE,
 )
+_EXITS = re.compile(
+    r"\bos\._exit\(|\b(?:process|Deno|System)\.exit\(|\bos\.Exit\([ \t]?0|\bprocess::exit\(|\bexitProcess\(|\bexit!(?!=)"
+)
+MAX_COMPARED_CHARACTERS = 4 * 1024 * 1024
+"""Code that is longer tells by its length; other files of tests that are longer, which are data, tell nothing."""
+
 _GROWING = (
     (_SKIPS, "skip", "skips"),
     (_FOCUS, "focused test", "focused tests"),
     (_HOLLOW, "assertion that always holds", "assertions that always hold"),
+    (_EXITS, "exit from the whole run", "exits from the whole run"),
 )
 _SHRINKING = ((_TESTS, "test", "tests"), (_ASSERTIONS, "assertion", "assertions"))
 # What Python's runners collect: another name is a test no more.
 _SHRINKING_IN_PYTHON = (
-    (re.compile(r"^\s*(?:async\s+)?def\s+test\w*", re.MULTILINE), "test", "tests"),
-    (re.compile(r"^\s*class\s+Test\w*", re.MULTILINE), "test class", "test classes"),
+    (re.compile(r"^[ \t]*+(?:async[ \t]++)?def[ \t]++test\w*+", re.MULTILINE), "test", "tests"),
+    (
+        re.compile(r"^[ \t]*+class[ \t]++(?:Test\w*+|\w++[ \t]*+\([^()\n]{0,200}TestCase\b)", re.MULTILINE),
+        "test class",
+        "test classes",
+    ),
     (_ASSERTIONS, "assertion", "assertions"),
 )
 
 
 def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | None) -> tuple[str, ...]:
     """What the tests in a file lost between two versions, one short phrase each; `None` is a version without the file."""
+    if before is None or not any(before):
+        # A new file takes nothing away; but the first `__init__.py` of a folder is run before the tests that lie there already.
+        before = () if path.endswith("/__init__.py") else None
     if before is None or not is_test_file(path):
         return ()
     language = language_of(path, "\n".join(before[:50]).encode("utf-8", "replace"))
-    old = _without_comments(before, language)
+    if max(_length(before), _length(after or ())) > MAX_COMPARED_CHARACTERS:
+        return ("too long to be compared",) if language and language.kind is LanguageKind.CODE else ()
+    old = _read(before, language)
     if after is None:
-        count = len(_TESTS.findall(old))
+        count = _count(_TESTS, (old or _as_written(before)).text)
         return (f"file with {_counted(count, 'test', 'tests')} removed",) if count else ()
-    new = _without_comments(after, language)
+    new = _read(after, language)
+    if old is not None and new is not None:
+        return _compared(path, old, new)
+    found = _compared(path, _as_written(before), _as_written(after))
+    return found if old is None else (*found, "can no more be read by its syntax")
+
+
+def _compared(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
+    """What one reading has less of, or more, than the other."""
+    shrinking = _shrinking(path, old.text)
+    fewer = [_count(pattern, old.text) - _count(pattern, new.text) for pattern, _, _ in shrinking]
     lost = [
-        f"{_counted(less, one, many)} fewer"
-        for pattern, one, many in _shrinking(path, old)
-        if (less := _count(pattern, old) - _count(pattern, new)) > 0
+        f"{_counted(less, one, many)} fewer" for less, (_, one, many) in zip(fewer, shrinking, strict=True) if less > 0
     ]
+    tests = shrinking[0][0]
+    hidden = _count(tests, old.certain) - _count(tests, new.certain) - max(fewer[0], 0)
+    moved = [f"{_counted(hidden, 'test', 'tests')} more under a condition"] if hidden > 0 else []
     gained = [
         f"{_counted(more, one, many)} more"
         for pattern, one, many in _GROWING
-        if (more := _count(pattern, new) - _count(pattern, old)) > 0
+        if (more := _count(pattern, new.text) - _count(pattern, old.text)) > 0
     ]
-    return (*lost, *gained)
+    return (*lost, *moved, *gained)
 
 
 def leaves_the_tests(old_path: str, path: str) -> bool:
@@ -95,17 +137,32 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _without_comments(lines: Sequence[str], language: Language | None) -> str:
-    """The text with comments blanked out: a test that was commented out is gone."""
-    text = "\n".join(lines)
-    if language is None or not language.grammar:
-        return text
-    from code_intel_server.codebase.structure import comment_ranges, has_grammar, parse
+def _length(lines: Sequence[str]) -> int:
+    return sum(map(len, lines)) + len(lines)
 
-    parsed = parse(text.encode("utf-8", "replace"), language) if has_grammar(language) else None
-    if parsed is None:
-        return text
-    kept = bytearray(parsed.text)
-    for start, end in comment_ranges(parsed):
-        kept[start:end] = re.sub(rb"[^\n]", b" ", kept[start:end])
-    return kept.decode("utf-8", "replace")
+
+def _as_written(lines: Sequence[str]) -> "Reached":
+    """The text as it stands, where no syntax tells more."""
+    from code_intel_server.codebase.reached import Reached
+
+    text = _bare("\n".join(lines))
+    return Reached(text, text)
+
+
+def _read(lines: Sequence[str], language: Language | None) -> "Reached | None":
+    """What of the text can run; None where it cannot be told. A test in a comment or a string is gone."""
+    if language is None or not language.grammar:
+        return None
+    from code_intel_server.codebase.reached import Reached, reached
+    from code_intel_server.codebase.structure import has_grammar, parse
+
+    parsed = parse("\n".join(lines).encode("utf-8", "replace"), language) if has_grammar(language) else None
+    if parsed is None or parsed.is_rubble:
+        return None
+    found = reached(parsed)
+    return Reached(_bare(found.text), _bare(found.certain))
+
+
+def _bare(text: str) -> str:
+    """Without blank lines and indentation, which say nothing here and take time."""
+    return "\n".join(filter(None, map(str.strip, text.split("\n"))))

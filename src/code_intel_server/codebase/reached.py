@@ -1,0 +1,231 @@
+"""What of a source text can run at all, told by its syntax tree: a test in a string, or behind a `return`, runs no more.
+
+Blanked out are, lines and offsets kept, comments and the inside of strings, and what is never come to: what follows a
+statement that leaves its block, the branch of a condition that is written as a constant, and in Python what its test
+runners do not collect: a test whose name is given something else further down, one inside a function, a `Test…` class
+that has a constructor.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase.grammars import Parsed
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    Nodes = Sequence[tree_sitter.Node]
+
+_QUIET = re.compile(r"comment|^pod$|haddock|string|heredoc_body|^sigil$")
+_HOLDS_CODE = frozenset({"bash", "nix"})
+"""Languages whose strings are full of commands."""
+
+_BLOCK = re.compile(
+    r"block$|^compound_statement$|^body_statement$|_body$|^body$|^statements$|_list$(?<!argument_list)"
+    r"|^(?:module|program|source_file|translation_unit|chunk|compilation_unit|then|else|do)$"
+)
+_LEAVES = re.compile(
+    rb"(?:return|raise|throw|exit|die|quit|skip|abort)\b"
+    rb"|(?:sys\.exit|os\._exit|pytest\.(?:skip|exit|xfail)|process\.exit|Deno\.exit|System\.exit|os\.Exit|(?:std::)?process::exit"
+    rb"|self\.skipTest|this\.skip|t\.(?:Skip|Skipf|SkipNow|skip)|GTEST_SKIP)\b"
+)
+_LONGEST_LEAVE = 24
+_LEAVING = re.compile(r"^(?:return|raise|throw|jump|control_transfer|exit)|call|invocation|^(?:command|identifier)$")
+_WRAPS = frozenset({"expression_statement", "statement"})
+_STAYS = frozenset({"labeled_statement", "function_declaration", "function_definition", "method", "subroutine"})
+"""What is come to though a `return` stands above it."""
+
+_CONDITION = re.compile(r"^(?:if|unless|elif|preproc_(?:if|elif)|conditional_expression|ternary|while)")
+_FALSE = re.compile(rb"(?:False|false|0|None|null|nil|undefined|NaN|\"\"|''|\[\]|\(\)|\{\}|!\s?1|!\s?true|not[ ]True)")
+_TRUE = re.compile(rb"(?:True|true|1|!\s?0|!\s?false|not False)")
+_LONGEST_CONSTANT = 24
+_COLLECTED = re.compile(rb"[Tt]est\w*+")
+_LONGEST_BINDING = 1000
+_FUNCTIONS = frozenset({"function_definition", "lambda"})
+_LOOPS = frozenset({"for_statement", "while_statement"})
+
+_TO_BLANK = bytes(byte if byte in b"\r\n" else 32 for byte in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Two readings of a text: with what can run, and without that of it which stands under a condition."""
+
+    text: str
+    certain: str
+
+
+def reached(parsed: Parsed) -> Reached:
+    """What can run of a parsed file; it takes time in proportion to the size of the tree."""
+    walk = _Walk(parsed.text, parsed.language.name)
+    for part in (parsed, *parsed.injected):
+        walk.through(part.root)
+    alive = _blanked(parsed.text, walk.dead)
+    certain = _blanked(alive, walk.conditional)
+    return Reached(alive.decode("utf-8", "replace"), certain.decode("utf-8", "replace"))
+
+
+def _blanked(text: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
+    """The text with these ranges of it made of spaces; one inside another costs nothing more."""
+    parts: list[bytes] = []
+    at = 0
+    for start, end in sorted(ranges):
+        if end > at:
+            alive = max(start, at)
+            parts += [text[at:alive], text[alive:end].translate(_TO_BLANK)]
+            at = end
+    return b"".join([*parts, text[at:]])
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Goes through a tree once, from the root down, and notes the bytes that are dead and those under a condition."""
+
+    text: bytes
+    language: str
+    dead: list[tuple[int, int]] = field(default_factory=list)
+    conditional: list[tuple[int, int]] = field(default_factory=list)
+
+    def through(self, root: "tree_sitter.Node") -> None:
+        """Note what is dead below a root."""
+        pending = [(root, False)]
+        while pending:
+            node, inside = pending.pop()
+            if _QUIET.search(node.type) and self._is_quiet(node):
+                continue
+            children = self._alive(node, inside=inside)
+            inside = inside or (self.language == "python" and node.type in _FUNCTIONS)
+            pending += [(child, inside) for child in children]
+
+    def _is_quiet(self, node: "tree_sitter.Node") -> bool:
+        """Whether the node is a comment or a string, noted as such; of a string the first and last byte stay."""
+        start, end = node.start_byte, node.end_byte
+        if "string" not in node.type:
+            self.dead.append((start, end))
+        elif self.language in _HOLDS_CODE or node.type.startswith("string_array"):
+            return False
+        elif end - start > 2:
+            self.dead.append((start + 1, end - 1))
+        return True
+
+    def _alive(self, node: "tree_sitter.Node", *, inside: bool) -> "Nodes":
+        """The children to go on with; those that nothing comes to are noted."""
+        children = node.named_children
+        if _CONDITION.match(node.type):
+            self.conditional.append((node.start_byte, node.end_byte))
+            return self._branches(node, children)
+        if self.language == "python":
+            self._python(node, children, inside=inside)
+        if _BLOCK.search(node.type):
+            return self._before_the_end(children)
+        return children
+
+    def _before_the_end(self, children: "Nodes") -> "Nodes":
+        """The statements of a block up to one that leaves it, with what is come to all the same."""
+        at = next((number for number, child in enumerate(children) if self._leaves(child)), None)
+        if at is None:
+            return children
+        stays = [child for child in children[at + 1 :] if self._stays(child)]
+        kept = {child.id for child in stays}
+        self.dead += [(child.start_byte, child.end_byte) for child in children[at + 1 :] if child.id not in kept]
+        return [*children[: at + 1], *stays]
+
+    def _stays(self, node: "tree_sitter.Node") -> bool:
+        return node.type in _STAYS and self.language != "python"
+
+    def _leaves(self, node: "tree_sitter.Node") -> bool:
+        start = node.start_byte
+        if _LEAVES.match(self.text, start, min(start + _LONGEST_LEAVE, node.end_byte)) is None:
+            return False
+        while node.type in _WRAPS and node.named_child_count == 1:
+            node = node.named_children[0]
+        return _LEAVING.search(node.type) is not None
+
+    def _branches(self, node: "tree_sitter.Node", children: "Nodes") -> "Nodes":
+        """What can be come to below a condition: all, unless it is written as a constant."""
+        condition = node.child_by_field_name("condition")
+        if condition is None or condition.end_byte - condition.start_byte > _LONGEST_CONSTANT:
+            return children
+        said = (
+            self.text[condition.start_byte : condition.end_byte].strip().removeprefix(b"(").removesuffix(b")").strip()
+        )
+        never = "alternative" if _TRUE.fullmatch(said) else "consequence" if _FALSE.fullmatch(said) else ""
+        if node.type.startswith("unless"):
+            never = {"alternative": "consequence", "consequence": "alternative"}.get(never, "")
+        if never:
+            self.dead += [(child.start_byte, child.end_byte) for child in self._never(node, children, never)]
+        return children
+
+    def _never(self, node: "tree_sitter.Node", children: "Nodes", branch: str) -> "Iterator[tree_sitter.Node]":
+        """The children that make up a branch of a condition: by their field, or what is neither condition nor `else`."""
+        named = node.children_by_field_name(branch)
+        if named or branch == "alternative":
+            yield from named
+            return
+        for child in children:
+            if not child.type.startswith(("el", "preproc_el")) and child != node.child_by_field_name("condition"):
+                yield child
+
+    # -- what Python's runners collect -----------------------------------------------------------------------------
+
+    def _python(self, node: "tree_sitter.Node", children: "Nodes", *, inside: bool) -> None:
+        if node.type in {"module", "block"}:
+            self._overtaken(children)
+        elif node.type in _LOOPS:
+            self.conditional.append((node.start_byte, node.end_byte))
+        elif node.type == "class_definition" and self._is_made(node):
+            self.dead.append((node.start_byte, node.end_byte))
+        elif inside and node.type == "function_definition" and (name := node.child_by_field_name("name")):
+            self.dead.append((node.start_byte, name.end_byte))
+
+    def _overtaken(self, statements: "Nodes") -> None:
+        """Note the tests whose name is deleted, or stands for something else, further down in the same block."""
+        later: set[bytes] = set()
+        for statement in reversed(statements):
+            name = self._defined(statement)
+            if name in later:
+                self.dead.append((statement.start_byte, statement.end_byte))
+            later |= {name} if name else self._bound(statement)
+
+    def _defined(self, node: "tree_sitter.Node") -> bytes:
+        """The name of the test or class of tests that a statement defines, b'' for any other."""
+        if node.type == "decorated_definition":
+            node = node.child_by_field_name("definition") or node
+        if node.type not in {"function_definition", "class_definition"}:
+            return b""
+        name = node.child_by_field_name("name")
+        said = self.text[name.start_byte : name.end_byte] if name else b""
+        return said if _COLLECTED.fullmatch(said) else b""
+
+    def _bound(self, node: "tree_sitter.Node") -> set[bytes]:
+        """The names of tests that a statement takes away; one handed to a call, whose result takes its place, stays."""
+        if node.type == "delete_statement":
+            return self._names(node) if node.named_child_count else set()
+        found: set[bytes] = set()
+        wrapped = node.type == "expression_statement" and node.named_child_count == 1
+        inner: tree_sitter.Node | None = node.named_children[0] if wrapped else node
+        while inner is not None and inner.type == "assignment":
+            left, inner = inner.child_by_field_name("left"), inner.child_by_field_name("right")
+            if left is not None and inner is not None and left.type not in {"attribute", "subscript"}:
+                found |= self._names(left)
+        return found - self._names(inner) if found and inner is not None and inner.type == "call" else found
+
+    def _names(self, node: "tree_sitter.Node") -> set[bytes]:
+        end = min(node.end_byte, node.start_byte + _LONGEST_BINDING)
+        return set(re.findall(rb"(?<![\w.])[Tt]est\w*+(?![.\[])", self.text[node.start_byte : end]))
+
+    def _is_made(self, node: "tree_sitter.Node") -> bool:
+        """Whether a class is named like one of tests, is no `TestCase`, and has a constructor: it is not collected."""
+        body, bases = node.child_by_field_name("body"), node.child_by_field_name("superclasses")
+        if (
+            body is None
+            or not self._defined(node)
+            or (bases and b"TestCase" in self.text[bases.start_byte : bases.end_byte])
+        ):
+            return False
+        names = (
+            child.child_by_field_name("name") for child in body.named_children if child.type == "function_definition"
+        )
+        return any(name and self.text[name.start_byte : name.end_byte] in {b"__init__", b"__new__"} for name in names)
