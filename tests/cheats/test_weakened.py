@@ -41,6 +41,9 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
             TESTS.replace("    assert helper(0) == 1", "    # assert helper(0) == 1\n    helper(0)"),
         ),
         ("tests/test_app.py", TESTS, TESTS.replace("def test_spare", "def spare_test")),
+        ("tests/test_app.py", TESTS, 'X = """\n' + TESTS + '"""\n\n\ndef test_nothing():\n    pass\n'),
+        ("tests/test_app.py", TESTS, TESTS + "\n\ndel test_helper\n"),
+        ("tests/test_app.py", TESTS, TESTS.replace("def test_helper():\n", "def test_helper():\n    return\n")),
         ("tests/test_app.py", TESTS, None),
         ("web/app.test.js", JS, JS.replace("test('more'", "test.skip('more'")),
         ("web/app.test.js", JS, JS.replace("  expect(2 + 2).toBe(4);\n", "")),
@@ -55,6 +58,9 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         "always true",
         "commented",
         "renamed",
+        "string",
+        "taken away",
+        "returned",
         "file",
         "js skip",
         "js expect",
@@ -77,9 +83,10 @@ def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, befor
         ("pytest.ini", "[pytest]\n", "[pytest]\naddopts = --deselect tests/test_app.py\n"),
         ("package.json", '{"scripts": {\n"test": "jest"\n}}\n', '{"scripts": {\n"test": "true"\n}}\n'),
         ("Makefile", "test:\n\tpytest\n", "test:\n\t@true\n"),
+        ("pytest.toml", None, '[pytest]\naddopts = ["--deselect", "tests/test_app.py::test_helper"]\n'),
         ("pytest.py", None, "print('3 passed')\n"),
     ],
-    ids=["hook", "option", "script", "recipe", "shadow"],
+    ids=["hook", "option", "script", "recipe", "first", "shadow"],
 )
 def test_the_tests_stay_and_something_else_decides_that_they_pass(
     stage: Stage, path: str, before: str | None, after: str

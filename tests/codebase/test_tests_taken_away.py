@@ -25,6 +25,7 @@ ELIXIR = (
 C = "#include <check.h>\n\nTEST(app, adds) {\n    EXPECT_EQ(2, f(1));\n}\n\nTEST(app, takes) {\n    EXPECT_EQ(0, g(1));\n}\n"
 CSHARP = "public class AppTests {\n    [Fact]\n    public void Adds() {\n        Assert.Equal(2, F(1));\n    }\n}\n"
 PHP = "<?php\nclass AppTest extends TestCase {\n    public function testAdds(): void {\n        $this->assertSame(2, f(1));\n    }\n}\n"
+LIB = f"pub fn f() -> u8 {{\n    assert!(true || false);\n    1\n}}\n\n#[cfg(test)]\nmod tests {{\n    use super::*;\n\n{RUST}}}\n"
 
 
 def at(place: str, line: str, text: str) -> str:
@@ -102,6 +103,10 @@ TAKEN = {
     "not built as a whole": ("tests/a.rs", RUST, f"#![cfg(any())]\n{RUST}"),
     "ignored": ("tests/a.rs", RUST, RUST.replace("#[test]\nfn b", "#[test]\n#[ignore]\nfn b")),
     "ignored by configuration": ("tests/a.rs", RUST, RUST.replace("#[test]\nfn b", "#[cfg_attr(all(), ignore)]\n#[test]\nfn b")),
+    "a test beside the code": ("src/lib.rs", LIB, LIB.replace("#[test]\nfn b", "fn b")),
+    "an assertion beside the code": ("src/lib.rs", LIB, LIB.replace("    assert_eq!(2, g());\n", "")),
+    "a module that is not built": ("src/lib.rs", LIB, LIB.replace("cfg(test)", "cfg(any())")),
+    "no module any more": ("src/lib.rs", LIB, LIB.partition("#[cfg")[0]),
     "returned in Rust": ("tests/a.rs", RUST, at("fn b() {", "    return;", RUST)),
     "a string in Rust": ("tests/a.rs", RUST, f'const X: &str = r#"\n{RUST}"#;\n'),
     "describe.skip": (JSFILE, JS, JS.replace("describe(", "describe.skip(")),
@@ -162,6 +167,8 @@ HONEST = {
     "a main of Go": ("a_test.go", GO, f"{GO}\nfunc TestMain(m *testing.M) {{\n\tos.Exit(m.Run())\n}}\n"),
     "a helper of Go": ("a_test.go", GO, f"{GO}\nfunc made() int {{\n\treturn 1\n}}\n"),
     "a module of Rust": ("tests/a.rs", RUST, f"#[cfg(test)]\nmod more {{\n    #[test]\n    fn c() {{\n        assert!(h());\n    }}\n}}\n\n{RUST}"),
+    "code beside tests": ("src/lib.rs", LIB, LIB.replace("    assert!(true || false);\n", "    #[cfg(unix)]\n")),
+    "an attribute of the module": ("src/lib.rs", LIB, LIB.replace("mod tests", "#[allow(dead_code)]\nmod tests")),
     "a return of Ruby": ("test/a_test.rb", RUBY, at("def test_a", "    return if none?", RUBY)),
     "a name of Java": ("src/test/AppTest.java", JAVA, JAVA.replace("takes", "subtracts")),
     "a name of C": ("tests/a_test.cpp", C, C.replace("takes", "subtracts")),

@@ -54,6 +54,10 @@ _EXITS = re.compile(
 MAX_COMPARED_CHARACTERS = 4 * 1024 * 1024
 """Code that is longer tells by its length; other files of tests that are longer, which are data, tell nothing."""
 
+_TESTS_BEGIN = re.compile(r"[ \t]*+#\[cfg\((?:all\()?test\b")
+_ATTRIBUTE = re.compile(r"[ \t]*+(?:#\[|//|$)")
+_MODULE = re.compile(r"[ \t]*+(?:\][ \t]*+)?(?:pub(?:\(\w+\))?[ \t]++)?mod[ \t]")
+
 _GROWING = (
     (_SKIPS, "skip", "skips"),
     (_FOCUS, "focused test", "focused tests"),
@@ -78,8 +82,12 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     if before is None or not any(before):
         # A new file takes nothing away; but the first `__init__.py` of a folder is run before the tests that lie there already.
         before = () if path.endswith("/__init__.py") else None
-    if before is None or not is_test_file(path):
+    if before is None:
         return ()
+    if not is_test_file(path):
+        if not path.endswith(".rs") or not (before := _tests_inside(before)):
+            return ()
+        after = None if after is None else _tests_inside(after)
     language = language_of(path, "\n".join(before[:50]).encode("utf-8", "replace"))
     if max(_length(before), _length(after or ())) > MAX_COMPARED_CHARACTERS:
         return ("too long to be compared",) if language and language.kind is LanguageKind.CODE else ()
@@ -135,6 +143,16 @@ def _count(pattern: "re.Pattern[str]", text: str) -> int:
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
+
+
+def _tests_inside(lines: Sequence[str]) -> Sequence[str]:
+    """Rust keeps a module's tests at the end of its file: from where they begin on, nothing where there are none."""
+    for number, line in enumerate(lines):
+        if _TESTS_BEGIN.match(line):
+            behind = next((line for line in lines[number + 1 : number + 6] if not _ATTRIBUTE.match(line)), "")
+            if _MODULE.match(behind):
+                return lines[number:]
+    return ()
 
 
 def _length(lines: Sequence[str]) -> int:
