@@ -245,11 +245,18 @@ def _finish(path: str, piece: _Piece, source: _Source) -> Iterator[Chunk]:
         )
 
 
+_MODIFIERS = (
+    r"export|default|public|private|protected|internal|static|abstract|final|sealed|open|override|inline|async|"
+    r"data|case|pub(?:\([^)]{0,200}\))?|local|partial|virtual|extern|unsafe|implicit|lazy"
+)
+_KEYWORDS = (
+    r"class|interface|struct|enum|trait|object|module|defmodule|protocol|record|namespace|type|newtype|data|def|defp|"
+    r"defmacro|func|function|fn|fun|sub|proc|macro_rules!"
+)
+# No line is left before its keyword: from a run of blank lines, or of modifiers, each line would be tried to its end.
 _DEFINES = re.compile(
-    r"^\s*(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|open|override|inline|async|"
-    r"data|case|pub(?:\([^)]*\))?|local|partial|virtual|extern|unsafe|implicit|lazy)\s+)*"
-    r"(?:class|interface|struct|enum|trait|object|module|defmodule|protocol|record|namespace|type|newtype|data|def|defp|"
-    r"defmacro|func|function|fn|fun|sub|proc|macro_rules!)\s+(?:\([^)]*\)\s*)?([A-Za-z_][\w.:]*)",
+    rf"^[^\S\n]*+(?:(?:{_MODIFIERS})[^\S\n]++)*(?:(?!data[^\S\n]*+\n\s*+(?:{_MODIFIERS}|{_KEYWORDS})\s)(?:{_KEYWORDS})\s++"
+    r"(?:\([^)]{0,200}\)\s*+)?([A-Za-z_][\w.:]*))",
     re.MULTILINE,
 )
 _MAX_GUESSED = 40
