@@ -17,7 +17,7 @@ Best = Callable[[Sequence[int]], int]
 """The best of some lines (0-based, in order) to cut before."""
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
-_ATX = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+_ATX = re.compile(r"^(#{1,6})\s+")
 
 
 class Span(NamedTuple):
@@ -124,7 +124,7 @@ def sections(lines: Lines) -> list[Section]:
 def _heading(lines: Sequence[str], at: int) -> tuple[int, str] | None:
     found = _ATX.match(lines[at])
     if found:
-        return len(found[1]), found[2]
+        return len(found[1]), lines[at][found.end() :].rstrip().rstrip("#").rstrip()
     below = lines[at + 1].strip() if at + 1 < len(lines) else ""
     if len(below) >= 3 and set(below) in ({"="}, {"-"}) and lines[at].strip() and lines[at].strip()[0].isalnum():
         return (1 if below[0] == "=" else 2), lines[at].strip()
