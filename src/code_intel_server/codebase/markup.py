@@ -68,18 +68,20 @@ GLOBS = tuple(sorted(f"*{suffix}" for suffix in STYLES | PAGES | SCRIPTS))
 _NAME = r"-?[A-Za-z_][\w-]*"
 _SELECTOR_NAME = re.compile(rf"([.#])({_NAME})")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b")
-_BLANKED = re.compile(r"/\*.*?\*/|(?<![:\"'(])//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|url\([^)]*\)", re.DOTALL)
-_SELECTOR_LINE = re.compile(r"[^{};]+(?=\{)")
-_STYLE_BLOCK = re.compile(r"<style\b[^>]*>(.*?)</style>", re.DOTALL | re.IGNORECASE)
-_SCRIPT_BLOCK = re.compile(r"<script\b[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
+_BLANKED = re.compile(r"/\*.*?(?:\*/|\Z)|(?<![:\"'(])//[^\n]*|\"[^\"\n]*\"|'[^'\n]*'|url\([^)]*(?:\)|\Z)", re.DOTALL)
+_SELECTOR_LINE = re.compile(r"(?<![^{};])[^{};]++(?=\{)")
+_STYLE_BLOCK = (re.compile(r"<style\b", re.IGNORECASE), re.compile(r"</style>", re.IGNORECASE))
+_SCRIPT_BLOCK = (re.compile(r"<script\b", re.IGNORECASE), re.compile(r"</script>", re.IGNORECASE))
 
 # The value up to the closing quote, where a template's own quotes inside `{{ }}`, `{% %}`, `<% %>`, `<? ?>` close nothing.
-_TEMPLATE = r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|<\?.*?\?>|\$?\{[^{}]*\}"
+# None begins within one of its kind: what is never closed would else be looked through from each of its beginnings.
+_TEMPLATE = r"\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}|<%(?:(?!<%).)*?%>|<\?(?:(?!<\?).)*?\?>|\$?\{[^{}]*\}"
 _ATTRIBUTE = re.compile(
-    rf"(?<![\w-])(?P<bound>:|v-bind:|\[)?(?P<attribute>class(?:Name|List)?|ng-?class|id)\]?\s*(?:=|:|=>)\s*\{{?\s*"
-    rf"(?P<quote>[\"'`])(?P<value>(?:{_TEMPLATE}|(?!(?P=quote))[\s\S])*?)(?P=quote)",
+    r"(?<![\w-])(?P<bound>:|v-bind:|\[)?(?P<attribute>class(?:Name|List)?|ng-?class|id)\]?\s*+(?:=>?|:)\s*+(?:\{\s*+)?"
+    r"(?P<quote>[\"'`])",
     re.IGNORECASE,
 )
+_VALUE = {quote: re.compile(rf"((?>{_TEMPLATE}|[^{quote}])*?){quote}") for quote in "\"'`"}
 _OBJECT_ATTRIBUTE = re.compile(
     r"(?<![\w-])(?::|v-bind:)?class(?:Name|:list)?\s*=\s*(?:\"\s*(?=[{\[])(?P<double>[^\"]*)\"|\{(?!\s*[\"'`])(?P<braces>[^{}]*(?:\{[^{}]*\}[^{}]*)*)\})",
     re.IGNORECASE,
@@ -93,17 +95,17 @@ _CLASS_NAME = re.compile(rf"(?<![\w./#-]){_NAME}(?![\w./(-])")
 
 _BY_SELECTOR = re.compile(
     r"(?:querySelector(?:All)?|closest|matches|\$|jQuery|find|children|parents?|siblings|filter|is|not|on|locator|get|cy\.get)"
-    r"\(\s*(?:[\"'][\w ]+[\"']\s*,\s*)?(?P<quote>[\"'`])(?P<selector>[^\"'`\n]*[.#][^\"'`\n]*)(?P=quote)"
+    r"\(\s*(?:[\"'][\w ]+[\"']\s*,\s*)?(?P<quote>[\"'`])(?P<selector>[^\"'`\n.#]*+[.#][^\"'`\n]*+)(?P=quote)"
 )
 _BY_CLASS = re.compile(
-    r"(?:getElementsByClassName|classList\.(?:add|remove|toggle|contains|replace)|addClass|removeClass|toggleClass|hasClass)\(([^)]*)\)"
+    r"(?:getElementsByClassName|classList\.(?:add|remove|toggle|contains|replace)|addClass|removeClass|toggleClass|hasClass)\(([^)]{0,1000})\)"
 )
 _BY_ID = re.compile(rf"getElementById\(\s*[\"'`]({_NAME})[\"'`]")
 _CLASS_PROPERTY = re.compile(r"\.className\s*\+?=\s*(?P<quote>[\"'`])(?P<value>[^\"'`\n]*)(?P=quote)")
 
-_MIXIN_CALL = re.compile(rb"[\s\w>.#-]*(?:\((?:[^(){}]|\([^(){}]*\))*\)\s*)?(?:!important\s*)?[;}]")
+_MIXIN_CALL = re.compile(rb"[\s\w>.#-]*+(?:\((?:[^(){}]++|\([^(){}]*+\))*\)\s*+)?(?:!important\s*+)?[;}]")
 _MIXIN_CALL_BYTES = 400
-_EXTENDED = re.compile(r":extend\([^)\n]*\)")
+_EXTENDED = re.compile(r":extend\([^)\n]{0,1000}\)")
 _PARAMETERS = re.compile(r"\([^(){};\n]*;[^(){}\n]*\)")
 _LESS_VARIABLE = re.compile(r"(?:^|\{)[ \t]*(@(?!page\b)[\w-]+)[ \t]*:", re.MULTILINE)
 
@@ -157,17 +159,23 @@ def _styled(text: str) -> _Found:
         if selector[0].lstrip().startswith("@") and "." not in selector[0]:
             continue
         for name in _SELECTOR_NAME.finditer(selector[0]):
-            if not selector[0][: name.start()].rstrip().endswith(":") or not _COLOUR.fullmatch(name[0]):
+            if not (_COLOUR.fullmatch(name[0]) and _follows_a_colon(selector[0], name.start())):
                 yield name[0], selector.start() + name.start()
+
+
+def _follows_a_colon(text: str, at: int) -> bool:
+    while at and text[at - 1].isspace():
+        at -= 1
+    return text[at - 1 : at] == ":"
 
 
 def _borne(text: str, suffix: str) -> _Found:
     """Classes and ids that elements of a page bear."""
-    for attribute in _ATTRIBUTE.finditer(text):
+    for attribute, value in _attributes(text):
         sign = "#" if attribute["attribute"].lower() == "id" else "."
         # A bound attribute holds an expression: bare words in it are variables.
-        for name, offset in (_conditional if attribute["bound"] else _words)(attribute["value"]):
-            yield sign + name, attribute.start("value") + offset
+        for name, offset in (_conditional if attribute["bound"] else _words)(value[1]):
+            yield sign + name, value.start(1) + offset
     for expression in _OBJECT_ATTRIBUTE.finditer(text):
         group = "double" if expression["double"] is not None else "braces"
         for name, offset in _conditional(expression[group]):
@@ -178,6 +186,19 @@ def _borne(text: str, suffix: str) -> _Found:
         for tag in _HAML_TAG.finditer(text):
             for part in _SELECTOR_NAME.finditer(tag[1]):
                 yield part[0], tag.start(1) + part.start()
+
+
+def _attributes(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Each attribute with its value; a quote that one of them left open is looked for no more."""
+    at, never_closed = 0, set[str]()
+    while attribute := _ATTRIBUTE.search(text, at):
+        quote, at = attribute["quote"], attribute.end()
+        value = None if quote in never_closed else _VALUE[quote].match(text, at)
+        if value is None:
+            never_closed.add(quote)
+        else:
+            at = value.end()
+            yield attribute, value
 
 
 def _words(value: str) -> _Found:
@@ -214,9 +235,17 @@ def _asked(text: str) -> _Found:
             yield f".{word[0]}", call.start("value") + word.start()
 
 
-def _within(block: re.Pattern[str], text: str, reader: Callable[[str], _Found]) -> _Found:
-    for part in block.finditer(text):
-        yield from ((name, part.start(1) + offset) for name, offset in reader(part[1]))
+def _within(block: tuple[re.Pattern[str], re.Pattern[str]], text: str, reader: Callable[[str], _Found]) -> _Found:
+    """What `reader` finds between the tags; from a tag that nothing closes on there is no block."""
+    opening, closing = block
+    at = 0
+    while opened := opening.search(text, at):
+        start = text.find(">", opened.end()) + 1
+        closed = closing.search(text, start) if start else None
+        if closed is None:
+            return
+        at = closed.end()
+        yield from ((name, start + offset) for name, offset in reader(text[start : closed.start()]))
 
 
 def _line_numbers(text: str, offsets: set[int]) -> Mapping[int, int]:
