@@ -23,14 +23,15 @@ SemanticSearch = Callable[[str, int], Answer[Any]]
 """Called with the question and a limit; offered only where the phase allows semantic search."""
 
 _QUOTED = re.compile(r"[\"“]([^\"”\n]+)[\"”]|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
-_LOCATION = re.compile(r"(?<![\w/])([\w./@+-]*[\w+-]\.\w+):(\d+)\b")
+_LOCATION = re.compile(r"(?<![\w./@+-])([\w./@+-]*[\w+-]\.\w+):(\d+)\b")
 _PATH = re.compile(
     r"(?<![\w/:])(?:[\w.@+*?\[\]{},-]+/)+[\w.@+*?\[\]{},-]*|(?<![\w/.])[\w@+*?-]+\.\w{1,8}\b|(?<!\w)\*\.\w+"
 )
 _SYMBOL = re.compile(
-    r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*)+(?:\(\))?"  # Class.method, ns::f
-    r"|[A-Za-z_$][\w$]*\(\)"  # call()
-    r"|[A-Za-z]\w*_\w+|_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[a-z]+\w*[A-Z]\w*|[A-Z][A-Z0-9]{2,}(?:_[A-Z0-9]+)*"  # snake_case, CamelCase, CAPS
+    # What begins within a word is none, unless the word's beginning cannot begin one; each part ends where the next may begin.
+    r"(?<![A-Za-z_$])(?<![A-Za-z_$][0-9])[A-Za-z_$][\w$]*+(?:(?:(?:\.|::|#|->)[A-Za-z_$~][\w$]*+)+(?:\(\))?|\(\))"  # Class.method, ns::f, call()
+    r"|(?<![A-Za-z_])(?<![A-Za-z_][0-9])(?:[A-Za-z][^\W_]*+_\w++|_\w++|[A-Z][^\Wa-z]*+[a-z][^\WA-Z]*+[A-Z]\w*+|[a-z][^\WA-Z]*+[A-Z]\w*+"  # snake_case, CamelCase
+    r"|[A-Z][A-Z0-9]{2,}(?:_[A-Z0-9]+)*)"  # CAPS
 )
 _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
 """What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
@@ -38,7 +39,7 @@ _MOST_STYLES = 5
 """Of so many of a question's words it is asked whether a style sheet has them."""
 _PROPER = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][a-z]\w+\b")
 _ASKS_USES = re.compile(
-    r"\b(?:who|what|where|which)\b.*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
+    r"\A(?>.*?\b(?:who|what|where|which)\b).*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
     re.I,
 )
 _ASKS_IMPACT = re.compile(
