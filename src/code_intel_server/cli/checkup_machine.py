@@ -30,7 +30,7 @@ def programs(root: Path) -> Iterator[Finding]:
 
 def _git(root: Path) -> Finding:
     said = _version(["git", "--version"], root)
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
     if found is None:
         return bad("git", "not found", f"install it: {_install('git')}")
     if (int(found[1]), int(found[2])) < _GIT_AT_LEAST:

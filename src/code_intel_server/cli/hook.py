@@ -19,7 +19,7 @@ from code_intel_server.printable import printable
 
 _READ_LIMIT = 1_000_000
 _WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
-_PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$"
+_PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
 _REFUSE = 2
 
 Fields = dict[str, object]

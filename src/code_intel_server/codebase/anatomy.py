@@ -28,11 +28,11 @@ _FORTRAN_HEADER = re.compile(
 )
 _FAULT = re.compile(r"(?i:exception|error|warning|fault|failure|interrupt|throwable|exit)$")
 _INITIALISES = re.compile(
-    r"\)\s*(?:noexcept\s*)?:|\bthis\.|\bsuper\.|\(.*\b(?:private|public|protected|readonly)\s", re.DOTALL
+    r"\)\s*(?:noexcept\s*)?:|\bthis\.|\bsuper\.|\A[^(]*+\(.*\b(?:private|public|protected|readonly)\s", re.DOTALL
 )
 _PRIVATE = re.compile(r"\s*(?:\[.*\]\s*)?private\b")
 _DECLARES = re.compile(r"@\s*(?:[\w.]*\.)?(?:overload|abstract\w+)\b")
-_PROTOCOL = re.compile(r"class\s+\w+.*[(,\s.]Protocol\b", re.DOTALL)
+_PROTOCOL = re.compile(r"class\s+\w++.*[(,\s.]Protocol\b", re.DOTALL)
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _NO_BASES = {"extends", "implements", "public", "private", "protected", "with", "virtual"}
 

@@ -98,26 +98,25 @@ def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> t
 
 
 def _nearest(letters: Sequence[str]) -> str:
-    """The letters in order, each the first behind the one before: there is nothing to try again where one is missing."""
-    return "".join(
-        f"[^{re.escape(letter)}]*{re.escape(letter)}" if place else re.escape(letter)
-        for place, letter in enumerate(letters)
-    )
+    """The letters in order from the group on, each the first behind the one before: where one is missing there is nothing to try again."""
+    first, *others = [re.escape(letter) for letter in letters] or [""]
+    before = f"[^{first}]*+" if first else ""
+    return f"{before}({first}{''.join(f'[^{letter}]*+{letter}' for letter in others)})"
 
 
 def _scored(path: str, needle: str, letters: re.Pattern[str]) -> Iterator[tuple[str, float]]:
     """Why a path answers and how well; nothing where it does not hold the letters."""
     lowered = path.lower()
-    found = letters.search(lowered)
+    found = letters.match(lowered)
     if found is None:
         return
     if needle in lowered:
         yield _grade(lowered, needle)
         return
-    in_name = letters.search(lowered, lowered.rfind("/") + 1)
+    in_name = letters.match(lowered, lowered.rfind("/") + 1)
     best = in_name or found
     # Dense letters in the file's own name beat letters scattered over folders.
-    yield "letters", round((0.3 if in_name else 0.1) * len(needle) / max(best.end() - best.start(), 1), 4)
+    yield "letters", round((0.3 if in_name else 0.1) * len(needle) / max(best.end() - best.start(1), 1), 4)
 
 
 def _grade(path: str, needle: str) -> tuple[str, float]:

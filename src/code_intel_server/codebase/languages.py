@@ -189,9 +189,9 @@ _BY_SHEBANG = {program: language for language in LANGUAGES for program in langua
 
 # Templates carry the ending of what they produce before their own: `page.html.erb`, `app.conf.j2`.
 _CPP_HEADER = re.compile(
-    rb"^\s*(?:class\s+\w|namespace\b|template\s*<|using\s|public:|private:|#include\s*<[a-z_]+>)", re.M
+    rb"^[^\S\n]*+(?:class\s+\w|namespace\b|template\s*<|using\s|public:|private:|#include\s*<[a-z_]+>)", re.M
 )
-_OBJC_HEADER = re.compile(rb"^\s*(?:@interface|@protocol|@class|#import)\b", re.M)
+_OBJC_HEADER = re.compile(rb"^[^\S\n]*+(?:@interface|@protocol|@class|#import)\b", re.M)
 _MATLAB_SOURCE = re.compile(rb"\A\s*(?:%|function\b|classdef\b|clear\b|clc\b|close all)")
 _CAPITALS = re.compile(r"[A-Z]+(?![A-Za-z])")
 _LATEX_CLASS = re.compile(rb"^\s*\\[A-Za-z@]|\A\s*%", re.M)

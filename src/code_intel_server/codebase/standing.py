@@ -18,7 +18,7 @@ from code_intel_server.codebase.text import Lines, as_searched, decode, is_binar
 _REMEMBERED_BYTES = 8 * 1024 * 1024
 _SPACE = b" \t\r\n\f\v"
 _WORD = re.compile(r"\w+")
-_COMMENT = re.compile(rb"/\*.*?\*/|(?://|#|--)[^\n]*", re.DOTALL)
+_COMMENT = re.compile(rb"/\*.{0,1000}?\*/|(?://|#|--)[^\n]*", re.DOTALL)
 _MARK = re.compile(
     r"(?P<comment>/\*.{0,1000}?\*/|(?://|#|--)[^\n]*)|(?P<quoted>\"(?:\\.|[^\"\\\n]){0,300}\"|'(?:\\.|[^'\\\n]){0,300}')"
     r"|[()\[\]{};]|(?<=\))\s{0,99}:(?!:)|\n(?!\s{0,99}\()",

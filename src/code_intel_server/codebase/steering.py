@@ -69,7 +69,7 @@ _RULES = (
         r"\b(?:testPathIgnorePatterns|testMatch|testRegex|testIgnore|testDir|passWithNoTests|setupFiles\w*|globalSetup|exclude|include"
         r"|spec|ignore|grep|invert|runner|testRunner)\b",
     ),
-    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, block=r"\s*(?:task\s+:?)?[\w.:-]*(?:test|check|verify|spec)[\w.-]*\s*[:=]", overrules=False),
+    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, block=r"\s*(?:task\s+:?)?(?>[\w.:-]*?(?:test|check|verify|spec))[\w.-]*+\s*[:=]", overrules=False),
     _rule(
         r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|\.rspec|noxfile\.py",
         r"(?i)\bskip(?:tests|exec)?\b|\bexcludes?\b|ignoreFailures|testFailureIgnore|\benabled\s*=\s*false|^\s*(?:test|harness|autotests|doctest)\s*="

@@ -17,24 +17,24 @@ _RAISE = r"(?:raise|throw|fail|die|croak|confess)"
 
 _ANY = (
     # raise NotImplementedError(...), throw new UnsupportedOperationException(), throw std::not_implemented{}
-    rf"{_RAISE}\b[\s(]*(?:new\s+)?\[?[\w.:\\]*{_EXCEPTION}\b.*",
+    rf"{_RAISE}\b[\s(]*+(?:new\s++)?\[?[\w.:\\]*{_EXCEPTION}\b.*",
     r"throw\s+[\w:]*not_implemented\b.*",
     # any exception that says so
-    rf"{_RAISE}\b[\s(]*(?:new\s+)?[\w.:\\<>]*\s*[({{,]?\s*{_QUOTED}.*",
+    rf"{_RAISE}\b[\s(]*+(?:new\s++)?[\w.:\\<>]*+\s*+(?:[({{,]\s*+)?{_QUOTED}.*",
     # functions that end the program, or the call, with the message
     (
         rf"(?:\w+(?:\.|::))*(?:panic!?|fatalError|preconditionFailure|assertionFailure|error|stop|failwith|invalid_arg|abort|die|todo|bail!"
-        rf"|@panic|@compileError|revert|notImplemented|NSAssert|fatal|Fatal|Fatalf|Panicf|perror|exit)\s*[({{]?\s*(?:\w+(?:\.|::)\w+\s*\()?"
+        rf"|@panic|@compileError|revert|notImplemented|NSAssert|fatal|Fatal|Fatalf|Panicf|perror|exit)\s*+(?:[({{]\s*+)?(?:\w+(?:\.|::)\w+\s*\()?"
         rf"(?:\w+,\s*)?{_QUOTED}.*"
     ),
-    rf"(?:static_)?assert\w*!?\s*\(?\s*(?:!|false\s*(?:&&|,)|0\s*(?:&&|,)|False\s*,|NO\s*,)?\s*{_QUOTED}\s*\)?",
+    rf"(?:static_)?assert\w*!?\s*+(?:\(\s*+)?(?:(?:!|false\s*(?:&&|,)|0\s*(?:&&|,)|False\s*,|NO\s*,)\s*+)?{_QUOTED}\s*\)?",
     # an error value that says so
-    rf"return\b.*(?:errors\.New|fmt\.Errorf|Error|Err|Errorf)\(\s*[^\"'`]*{_QUOTED}.*",
-    rf"(?:Err|Left|Error|Promise\.reject)\s*\(\s*[^\"'`]*{_QUOTED}.*",
+    rf"return\b.*(?:errors\.New|fmt\.Errorf|Error|Err|Errorf)\([^\"'`]*{_QUOTED}.*",
+    rf"(?:Err|Left|Error|Promise\.reject)\s*\([^\"'`]*{_QUOTED}.*",
     # only a note to the reader of a log
     (
         r"(?:console\.\w+|print(?:ln|f)?!?|fmt\.Print\w*|System\.out\.print\w*|puts|echo|Console\.Write\w*|log\.\w+|logger\.\w+|Write-(?:Output|Host))"
-        r"\s*\(?\s*[\"'`](?i:\W*(?:not (?:yet )?implemented|todo: implement)[^\"'`]*)[\"'`]\s*\)?"
+        r"\s*+(?:\(\s*+)?[\"'`](?i:\W*(?:not (?:yet )?implemented|todo: implement)[^\"'`]*)[\"'`]\s*\)?"
     ),
 )
 

@@ -28,7 +28,7 @@ SHORT_CUT = 0.7
 MAX_FILE_BYTES = 65_536
 MAX_CANDIDATES = 20
 _MEANING_ALONE = 0.4
-_ITEM = re.compile(r"^- `?(.+?)`?\s*$")
+_ITEM = re.compile(r"^- `?(.+?)`?$")
 _SESSION = re.compile(r"^session:\s*(\S+)\s*$")
 
 NearAgreements = Callable[["Matrix", int], dict[str, float] | None]
@@ -158,7 +158,7 @@ def read_agreement(path: Path) -> Agreement | None:
             query = line[2:].strip()
         elif found := _SESSION.match(line):
             session = found[1]
-        elif (found := _ITEM.match(line)) and part in items:
+        elif (found := _ITEM.match(line.rstrip())) and part in items:
             items[part].append(found[1])
     if not query:
         return None

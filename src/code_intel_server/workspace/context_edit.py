@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from code_intel_server.contract.nodes import Broken, Node, Scalar, Sequence, Table
 
 _STEP = "  "
+_COMMENTED = re.compile(
+    # Behind a value all blanks belong to the comment, behind a key without one only the last.
+    r"""\s*[\w'"-]+:(?:\s*+(?:"[^"\\]*"|'[^']*'|[|>][-+0-9]*+|[^\s"'#|>](?:[^"'#]*[^\s"'#])?)(\s+#.*)|\s*(\s#.*))"""
+)
 
 
 def with_values(data: bytes, section: str, values: Mapping[str, str]) -> bytes:
@@ -33,7 +37,7 @@ def _with_value(text: str, section: str, name: str, value: str) -> str:
         body = [] if not text.strip() else text.rstrip("\n").split("\n")
         return "\n".join([*body, f"{section}:", *_written(_STEP, name, value), ""])
     start, end = header + 1, _block_end(lines, header, "")
-    if re.sub(r"\s+#.*", "", lines[header]).rstrip() not in {f"{section}:", f"'{section}':", f'"{section}":'}:
+    if re.sub(r"(?<!\s)\s+#.*", "", lines[header]).rstrip() not in {f"{section}:", f"'{section}':", f'"{section}":'}:
         raise Broken(header + 1, f"{section} must be written as a block, one key a line")
     indent = next((_indent(line) for line in lines[start:end] if _is_content(line)), _STEP)
     at = _find(lines, name, start, end, indent)
@@ -88,8 +92,8 @@ def _value_end(lines: list[str], at: int, indent: str) -> int:
 
 def _trailing_comment(line: str) -> str:
     """The comment behind a key's value, where it surely is one."""
-    found = re.fullmatch(r"""\s*[\w'"-]+:\s*(?:"[^"\\]*"|'[^']*'|[|>][-+0-9]*|[^\s"'#|>][^"'#]*?|)(\s+#.*)""", line)
-    return found[1] if found else ""
+    found = _COMMENTED.fullmatch(line)
+    return found[1] or found[2] if found else ""
 
 
 def _indent(line: str) -> str:
