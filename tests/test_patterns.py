@@ -411,7 +411,7 @@ def test_a_heading_with_a_long_gap_is_told() -> None:
         ("a.html", "<p class='hero'>" + "<style" * 60_000),
         ("a.html", "class='{{class='}}" * 20_000),
         ("a.css", ".hero" + " a" * 200_000),
-        ("a.css", " #fff" * 80_000 + "{}"),
+        ("a.css", " #fff" * 40_000 + "{}"),
         ("a.less", "@font-face { src: url(data:font/woff2;base64," + "d09GMgABAAAA" * 40_000 + ") }"),
     ],
 )
