@@ -156,10 +156,11 @@ def _styled(text: str) -> _Found:
     """Selectors of a style sheet; comments, strings and colours say nothing."""
     plain = _BLANKED.sub(lambda part: re.sub(r"[^\n]", " ", part[0]), text)
     for selector in _SELECTOR_LINE.finditer(plain):
-        if selector[0].lstrip().startswith("@") and "." not in selector[0]:
+        written = selector[0]  # once: it is copied each time
+        if written.lstrip().startswith("@") and "." not in written:
             continue
-        for name in _SELECTOR_NAME.finditer(selector[0]):
-            if not (_COLOUR.fullmatch(name[0]) and _follows_a_colon(selector[0], name.start())):
+        for name in _SELECTOR_NAME.finditer(written):
+            if not (_COLOUR.fullmatch(name[0]) and _follows_a_colon(written, name.start())):
                 yield name[0], selector.start() + name.start()
 
 
