@@ -194,7 +194,7 @@ _CPP_HEADER = re.compile(
 _OBJC_HEADER = re.compile(rb"^[^\S\n]*+(?:@interface|@protocol|@class|#import)\b", re.M)
 _MATLAB_SOURCE = re.compile(rb"\A\s*(?:%|function\b|classdef\b|clear\b|clc\b|close all)")
 _CAPITALS = re.compile(r"[A-Z]+(?![A-Za-z])")
-_LATEX_CLASS = re.compile(rb"^\s*\\[A-Za-z@]|\A\s*%", re.M)
+_LATEX_CLASS = re.compile(rb"^[^\S\n]*+\\[A-Za-z@]|\A\s*%", re.M)
 _PROLOG_OR_TEXT = re.compile(rb"\A\s*:-")
 
 
