@@ -165,7 +165,7 @@ def _written_in_place(short: str, tree: ast.Module, names: dict[str, Any]) -> It
         if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr in _METHODS):
             continue
         try:
-            text = eval(compile(ast.Expression(node.args[0]), short, "eval"), dict(names))  # noqa: S307 - our own source
+            text = eval(compile(ast.Expression(node.args[0]), f"<{short}>", "eval"), dict(names))  # noqa: S307 - our own source
         except NameError:
             continue  # made from what was asked
         flags = [word for part in [*node.args[1:], *(key.value for key in node.keywords)] for word in _flags(part)]
