@@ -42,9 +42,7 @@ _LONG = re.compile(rb"^(\d++):([^\n]{%d,}+)\n" % (MAX_COLUMNS + 1), re.MULTILINE
 _PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
 _PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
-_BINARY_NOTE = re.compile(
-    rb"^(\./[^\0\n]*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*$", re.MULTILINE
-)
+_BINARY_NOTE = re.compile(rb"(\./[^\0\n]*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*")
 _BINARIES_NAMED = 5
 
 
@@ -300,10 +298,17 @@ def _unnumbered(printed: bytes, start: int, end: int) -> Iterator[bytes]:
 def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:
     """Matches in ripgrep's output and the files it gave up on as binary. A torn last line is dropped."""
     binary: list[str] = []
-    if b"binary file " in output:
-        binary = [_relative(name) for name in _BINARY_NOTE.findall(output)]
-        output = _BINARY_NOTE.sub(b"", output)
-    return tuple(_files(output)), tuple(binary)
+    parts: list[bytes] = []
+    start = at = 0
+    # Of megabytes of matches only the lines that may be notes are read.
+    while (found := output.find(b"binary file ", at)) >= 0:
+        begins, ends = output.rfind(b"\n", 0, found) + 1, output.find(b"\n", found)
+        at = len(output) if ends < 0 else ends
+        if note := _BINARY_NOTE.fullmatch(output, begins, at):
+            binary.append(_relative(note[1]))
+            parts.append(output[start:begins])
+            start = at
+    return tuple(_files(b"".join([*parts, output[start:]]))), tuple(binary)
 
 
 def _files(output: bytes) -> Iterator[FileMatches]:
