@@ -222,7 +222,7 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> Listed:
-        """Where a symbol is used: each place with its kind and the function around it."""
+        """Where a symbol is used: each place with its kind and the function around it. Of many files as many as the page needs."""
         return call(
             "find_references",
             lambda: tools.exploration.find_references(

@@ -113,6 +113,7 @@ class Explorer:
             skipped=self.skips.latest,
             memory=self._classified,
             helper=self.helper,
+            defining=self.cache.store.files_naming,
         )
 
     def get_symbols(self, path: str) -> Answer[SymbolRow]:

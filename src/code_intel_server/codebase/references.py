@@ -9,7 +9,7 @@ says how many definitions share the name.
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, An
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.names import broken, expression, operator_sign, readings, written
+from code_intel_server.codebase.page_first import Wanted, batch
 from code_intel_server.codebase.project import Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
@@ -25,7 +26,7 @@ from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Outline, Symbol, Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
-from code_intel_server.codebase.text import Lines, as_searched, decode
+from code_intel_server.codebase.text import Lines, as_searched, counted, decode
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class References:
     """All references to one name in ranked order, and what kept them from being complete.
 
     `documents` are the documents that hold a name and were left out, `silent` the other files of which no line is told: there
-    the names stand in comments, in strings or within longer names only. Both relative paths in ranked order.
+    the names stand in comments, in strings or within longer names only. Both relative paths in ranked order. `untold` are the
+    files that hold a name behind the rows that were wanted.
     """
 
     rows: tuple[ReferenceRow, ...]
@@ -95,6 +97,7 @@ class References:
     overflowed: bool = False
     documents: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
+    untold: Sequence[FileMatches] = ()
 
 
 def find_references(
@@ -108,10 +111,12 @@ def find_references(
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
     helper: "UsesHelper | None" = None,
+    defining: Callable[[str], Collection[str]] = lambda _name: (),
 ) -> Answer[ReferenceRow]:
     """Where `symbol` is used; of `Class.method` the last part counts, of a selector (`move:to:`) the first word. Comments, strings and prose only with `include_comments`.
 
-    `kinds` narrows to some of definition, call, import, attribute, type, other, comment, string. Raises
+    `kinds` narrows to some of definition, call, import, attribute, type, other, comment, string. Of a name in many files as many
+    are told as the page needs, beginning with those that are `defining` it; `total` then is what is known so far. Raises
     Rejected('tool_errors.query.no_symbol'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
     """
     name = last_name(symbol)
@@ -123,6 +128,7 @@ def find_references(
         include_comments=include_comments or bool(wanted & _PROSE),
         memory=memory,
         helper=helper,
+        wanted=Wanted(page.range.stop + 1, wanted, lambda: defining(name)),
     )
     rows = [row for row in found.rows if not wanted or row.kind in wanted]
     return answer(
@@ -132,9 +138,9 @@ def find_references(
         engine=ENGINE,
         incomplete_because=(*found.problems, *_broken(project, name, path)),
         skipped=skipped,
-        more=found.overflowed,
+        more=found.overflowed or bool(found.untold),
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
-        notes=(*_ambiguity(found.rows, name), *(() if wanted else _left_out(found, name))),
+        notes=(*_ambiguity(found.rows, name), *(() if wanted else _left_out(found, name)), *_untold(found, name)),
     )
 
 
@@ -156,72 +162,100 @@ def collect(
     helper: "UsesHelper | None" = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
+    wanted: Wanted | None = None,
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
-    After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
+    Of many files only as many are told as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
     A `helper` takes over some of many files.
     """
     found = ripgrep.search(project, _query(names), path=path)
     asked = Asked(occurrences(names), include_comments)
-    remembered = FileMemory[ReferenceRow]() if memory is None else memory
-    deadline = clock() + seconds
-    standing = Standing(project.root)
-    unclassified: set[str] = set()
-
-    def told(file: FileMatches) -> Told:
-        if clock() <= deadline:
-            return classify(standing, file, asked)
-        unclassified.add(file.path)
-        return _unparsed(standing, file, asked)
-
-    files = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
-    found_rows = _remembered(remembered, project, files, asked, told, helper, unclassified)
-    unread = sum(one is None for one in found_rows)
-    rows = [one or () for one in found_rows]
-    silent = [file for file, one in zip(files, found_rows, strict=True) if one is not None and not one]
+    teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
+    files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    in_order = wanted.ordered(project, files) if wanted else None
+    if wanted and in_order:
+        files = in_order
+        told = list(_as_wanted(teller, files, wanted))
+    else:
+        told = teller.tell(files)
+    files, untold = files[: len(told)], files[len(told) :]
+    rows = [one or () for one in told]
+    if not in_order:
+        rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
+    silent = [file for file, one in zip(files, told, strict=True) if one is not None and not one]
     documents = {file.path for file in silent if _is_document(file.path, language_of(file.path))}
-    rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
-    problems = [
-        *found.problems,
-        *([f"{len(unclassified)} files were searched but not parsed in time"] if unclassified else []),
-        *([f"{unread} files were found but could not be read"] if unread else []),
-    ]
-    flat = [row for group in rows for row in group]
     return References(
-        tuple(flat[: 2 * EXACT_TOTAL_LIMIT]),
-        tuple(problems),
+        tuple([row for group in rows for row in group][: 2 * EXACT_TOTAL_LIMIT]),
+        (*found.problems, *teller.problems),
         found.overflowed,
         tuple(file.path for file in silent if file.path in documents and _may_hold(file, asked)),
         tuple(file.path for file in silent if file.path not in documents),
+        untold,
     )
 
 
-def _remembered(
-    memory: FileMemory[ReferenceRow],
-    project: Project,
-    files: Sequence[FileMatches],
-    asked: Asked,
-    told: Callable[[FileMatches], Told],
-    helper: "UsesHelper | None",
-    unclassified: Collection[str],
-) -> list[Told]:
-    """What is told of each file, unless that was done for these lines of this file as it still looks."""
-    stamps = [stamp_of(project, file.path) for file in files]
-    looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
-    rows: list[Told] = [memory.known((file.path, asked), look) for file, look in zip(files, looks, strict=True)]
-    new = [place for place, known in enumerate(rows) if known is None]
-    fresh = [files[place] for place in new]
-    if helper is None:
-        made = [told(file) for file in fresh]
-    else:
+def _as_wanted(teller: "_Teller", files: Sequence[FileMatches], wanted: Wanted) -> Iterator[Told]:
+    """What is told of the first files, until that gives what is wanted."""
+    missing = wanted.rows
+    done = 0
+    while missing > 0 and (chosen := batch(files, done, missing)):
+        told = teller.tell(chosen)
+        yield from told
+        missing -= wanted.held(row.kind for one in told for row in one or ())
+        done += len(chosen)
+
+
+@dataclass(slots=True)
+class _Teller:
+    """Tells what the names are in the files of one question, and remembers it; after `deadline` by the `clock` without parsing."""
+
+    project: Project
+    asked: Asked
+    memory: FileMemory[ReferenceRow]
+    helper: "UsesHelper | None"
+    clock: Callable[[], float]
+    deadline: float
+    standing: Standing = field(init=False)
+    unclassified: set[str] = field(default_factory=set)
+    unread: int = 0
+
+    def __post_init__(self) -> None:
+        self.standing = Standing(self.project.root)
+
+    def tell(self, files: Sequence[FileMatches]) -> list[Told]:
+        """What is told of each file, unless that was done for these lines of this file as it still looks."""
+        stamps = [stamp_of(self.project, file.path) for file in files]
+        looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
+        questions = [(file.path, self.asked) for file in files]
+        told: list[Told] = list(map(self.memory.known, questions, looks))
+        new = [place for place, known in enumerate(told) if known is None]
         sizes = [stamp.size if stamp else 0 for stamp in (stamps[place] for place in new)]
-        made = helper.tell(project.root, fresh, sizes, asked, told)
-    for place, one in zip(new, made, strict=True):
-        rows[place] = one
-        if one is not None and files[place].path not in unclassified:
-            memory.keep((files[place].path, asked), looks[place], one)
-    return rows
+        for place, one in zip(new, self._now([files[place] for place in new], sizes), strict=True):
+            told[place] = one
+            if one is not None and files[place].path not in self.unclassified:
+                self.memory.keep(questions[place], looks[place], one)
+        self.unread += sum(one is None for one in told)
+        return told
+
+    @property
+    def problems(self) -> Iterator[str]:
+        """What keeps that from being complete, a sentence each."""
+        if self.unclassified:
+            yield f"{len(self.unclassified)} files were searched but not parsed in time"
+        if self.unread:
+            yield f"{self.unread} files were found but could not be read"
+
+    def _now(self, files: Sequence[FileMatches], sizes: Sequence[int]) -> list[Told]:
+        if self.helper is None:
+            return list(map(self._here, files))
+        return self.helper.tell(self.project.root, files, sizes, self.asked, self._here)
+
+    def _here(self, file: FileMatches) -> Told:
+        if self.clock() <= self.deadline:
+            return classify(self.standing, file, self.asked)
+        self.unclassified.add(file.path)
+        return _unparsed(self.standing, file, self.asked)
 
 
 def _query(names: Sequence[str]) -> Query:
@@ -276,10 +310,14 @@ def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
 def _left_out(found: References, name: str) -> Iterator[str]:
     """What the agent does not see without `include_comments`."""
     places = [
-        *([f"{len(found.documents)} documents (first {shown(found.documents[0])})"] if found.documents else []),
+        *(
+            [f"{counted(len(found.documents), 'document')} (first {shown(found.documents[0])})"]
+            if found.documents
+            else []
+        ),
         *(
             [
-                f"{len(found.silent)} other files only in comments, strings or longer names (first {shown(found.silent[0])})"
+                f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names (first {shown(found.silent[0])})"
             ]
             if found.silent
             else []
@@ -287,6 +325,15 @@ def _left_out(found: References, name: str) -> Iterator[str]:
     ]
     if places:
         yield f"left out: {name} stands in {' and in '.join(places)}; include_comments=true shows these"
+
+
+def _untold(found: References, name: str) -> Iterator[str]:
+    if found.untold:
+        lines = sum(file.count for file in found.untold)
+        yield (
+            f"files are told as far as this page needs: {counted(len(found.untold), 'further file')} hold {name} on "
+            f"{counted(lines, 'line')}; the next page tells on"
+        )
 
 
 def _may_hold(file: FileMatches, asked: Asked) -> bool:

@@ -43,6 +43,7 @@ _NAMED = (
     f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1 UNION ALL {_SELECT} {_JOINED} "
     f"WHERE {_ANY_CASE} >= ?2 AND {_ANY_CASE} < ?3 AND symbols.name >= ?2 AND symbols.name < ?3 AND symbols.name LIKE '%:'"
 )
+_FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1"  # noqa: S608 - constants
 # Through the names as far as they are noted; what came since is looked through one by one.
 _LETTERED = (
     f"names CROSS JOIN {_JOINED} WHERE letters & ?1 = ?1 AND names.name {_IN_ORDER} AND {_ANY_CASE} = names.name "
@@ -207,6 +208,13 @@ class SymbolStore:
     def named(self, name: str) -> list[StoredSymbol]:
         """Symbols called exactly `name`, or by a selector whose first word it is (`name:to:`)."""
         return self._symbols(_NAMED, (name, f"{name}:", f"{name}:{_LAST_CHARACTER}"))
+
+    def files_naming(self, name: str) -> frozenset[str]:
+        """The files in which a symbol was called exactly `name` when they were tagged; none where the store cannot be read."""
+        try:
+            return frozenset(os.fsdecode(path) for (path,) in self._read(_FILES_NAMED, (name,)))
+        except (OSError, sqlite3.Error):
+            return frozenset()  # an order depends on it, and nothing else
 
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""

@@ -34,6 +34,11 @@ def as_searched(data: bytes) -> bytes:
     return decode(data).encode() if data.startswith(_UTF16_MARKS) else data.removeprefix(codecs.BOM_UTF8)
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`: for a thing that takes an s."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def is_binary(data: bytes) -> bool:
     """Whether the beginning of a file holds a NUL byte and no UTF-16 mark."""
     return not data.startswith(_UTF16_MARKS) and b"\0" in data[:_SNIFFED]
