@@ -135,7 +135,7 @@ def connect(request: dict[str, Any]) -> ClientAPI:
 
 
 def _lock(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:

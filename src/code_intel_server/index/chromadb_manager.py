@@ -7,6 +7,7 @@ At open ChromaDB must prove itself: its files have to be as they were left (`sea
 
 import contextlib
 import hashlib
+import os
 import platform
 import shutil
 import sqlite3
@@ -220,9 +221,11 @@ class ChromaManager:
             self._start_over(problem)
 
     def _break_seal(self) -> None:
-        """Set a folder aside that was changed while nobody had it open."""
+        """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
         if self._seal is None:
             return
+        if _holds_links(self._folder):
+            self._set_aside("it holds links that lead elsewhere")
         changed = self._seal.broken()
         if changed:
             self._set_aside(f"{changed} was changed while nobody had it open")
@@ -336,6 +339,12 @@ class ChromaManager:
         if link is None:
             raise ChildFailedError("it ended", crashed=True)
         return link.ask(request, vectors, timeout=max(self._settings.timeout, BATCH_SECONDS))
+
+
+def _holds_links(folder: Path) -> bool:
+    """Whether the folder is a link, or one lies anywhere in it: ChromaDB makes none, a repository may have brought it."""
+    inside = ((place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
+    return folder.is_symlink() or any(Path(place, name).is_symlink() for place, name in inside)
 
 
 def project_key(root: Path) -> str:

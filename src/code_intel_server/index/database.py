@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from code_intel_server.owned_connection import OwnedConnection, bound_log, long_log
+from code_intel_server.workspace.paths import aimed_elsewhere
 
 SCHEMA_VERSION = "1"
 BUSY_SECONDS = 10.0
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside the file, by the endings of their names."""
+
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
@@ -69,6 +73,7 @@ class Database:
 
     def _open_for_writing(self) -> None:
         try:
+            self._check_place()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = self._prepare()
         except (sqlite3.OperationalError, PermissionError, NotADirectoryError) as error:
@@ -97,10 +102,17 @@ class Database:
         self.set_aside(reason)
         return _create(self._connect())
 
+    def _check_place(self) -> None:
+        """A link that a repository put there leads to a file that is not ours: neither written, nor read, nor moved."""
+        files = (self.path, *(self.path.with_name(self.path.name + suffix) for suffix in _BESIDE))
+        if any(map(aimed_elsewhere, files)):
+            raise sqlite3.OperationalError("unable to open database file: a link leads out of its folder")
+
     def set_aside(self, reason: str) -> None:
         """Move the file out of the way (the last such file is kept) so that it can be built anew."""
+        self._check_place()
         kept = self.path.with_name(self.path.name + ".damaged")
-        for suffix in ("-wal", "-shm"):
+        for suffix in _BESIDE:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(kept)
@@ -120,6 +132,7 @@ class Database:
             self.generation += 1
 
     def _connect(self) -> sqlite3.Connection:
+        self._check_place()
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if self.writable else 'ro'}{self._immutable()}"
         connection = sqlite3.connect(
             uri,

@@ -18,6 +18,8 @@ from code_intel_server.index.lexical import query_terms
 from code_intel_server.index.rows import pack, unpack
 from code_intel_server.index.store import Store
 from code_intel_server.index.values import Agreement
+from code_intel_server.workspace.files import make_folder, write_whole
+from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
@@ -74,14 +76,14 @@ class Map:
     def write(
         folder: Path, query: str, symbols: Sequence[str], files: Sequence[str], session_id: str = ""
     ) -> Agreement:
-        """Write an agreement's file, replacing the one of the same question. Raises OSError where it cannot be written."""
+        """Write an agreement's file, replacing the one of the same question. Raises OSError where it cannot be written, and
+        UserActionNeeded('tool_errors.generic.state_folder_unsafe') where a link leads out of the folder."""
         ident = agreement_id(query)
         agreement = Agreement(ident, _one_line(query), tuple(symbols), tuple(files), session_id)
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"{_slug(query)}-{ident[:8]}.md"
-        temporary = target.with_suffix(".tmp")
-        temporary.write_text(render(agreement), encoding="utf-8")
-        temporary.replace(target)
+        if aimed_elsewhere(folder):
+            raise unsafe_folder(folder)
+        make_folder(folder)
+        write_whole(folder / f"{_slug(query)}-{ident[:8]}.md", render(agreement).encode("utf-8", "replace"), 0o644)
         return agreement
 
     def search(self, query: str, vector: "Matrix | None", near: NearAgreements) -> tuple[Agreement, ...]:
@@ -166,6 +168,8 @@ def read_agreement(path: Path) -> Agreement | None:
 
 
 def _stats(folder: Path) -> dict[str, tuple[int, int]]:
+    if aimed_elsewhere(folder):
+        return {}
     try:
         with os.scandir(folder) as entries:
             return {

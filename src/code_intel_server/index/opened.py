@@ -18,6 +18,7 @@ from code_intel_server.index.search import DenseSearch
 from code_intel_server.index.store import Store
 from code_intel_server.index.sync import Synchroniser
 from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings
+from code_intel_server.workspace.paths import aimed_elsewhere
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
@@ -165,7 +166,7 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
         why = f"Another server ({owner.holder()}) owns the index; this answer is by words only."
     except OSError as error:
         # Nobody can write here, so nobody owns it: read what there is, or work in a temporary folder.
-        owned = not os.access(database, os.R_OK)
+        owned = aimed_elsewhere(database) or not os.access(database, os.R_OK)
         why = f"The index folder cannot be written ({error.strerror})."
     if not owned:
         return _open_reader(project, database, why)

@@ -1,11 +1,14 @@
 """One process owns the index of a project: an OS lock that ends with its holder (SPEC 9)."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import time
 from pathlib import Path
+
+from code_intel_server.workspace.paths import aimed_elsewhere
 
 
 class OwnerLock:
@@ -16,11 +19,13 @@ class OwnerLock:
         self._handle: int | None = None
 
     def acquire(self) -> bool:
-        """Take the lock unless another process has it. Raises OSError where the file cannot be made."""
+        """Take the lock unless another process has it. Raises OSError where the file cannot be made, or a link stands in its way."""
         if self._handle is not None:
             return True
+        if aimed_elsewhere(self._path):  # what we write would empty whatever file a repository aimed it at
+            raise OSError(errno.ELOOP, "a link leads out of it", str(self._path))
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -9,6 +9,8 @@ import json
 import os
 from pathlib import Path
 
+from code_intel_server.workspace.files import write_whole
+
 _MAX_BYTES = 1 << 20
 
 
@@ -21,10 +23,8 @@ class Seal:
 
     def put(self) -> None:
         """Note how the folder is now; for the owner, after the last write."""
-        temporary = self._note.with_suffix(".tmp")
         with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps(self._present()), encoding="utf-8")
-            temporary.replace(self._note)
+            write_whole(self._note, json.dumps(self._present()).encode())
 
     def lift(self) -> None:
         """From now on the folder may change; for the owner, before the first write. One that stays costs a refill."""
