@@ -230,6 +230,25 @@ def test_an_edit_that_keeps_size_and_second_is_still_seen(tmp_path: Path) -> Non
     assert places(found, "two") == [("a.py", 1)]
 
 
+def test_an_edit_that_keeps_size_and_time_is_seen(tmp_path: Path) -> None:
+    """As where an archive is unpacked in which every file bears the same time."""
+    found = explorer(tmp_path, {"a.py": "def one(): pass\n"})
+    os.utime(tmp_path / "a.py", (1, 1))
+    found.refresh_all()
+    write(tmp_path, {"a.py": "def two(): pass\n"})
+    os.utime(tmp_path / "a.py", (1, 1))
+    assert places(found, "two") == [("a.py", 1)]
+    assert places(found, "one") == []
+
+
+@pytest.mark.parametrize("nanoseconds", [15 * 10**18, -(2**31) * 10**9])
+def test_a_file_of_any_date_is_found(tmp_path: Path, nanoseconds: int) -> None:
+    found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
+    os.utime(tmp_path / "a.py", ns=(nanoseconds, nanoseconds))
+    found.refresh_all()
+    assert places(found, "needle") == [("a.py", 1)]
+
+
 def test_a_file_that_only_looks_changed_is_hashed_not_tagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     found.refresh_all()

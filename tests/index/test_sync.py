@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from code_intel_server import process
+from code_intel_server.index import sync
 from code_intel_server.index.store import Store
 from code_intel_server.index.sync import Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
@@ -68,6 +69,23 @@ def test_an_edit_with_the_same_size_and_time_is_noticed_while_the_file_is_young(
     target.write_text(target.read_text().replace("sqlite", "mariad"))
     os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert bench.sync.run().changed == 1
+
+
+def test_an_edit_with_the_same_size_and_time_is_noticed_however_old_the_file_looks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "RACY_NS", -(10**19))  # as where all files are old: their looks alone are trusted
+    bench.age()
+    target = bench.root / "src/store/database.py"
+    target.write_text(target.read_text().replace("sqlite", "mariad"))
+    os.utime(target, ns=(10**18, 10**18))
+    assert bench.sync.run().changed == 1
+
+
+def test_a_file_of_any_date_is_indexed(bench: Bench) -> None:
+    os.utime(bench.root / "README.md", ns=(15 * 10**18, 15 * 10**18))  # beyond 2262: more than a table's column holds
+    assert bench.sync.run().added == len(SAMPLE)
+    assert bench.sync.run().unchanged == len(SAMPLE)
 
 
 def test_a_touched_file_is_compared_by_content_and_not_cut_again(bench: Bench) -> None:

@@ -58,7 +58,7 @@ Taken = TypeVar("Taken")
 
 
 class Stamp(NamedTuple):
-    """How a file looked when it was tagged."""
+    """How a file looked when it was tagged: when it was last written or touched (its change time), and its size."""
 
     mtime_ns: int
     size: int

@@ -310,13 +310,16 @@ class SymbolCache:
 
 
 def stamp_of(project: Project, path: str) -> Stamp | None:
-    """How a file looks now; None for what is no regular file of at most 1 MB."""
+    """How a file looks now; None for what is no regular file of at most 1 MB.
+
+    By its change time: an unpacked archive sets the other one back, or to a year no table holds.
+    """
     try:
         status = os.lstat(f"{project.root}/{path}")
     except (OSError, ValueError):
         return None
     regular = (status.st_mode & 0o170000) == 0o100000
-    return Stamp(status.st_mtime_ns, status.st_size) if regular and status.st_size <= MAX_FILE_BYTES else None
+    return Stamp(status.st_ctime_ns, status.st_size) if regular and status.st_size <= MAX_FILE_BYTES else None
 
 
 def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:

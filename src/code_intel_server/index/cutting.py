@@ -67,7 +67,7 @@ def cut_file(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None 
     except (OSError, ValueError):
         return None
     # The stat is from before the reading: what changes from then on changes it too.
-    state = FileState(path, len(data), before.st_mtime_ns, hashlib.sha256(data).digest(), time.time_ns())
+    state = FileState(path, len(data), before.st_ctime_ns, hashlib.sha256(data).digest(), time.time_ns())
     if is_binary(data) or _WRITTEN_BY_MACHINES.search(path):
         return Cut(state, skipped="binary" if is_binary(data) else "generated")
     language = language_of(path, data[:_BINARY_PROBE])

@@ -31,7 +31,7 @@ from code_intel_server.workspace.files import read_beneath
 
 BATCH_CHUNKS = 512
 RACY_NS = 2_000_000_000
-"""A file whose mtime lies this close to when it was indexed may have changed since without its stat telling."""
+"""A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
 _FIRST_BATCH_CHUNKS = 128
 
@@ -140,7 +140,7 @@ class Synchroniser:
             found = (self._root / path).lstat()
         except (OSError, ValueError):
             return None
-        return FileState(path, found.st_size, found.st_mtime_ns, b"", 0)
+        return FileState(path, found.st_size, found.st_ctime_ns, b"", 0)
 
     def _digest(self, path: str) -> bytes:
         try:

@@ -108,7 +108,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What the index knows of a file: size in bytes, mtime in ns, SHA-256, and when it was indexed (ns since the epoch)."""
+    """What the index knows of a file: size in bytes, change time in ns (its mtime can be set), SHA-256, and when it was indexed (ns since the epoch)."""
 
     path: str
     size: int
