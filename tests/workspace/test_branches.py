@@ -155,6 +155,23 @@ def test_an_edit_of_what_the_server_writes_is_not_overwritten_by_the_way_back(re
     assert (done.head, repo.read(".code-intel/context.yml")) == (NAME, "of the user\n")
 
 
+def test_what_the_user_does_outside_the_project_stays_when_the_session_is_abandoned(repo: Repo) -> None:
+    """The project is a folder of a repository in which the user goes on with other things."""
+    repo.write("sub/x.py", "x = 1\n")
+    repo.commit("sub")
+    sub = BranchManager(repo.path / "sub", TreeJudge(repo.path / "sub"), patience=0.0)
+    branch = sub.create(SESSION, (), Intents().append, None)
+    repo.write("sub/x.py", "work in progress\n")
+    repo.write("a.py", "of the user\n")
+    repo.write("new.py", "of the user\n")
+    repo.git("add", "new.py")
+    done = sub.abandon(SESSION, branch, {}, Intents().append, None)
+    assert (done.head, done.warnings, repo.read("sub/x.py")) == ("main", (), "x = 1\n")
+    assert repo.git("status", "--porcelain") == " M a.py\nA  new.py"
+    assert repo.read("a.py") == repo.read("new.py") == "of the user\n"
+    assert repo.git("show", f"{done.archived[0]}:sub/x.py") == "work in progress"
+
+
 def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_is_abandoned(repo: Repo) -> None:
     repo.write("mine.txt", "before\n")
     before = manager(repo).survey().untracked

@@ -100,8 +100,11 @@ class Abandon:
         """What has to be shelved, and what of it must leave the working tree before HEAD can.
 
         What the server itself writes (context.yml) is no work of the session; the user writes there as well, so it stays.
+        So does what lies outside the project in its repository: nothing judges it, and nobody is asked about it.
         """
-        changed = {path for path in status.unfinished(self.git) if not is_folder(self.git, path)}
+        inside = self.git.at.prefix
+        unfinished = {path for path in status.unfinished(self.git) if path.startswith(inside)}
+        changed = {path for path in unfinished if not is_folder(self.git, path)}
         # Files of the user's that the task branch has taken in: the switch will remove them, and they must come back.
         taken = set(tree_entries(self.git, tip, self.before))
         return sorted(changed | fresh | taken), sorted(changed | (fresh - self.before.keys()))
