@@ -1,6 +1,7 @@
 """Which project a call works for, and what a start that is cancelled leaves (SPEC 2, 12)."""
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,9 @@ from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.tools.desk import Desk, made_once
+from code_intel_server.tools.exploration import semantic_search
+from code_intel_server.tools.guard import Guard
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS
 from code_intel_server.tools.workbench import Workbench
 
 QUICK = {"quick": True, "no_doc": True}
@@ -140,6 +144,30 @@ def test_what_is_excluded_from_lookups_and_only_that_is_excluded_from_the_index(
     shown = {hit.path for word in ("first", "second") for hit in bench.desk.index.search(word).hits}
     assert "src/deep/b.py" in shown
     assert "src/a.py" not in shown
+
+
+def test_no_agreement_however_long_crowds_out_what_was_found(bench: Workbench) -> None:
+    """The files may have come with the repository, or a query may have been a page."""
+    folder = bench.desk.project.agreements
+    folder.mkdir()
+    names = "".join(f"- `{'x' * 900}{number}`\n" for number in range(40))
+    for number in range(8):
+        text = f"# main {'main ' * 4000}{number}\n\n## Symbols\n\n- `main`\n{names}"
+        (folder / f"{number}.md").write_text(text, encoding="utf-8")
+    answer = semantic_search(bench, "main main", 10, ".", None, "auto")
+    assert answer["results"] and answer["agreements"]
+    assert len(json.dumps(answer)) < DEFAULT_CHARACTERS
+
+
+@pytest.mark.parametrize("name", ["", "sessions"])
+def test_a_file_where_our_folder_has_to_be_is_said(bench: Workbench, name: str) -> None:
+    shutil.rmtree(bench.desk.project.folder)
+    if name:
+        bench.desk.project.folder.mkdir()
+    (bench.desk.project.folder / name).write_text("a file")
+    start = Guard(bench).call("start_session", lambda: bench.sessions.start("Change main", "MODIFY", QUICK))
+    assert start.fields["error"] == "state_unavailable"
+    assert "Not a directory" in str(start.fields["message"])
 
 
 def test_a_refresh_of_the_symbols_ends_with_the_desk(bench: Workbench) -> None:

@@ -11,13 +11,15 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.turn import Note
-from code_intel_server.index.values import Collection, Hit
+from code_intel_server.index.values import Agreement, Collection, Hit
 from code_intel_server.tools.guard import contract_of
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain, rows
 from code_intel_server.tools.workbench import Workbench
 
 _MAX_LIMIT = 1000
 _SNIPPET = 900
+_AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
+"""How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
 _MOST_LINES = DEFAULT_CHARACTERS // 80
 """Rows of `search_text` that an answer can show at most: none is shorter than 80 characters, and each is held against its file."""
 
@@ -142,8 +144,9 @@ def semantic_search(
     found = bench.desk.index.search(
         text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
     )
+    agreements: list[JsonValue] = [_agreement_row(one) for one in found.agreements[:_AGREEMENTS]]
     shaped: list[JsonValue] = []
-    used = 600
+    used = 600 + len(str(agreements))
     for hit in found.hits:
         row = _hit_row(hit)
         used += len(str(row))
@@ -163,12 +166,20 @@ def semantic_search(
     if found.notes:
         answer["incomplete_because"] = [*found.notes]
     if found.agreements:
-        answer["agreements"] = plain(found.agreements)
+        answer["agreements"] = agreements
     if found.forest_skipped:
         answer["forest_skipped"] = True
         best = found.agreements[0].score if found.agreements else ""
         answer["hint"] = responses.say(contract_of(bench), Note("hints.map_hit", {"score": best}))
     return answer
+
+
+def _agreement_row(agreement: Agreement) -> JsonValue:
+    def cut(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(text[:_AGREED_CHARACTERS] for text in texts[:_AGREED_NAMES])
+
+    query = agreement.query[:_AGREED_CHARACTERS]
+    return plain(replace(agreement, query=query, symbols=cut(agreement.symbols), files=cut(agreement.files)))
 
 
 def _hit_row(hit: Hit) -> JsonValue:
@@ -180,7 +191,7 @@ def _hit_row(hit: Hit) -> JsonValue:
         "symbol": hit.symbol,
         "kind": hit.kind,
         "score": round(hit.score, 4),
-        "why": hit.why,
+        "why": hit.why[:_AGREED_CHARACTERS],
         "fresh": hit.fresh,
         "snippet": hit.text[:_SNIPPET],
     }

@@ -34,8 +34,9 @@ _SICK = {
     errno.ENOMEM,
     errno.EACCES,
     errno.EPERM,
+    errno.ENOTDIR,
 }
-"""A full, broken, read-only or forbidden disk, and a system without descriptors or memory."""
+"""A full, broken, read-only or forbidden disk, a system without descriptors or memory, and a file where our folder has to be."""
 
 
 @dataclass(frozen=True, slots=True)
