@@ -66,8 +66,8 @@ class Database:
             self._open_for_writing()
         else:
             with self.reading() as connection:
-                if _version(connection) != SCHEMA_VERSION:
-                    raise sqlite3.DatabaseError("the index has another schema")
+                if reason := self._why_not(connection):
+                    raise sqlite3.DatabaseError(reason)
 
     # Opening
 
@@ -87,12 +87,11 @@ class Database:
     def _prepare(self) -> sqlite3.Connection:
         try:
             connection = self._connect()
-            version = _version(connection)
-            if version == SCHEMA_VERSION:
+            if not _tables(connection):
+                return self._create(connection)
+            reason = self._why_not(connection)
+            if not reason:
                 return connection
-            if version is None and not _tables(connection):
-                return _create(connection)
-            reason = "it was written by another version"
         except sqlite3.OperationalError:
             raise
         except (sqlite3.DatabaseError, UnicodeDecodeError):
@@ -100,7 +99,27 @@ class Database:
         with contextlib.suppress(UnboundLocalError, sqlite3.Error):
             connection.close()
         self.set_aside(reason)
-        return _create(self._connect())
+        return self._create(self._connect())
+
+    def _why_not(self, connection: sqlite3.Connection) -> str:
+        """Why the file is not to be believed, '' where it is: what came with a clone may say anything of the files."""
+        known = _meta(connection)
+        if known.get("schema") != SCHEMA_VERSION:
+            return "it was written by another version"
+        return "" if known.get("folder") == self._folder() else "it was made in another folder"
+
+    def _folder(self) -> str:
+        """What tells the folder of the file from a copy of it: not its name, under which it may be moved."""
+        return str(self.path.parent.stat().st_ino)
+
+    def _create(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA.split(";\n"):
+            connection.execute(statement)
+        known = {"store": uuid.uuid4().hex, "schema": SCHEMA_VERSION, "folder": self._folder()}
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", known.items())
+        connection.execute("COMMIT")
+        return connection
 
     def _check_place(self) -> None:
         """A link that a repository put there leads to a file that is not ours: neither written, nor read, nor moved."""
@@ -128,7 +147,7 @@ class Database:
         with self._write_lock:
             self._drop_connections()
             self.set_aside(reason)
-            self._writer = _create(self._connect())
+            self._writer = self._create(self._connect())
             self.generation += 1
 
     def _connect(self) -> sqlite3.Connection:
@@ -219,27 +238,19 @@ class Database:
             yield
 
 
-def _version(connection: sqlite3.Connection) -> str | None:
+def _meta(connection: sqlite3.Connection) -> dict[str, str]:
+    """What the file says of itself; nothing where it is none of ours."""
     try:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+        rows = connection.execute("SELECT key, value FROM meta WHERE key IN ('schema', 'folder')").fetchall()
     except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
-            return None
+        if "no such" in str(error):
+            return {}
         raise
-    return str(row[0]) if row else ""
+    return {str(key): str(value) for key, value in rows}
 
 
 def _tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
-
-
-def _create(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in _SCHEMA.split(";\n"):
-        connection.execute(statement)
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", [("store", uuid.uuid4().hex), ("schema", SCHEMA_VERSION)])
-    connection.execute("COMMIT")
-    return connection
 
 
 def _cannot_write(error: Exception) -> bool:

@@ -1,6 +1,7 @@
-"""Links that a repository brings in the folders of the index: what they lead to is the user's, and stays as it is."""
+"""What a repository brings in the folders of the index: links lead nowhere, and an index of its making is not believed."""
 
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_a_store_of_another_project_is_not_read_through_a_link(tmp_path: Path, p
     index.close()
     assert foreign.search("login attempts").hits[0].path == "secret.py"
     foreign.close()
+
+
+def test_an_index_that_came_with_a_clone_is_not_believed_and_one_that_was_moved_is(
+    project: Path, tmp_path: Path
+) -> None:
+    """Its digests may be those of the very files, and its text a lie."""
+    made = make_index(project)
+    made.sync()
+    made.close()
+    with closing(sqlite3.connect(project / ".code-intel/cache/index.sqlite3")) as database, database:
+        database.execute("UPDATE chunks SET text = 'a lie'")
+    shutil.copytree(project, tmp_path / "clone")
+    cloned = make_index(tmp_path / "clone")
+    found = cloned.search(QUERY)
+    assert found.hits[0].path == "src/auth/throttle.py"
+    assert all(hit.text != "a lie" for hit in found.hits)
+    assert any("made in another folder" in note for note in found.notes)
+    cloned.close()
+    moved = make_index((tmp_path / "clone").rename(tmp_path / "moved"))
+    assert not any("set aside" in note for note in moved.search(QUERY).notes)
+    moved.close()
 
 
 @pytest.mark.parametrize("name", ["chroma", "chroma/chroma.sqlite3", "chroma/segment/data_level0.bin"])
