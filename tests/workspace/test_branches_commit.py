@@ -123,6 +123,20 @@ def test_a_folder_replaced_by_a_link_is_committed(work: Work) -> None:
     assert repo.git("status", "--porcelain") == ""
 
 
+def test_a_repository_within_is_not_said_to_be_discarded(work: Work) -> None:
+    """No shelf can hold what it holds, so it stays; whoever reviews it puts it back there, or leaves it."""
+    repo = work.repo
+    (repo.path / "within").mkdir()
+    within = Repo(repo.path / "within")
+    within.git("init", "-q")
+    within.write("x", "x\n")
+    within.commit("x")
+    with pytest.raises(UserActionNeeded) as refused:
+        work.commit("a.py", discard=("within",))
+    assert (refused.value.details["reason"], refused.value.details["files"]) == ("repository_within", ["within"])
+    assert repo.read("within/x") == "x\n"
+
+
 def test_a_submodule_pointer_is_committed(work: Work, tmp_path: Path) -> None:
     repo = work.repo
     other = Repo(tmp_path / "other")

@@ -28,7 +28,7 @@ from code_intel_server.workspace.messages import (
     without,
 )
 from code_intel_server.workspace.refusals import refuse
-from code_intel_server.workspace.shelf import Kind, Shelf, put_back, scratch_index, write_index
+from code_intel_server.workspace.shelf import Kind, Shelf, is_repository, put_back, scratch_index, write_index
 from code_intel_server.workspace.snapshot_index import lstat
 from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, Record
 
@@ -127,6 +127,11 @@ class Commit:
         """Archive, then put back; a second attempt finds nothing left to do for the files already back."""
         if not self._discard:
             return
+        within = [path for path in self._discard if is_repository(self._git, path)]
+        if within:
+            names = ", ".join(within[:20])
+            advice = "put it back there yourself (`git submodule update`), or decide `leave`"
+            raise refuse("repository_within", f"a repository of its own stands at {names}: {advice}", files=within)
         base = self._base()
         head = shelf.tree_entries(self._git, self._request.expected_tip, self._discard)
         wanted = shelf.tree_entries(self._git, base, self._discard)

@@ -274,6 +274,12 @@ def _move_aside(git: Git, path: str, kept: tuple[str, str] | None, place: Path, 
         folder = folder.parent
 
 
+def is_repository(git: Git, path: str) -> bool:
+    """Whether a repository of its own stands at a path from the top (a submodule, a clone): no shelf can hold its content."""
+    place = git.at.top / path
+    return place.is_dir() and not place.is_symlink() and os.path.lexists(place / ".git")
+
+
 def blocked(top: Path, path: str) -> bool:
     """Whether a file or a link stands where one of the path's folders must be."""
     parents = [top / parent for parent in Path(path).parents if parent.parts]
