@@ -129,9 +129,9 @@ class Commit:
             return
         within = [path for path in self._discard if is_repository(self._git, path)]
         if within:
-            names = ", ".join(within[:20])
-            advice = "put it back there yourself (`git submodule update`), or decide `leave`"
-            raise refuse("repository_within", f"a repository of its own stands at {names}: {advice}", files=within)
+            raise Rejected(
+                "failures.PRE_COMMIT.repository_within", details={"files": within}, files=", ".join(within[:20])
+            )
         base = self._base()
         head = shelf.tree_entries(self._git, self._request.expected_tip, self._discard)
         wanted = shelf.tree_entries(self._git, base, self._discard)
