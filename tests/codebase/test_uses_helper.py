@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import write
 
-from code_intel_server.codebase import references, ripgrep, uses_helper
+from code_intel_server.codebase import references, ripgrep, skeletons, uses_helper
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.references import Asked, Told
 from code_intel_server.codebase.ripgrep import FileMatches
@@ -247,3 +247,19 @@ def test_a_file_that_is_gone_is_told_from_one_without_rows(project: Project, hel
         os.unlink(os.path.join(project.root, file.path))  # noqa: PTH108, PTH118 - one name is no UTF-8
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert None in question.alone()
+
+
+def test_what_the_process_found_out_about_a_file_serves_the_next_question(tmp_path: Path, helper: UsesHelper) -> None:
+    members = "".join(f"    def ring{n}(self):\n        return Basket.at{n}  # {'.' * 40}\n" for n in range(90))
+    shop = Project.at(write(tmp_path, {f"m{n}.py": f"class Shop:\n{members}" for n in range(12)}))
+    question = Question(shop)
+    question.answer(helper, question.patient(helper))
+    known = skeletons.of_project(shop.root)
+    of_process = [file.path for file in question.files if file.path not in question.done_here]
+    assert of_process
+    assert all(known.of(file.path) is not None for file in question.files)
+    question.asked = Asked(references.occurrences(("at7",)), include_comments=True)
+    question.files = list(ripgrep.search(shop, ripgrep.Query(("at7",), regex=False, word=True)).files)
+    told = question.answer(helper, question.patient(helper))
+    assert 0 < len(question.done_here) < len(question.files)
+    assert [[(row.kind, row.enclosing) for row in one or ()] for one in told] == [[("attribute", "Shop.ring7")]] * 12

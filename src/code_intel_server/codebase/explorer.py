@@ -4,7 +4,15 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from code_intel_server.codebase import definitions, file_structure, files, impact_analyzer, references, search
+from code_intel_server.codebase import (
+    definitions,
+    file_structure,
+    files,
+    impact_analyzer,
+    references,
+    search,
+    skeletons,
+)
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page
 from code_intel_server.codebase.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
@@ -32,6 +40,8 @@ class Explorer:
         self.helper = UsesHelper() if helper is None else helper
         self._classified = FileMemory[ReferenceRow]()
         self._refreshing = threading.Lock()
+        self._skeletons = skeletons.of_project(self.project.root)
+        self._skeletons.keep_on(self.cache.store)
 
     def close(self) -> None:
         """Let go of the process that helps; a later lookup would start another."""
@@ -103,7 +113,7 @@ class Explorer:
         page: Page = FIRST_PAGE,
     ) -> Answer[ReferenceRow]:
         """See `references.find_references`."""
-        return references.find_references(
+        found = references.find_references(
             self.project,
             symbol,
             path=path,
@@ -115,6 +125,8 @@ class Explorer:
             helper=self.helper,
             defining=self.cache.store.files_naming,
         )
+        self._skeletons.save()
+        return found
 
     def get_symbols(self, path: str) -> Answer[SymbolRow]:
         """See `file_structure.get_symbols`."""
@@ -137,6 +149,8 @@ class Explorer:
         history: History | None = None,
     ) -> Impact:
         """See `impact_analyzer.analyze_impact`."""
-        return impact_analyzer.analyze_impact(
+        found = impact_analyzer.analyze_impact(
             self.project, self.cache, targets, depth=depth, page=page, history=history, skipped=self.skips.latest
         )
+        self._skeletons.save()
+        return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase import ripgrep, skeletons
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.memory import FileMemory
@@ -365,7 +365,7 @@ def classify(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[Re
     language = language_of(file.path, data)
     if _is_document(file.path, language):
         return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
-    parsed = _parsed(data, language) if language else None
+    parsed = _parsed(data, language, file, standing) if language else None
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
 
@@ -374,10 +374,13 @@ def _is_document(path: str, language: Language | None) -> bool:
     return path.endswith(_TRANSLATIONS) if language is None else language.kind is LanguageKind.DOCS
 
 
-def _parsed(data: bytes, language: Language) -> "Parsed | None":
+def _parsed(data: bytes, language: Language, file: FileMatches, standing: Standing) -> "Parsed | None":
+    """The syntax tree around the lines that were found; the rest may be missing (see `skeletons`)."""
     from code_intel_server.codebase import structure
 
-    return structure.parse(data, language) if structure.has_grammar(language) else None
+    if not structure.has_grammar(language):
+        return None
+    return skeletons.parse(data, language, file.path, [match.line for match in file.lines()], standing.skeletons)
 
 
 def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from code_intel_server.codebase import ctags
+from code_intel_server.codebase import ctags, skeletons
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.ripgrep import FileMatches, Match
 from code_intel_server.codebase.symbol_store import StoredSymbol
@@ -52,6 +52,7 @@ class Standing:
         self._root = root
         self._kept: dict[str, _Kept] = {}
         self._bytes = 0
+        self.skeletons = skeletons.of_project(root)
         self._defined: dict[StoredSymbol, bool] = {}
 
     def content(self, path: str) -> bytes | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.owned_connection import OwnedConnection, bound_log
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0
@@ -24,7 +24,7 @@ _SCHEMA = (
     # Paths are bytes: a file's name need not be text.
     """CREATE TABLE files (
         id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
-        engine TEXT NOT NULL
+        engine TEXT NOT NULL, skeleton BLOB
     )""",
     # An id is never given twice: beyond the last one noted, all symbols are new.
     """CREATE TABLE symbols (

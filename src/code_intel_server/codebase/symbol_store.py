@@ -198,6 +198,20 @@ class SymbolStore:
                 [(digest, os.fsencode(path), stamp.mtime_ns, stamp.size) for path, (stamp, digest) in digests.items()],
             )
 
+    def skeleton(self, path: str) -> bytes | None:
+        """What `put_skeletons` put for a file; None where nothing was, or the store cannot be read."""
+        try:
+            found = self._read("SELECT skeleton FROM files WHERE path = ?", (os.fsencode(path),))
+        except (OSError, sqlite3.Error):
+            return None  # the file is parsed whole then
+        return found[0][0] if found else None
+
+    def put_skeletons(self, packed: Mapping[str, bytes]) -> None:
+        """Keep these (see `skeletons`) for the files among them that were tagged, unless the store cannot be written."""
+        with contextlib.suppress(OSError, sqlite3.Error), self._write() as connection:
+            rows = [(skeleton, os.fsencode(path)) for path, skeleton in packed.items()]
+            connection.executemany("UPDATE files SET skeleton = ? WHERE path = ?", rows)
+
     def forget(self, paths: Iterable[str]) -> None:
         """Drop files and their symbols."""
         with self._write() as connection:

@@ -13,12 +13,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from code_intel_server.child_link import ChildLink
 from code_intel_server.child_wire import frame
 from code_intel_server.codebase.references import Asked, ReferenceRow, Told
 from code_intel_server.codebase.ripgrep import FileMatches
+from code_intel_server.codebase.skeletons import Skeleton, of_project
 
 WORTH_A_PROCESS = 1_500_000
 """Bytes of files to parse (about a quarter of a second) from which on a process is started for it."""
@@ -130,7 +132,7 @@ class UsesHelper:
         child = self._child
         if child is None or not child.owes or not _has_come(child.link):
             return False
-        head, _ = child.link.receive(time.monotonic() + _FRAME_SECONDS)
+        head, noted = child.link.receive(time.monotonic() + _FRAME_SECONDS)
         given = child.owes.pop(head["number"])
         for next_one in child.owes.values():
             next_one.at = time.monotonic()  # it may have had to wait until this answer was read
@@ -138,6 +140,8 @@ class UsesHelper:
         # What an earlier question had to do itself is not wanted any more.
         for place, one in zip(given.places, told, strict=True) if given.number in work.numbers else ():
             work.told.setdefault(place, one)
+        if given.number in work.numbers:
+            work.note(given.places, head["noted"], noted)
         return True
 
     def _unanswered(self, work: "_Work") -> int | None:
@@ -191,6 +195,7 @@ class _Work:
     def __init__(self, root: Path, files: Sequence[FileMatches], sizes: Sequence[int], asked: Asked) -> None:
         self.root = root
         self.files = files
+        self._skeletons = of_project(root)
         self.told: dict[int, Told] = {}
         self.numbers: set[int] = set()
         # The largest first: at the end the two are then no further apart than a small file takes.
@@ -208,7 +213,7 @@ class _Work:
         size = printed = 0
         while self.waiting and len(places) < _GROUP_FILES and (not places or size < _GROUP_BYTES):
             place = self.waiting[0]
-            printed += len(self.files[place].printed)
+            printed += len(self.files[place].printed) + len(self._skeleton(place))
             size += self._sizes[place]
             if printed > _PRINTED_BYTES:
                 break
@@ -218,15 +223,27 @@ class _Work:
     def request(self, number: int, places: Sequence[int]) -> bytes:
         """The frame that asks for these files."""
         self.numbers.add(number)
-        chosen = [self.files[place] for place in places]
+        chosen = [(self.files[place], self._skeleton(place)) for place in places]
         head = {
             "number": number,
             "root": str(self.root),
             "names": self._asked.names.pattern.decode("latin-1"),
             "include_comments": self._asked.include_comments,
-            "files": [[file.path, file.count, len(file.printed)] for file in chosen],
+            "files": [[file.path, file.count, len(file.printed), len(skeleton)] for file, skeleton in chosen],
         }
-        return frame(head, b"".join(file.printed for file in chosen))
+        return frame(head, b"".join(file.printed + skeleton for file, skeleton in chosen))
+
+    def note(self, places: Sequence[int], sizes: Sequence[int], noted: bytes) -> None:
+        """Keep the skeletons that the process made. Raises ValueError for anything else."""
+        ends = list(accumulate(sizes, initial=0))
+        for place, (start, end) in zip(places, pairwise(ends), strict=True):
+            skeleton = Skeleton.unpacked(noted[start:end])
+            if skeleton is not None:
+                self._skeletons.note(self.files[place].path, skeleton)
+
+    def _skeleton(self, place: int) -> bytes:
+        known = self._skeletons.of(self.files[place].path)
+        return known.packed if known is not None else b""
 
 
 def _has_come(link: ChildLink) -> bool:
