@@ -679,6 +679,18 @@ def test_the_rules_are_summed_up_and_the_session_is_given_up(stage: Stage) -> No
     assert "the user's own" in stage.read(".code-intel/context.yml")
 
 
+@pytest.mark.parametrize("what", ["task branch", "base"])
+def test_a_branch_that_the_user_renamed_is_not_said_to_be_archived(stage: Stage, what: str) -> None:
+    """What is done under another name stays there; without its base the session cannot leave its branch."""
+    stage.committed()
+    task = stage.git("branch", "--show-current").strip()
+    stage.git("branch", "-m", task if what == "task branch" else "main", "mine")
+    cleaned = stage.call("start_session", flags={"clean": True})
+    assert cleaned["branches_removed"] == []
+    assert "Cleaned: 0 task branch(es)" in cleaned["message"]
+    assert stage.read("app.py") == APP_DONE
+
+
 def test_the_branch_was_switched_by_the_user_and_back(stage: Stage) -> None:
     stage.verified()
     name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()

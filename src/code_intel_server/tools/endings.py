@@ -37,17 +37,17 @@ class Endings:
     def clean(self, kit: Kit, states: Sequence[SessionState]) -> Fields:
         """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base."""
         branches = self._desk.branches(kit.config)
-        removed: list[str] = []
+        before = {branch.name for branch in branches.stale()}
         left: list[str] = []
         for state in states:
             left += self.abandon(kit, state).warnings
-            removed += [state.task_branch.name] if state.task_branch else []
             learning.record_end(self._desk, state, "abandoned", "clean", now())
             archives.archive(
                 self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
             )
         cleaned = branches.cleanup_stale()
-        removed += [branch.name for branch in cleaned.branches if branch.name not in removed]
+        # What had to stay, or was gone before (the user renamed it), is in no archive of ours.
+        removed = sorted(before - {branch.name for branch in branches.stale()})
         left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
         gone = self._desk.store.delete_all()
         for state in states:
