@@ -1,6 +1,7 @@
 """What the decision log keeps of each call: where it stood, what it led to, why it was refused (SPEC 10)."""
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -60,3 +61,11 @@ def decision_row(
     if decision.proof is not None:
         row["proof"] = decision.proof
     return row
+
+
+def accepted_submits(rows: Iterable[Mapping[str, object]], session_id: str) -> int:
+    """How many submits of a session the log says were accepted."""
+    return sum(
+        row.get("session_id") == session_id and (row.get("what"), row.get("verdict")) == ("submit", "accepted")
+        for row in rows
+    )

@@ -23,7 +23,7 @@ from code_intel_server.flow.transitions import Road
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, learning
 from code_intel_server.tools.beginning import fresh
-from code_intel_server.tools.decisions import Decision, decision_of, decision_row
+from code_intel_server.tools.decisions import Decision, accepted_submits, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings
 from code_intel_server.tools.flags import parse_flags
@@ -326,11 +326,7 @@ class Sessions:
 
     def _missing(self, state: SessionState) -> int:
         """How many submits of the session were accepted, as the decision log says, and are not in its state."""
-        accepted = sum(
-            row.get("session_id") == state.session_id
-            and (row.get("what"), row.get("verdict")) == ("submit", "accepted")
-            for row in self._desk.decisions.tail().records
-        )
+        accepted = accepted_submits(self._desk.decisions.tail().records, state.session_id)
         final = self._ends.final()
         # A last submit that a kill came behind stands in the log, and is to be sent again.
         ended = final is not None and final.get("session_id") == state.session_id
