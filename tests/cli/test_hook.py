@@ -211,6 +211,23 @@ def test_after_compaction_the_agent_is_told_where_it_stands_and_the_server_learn
     assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file()
 
 
+@pytest.mark.parametrize("name", ["sessions", "sessions/{}.compacted"])
+def test_the_note_of_a_compaction_is_written_through_no_link(root: Path, ask: Ask, tmp_path: Path, name: str) -> None:
+    """An agent that is confined to the project could aim one at any file of the user's: the hook is not confined."""
+    theirs = tmp_path / "theirs"
+    kept = state()
+    with session(root, kept):
+        place = root / ".code-intel" / name.format(kept.session_id)
+        if name == "sessions":
+            place.rename(theirs)
+        else:
+            theirs.write_text("the user's own\n")
+        place.symlink_to(theirs)
+        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+    assert "phase READY" in told.out
+    assert not [*theirs.glob("*.compacted")] if name == "sessions" else theirs.read_text() == "the user's own\n"
+
+
 def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: Path, ask: Ask) -> None:
     with session(root, state()):
         told = ask({"hook_event_name": "SessionStart", "source": "resume", "cwd": str(root / "secrets")})

@@ -215,12 +215,22 @@ def _existed(path: str, started_at: str) -> bool:
     return getattr(status, "st_birthtime", status.st_ctime) < datetime.fromisoformat(started_at).timestamp()
 
 
+def _mark(session: _Session) -> None:
+    """Leave the note for the server; through no link, since the agent may have put one there, and clients may confine it and not us."""
+    folder = session.root
+    for name in (".code-intel", "sessions"):
+        folder = os.path.join(folder, name)
+        if os.path.islink(folder):
+            return
+    marker = os.path.join(folder, f"{session.id}.compacted")
+    if not os.path.islink(marker):
+        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
+
+
 def _after_start(event: Fields, session: _Session) -> int:
     """Mark the session as compacted for the server, and hand the agent where it stands: standard output enters its context."""
     if event.get("source") == "compact":
-        marker = os.path.join(session.root, ".code-intel", "sessions", f"{session.id}.compacted")
-        with open(marker, "w", encoding="ascii") as stream:
-            stream.write("compact\n")
+        _mark(session)
     print(
         f"A code-intel session is active in this project: {session.id}, step {session.step} of 19, phase {session.phase}"
         f"{' (' + str(session.substep) + ')' if session.substep else ''}.\n"
