@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_intel_server.codebase import ctags, ripgrep
+from code_intel_server.codebase import ctags, ripgrep, skeletons
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -150,10 +150,17 @@ def caches(root: Path, rounds: int, touched: str) -> Explorer:
 
 
 def references(found: Explorer, root: Path, names: Sequence[str], rounds: int) -> None:
-    """The first page beside ripgrep alone, without the process that helps and with it; then the next page."""
+    """The first page beside ripgrep alone, without the process that helps and with it; then the next page.
+
+    In files that were parsed for another name before (`skeletons`), and once as if none was.
+    """
     for name in names:
 
         def alone(name: str = name) -> None:
+            references_alone(found.project, name)
+
+        def unnoted(name: str = name) -> None:
+            skeletons.of_project.cache_clear()
             references_alone(found.project, name)
 
         def anew(name: str = name) -> None:
@@ -162,12 +169,13 @@ def references(found: Explorer, root: Path, names: Sequence[str], rounds: int) -
         def again(name: str = name) -> None:
             found.find_references(name, page=Page(50, 50))
 
-        raw, single, first, following = alternately(
-            rounds, lambda name=name: raw_ripgrep(root, name), alone, anew, again
+        raw, cold, single, first, following = alternately(
+            rounds, lambda name=name: raw_ripgrep(root, name), unnoted, alone, anew, again
         )
         total = len(collect(found.project, (name,)).rows)
         row(f"find_references `{name}` ({total})", "raw rg", raw, first, "")
         row(f"find_references `{name}`, in one process", "raw rg", raw, single, "")
+        row(f"find_references `{name}`, in one process, no file parsed before", "raw rg", raw, cold, "")
         row(f"find_references `{name}`, next page", "raw rg", raw, following, "")
 
 

@@ -135,8 +135,7 @@ def parse(data: bytes, language: Language, path: str, lines: Sequence[int], know
     digest = _digest(data, language)
     skeleton = known.of(path)
     if skeleton is not None and skeleton.digest == digest:
-        part = _in_part(data, language, skeleton, lines)
-        return grammars.parse(data, language) if part is None else part
+        return _again(data, language, lines, skeleton)
     parsed = grammars.parse(data, language)
     if parsed is not None and parsed.text is data:
         known.note(path, Skeleton(digest, spans_of(parsed)))
@@ -150,18 +149,26 @@ def _digest(data: bytes, language: Language) -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES, key=key, person=language.name.encode()[:16]).digest()
 
 
-def _in_part(data: bytes, language: Language, skeleton: Skeleton, lines: Sequence[int]) -> "Parsed | None":
+def _again(data: bytes, language: Language, lines: Sequence[int], skeleton: Skeleton) -> "Parsed | None":
     from code_intel_server.codebase import grammars
 
-    if not skeleton.spans:
-        return None
     starts = grammars.line_starts(data)
-    spans = array("I", skeleton.spans)
-    gaps = without(spans, [starts[line - 1] for line in lines if line <= len(starts)])
+    gaps = _gaps(skeleton, [starts[line - 1] for line in lines if line <= len(starts)], len(data))
+    part = grammars.parse_without(data, language, gaps, starts) if gaps else None
+    if part is not None:
+        return part
+    whole = grammars.parse(data, language)
+    if whole is not None:
+        whole.line_starts = starts
+    return whole
+
+
+def _gaps(skeleton: Skeleton, wanted: Sequence[int], size: int) -> Sequence[tuple[int, int]]:
+    """What to leave out of a file of so many bytes; nothing where that is not worth it."""
+    gaps = without(array("I", skeleton.spans), wanted)
     left_out = sum(end - start for start, end in gaps)
-    if not gaps or gaps[-1][1] > len(data) or left_out < max(_WORTH_LEAVING_OUT, len(data) // _SHARE_LEFT_OUT):
-        return None
-    return grammars.parse_without(data, language, gaps, starts)
+    worth_it = left_out >= max(_WORTH_LEAVING_OUT, size // _SHARE_LEFT_OUT)
+    return gaps if worth_it and gaps[-1][1] <= size else ()
 
 
 def without(spans: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]]:
