@@ -4,7 +4,8 @@ A grammar reads the members of a body one after the other, and what it makes of 
 there is no error. A member counts only where it takes whole lines and nothing beside it would read differently without it:
 
 - In Python a comment belongs to the block that its column and that of the next statement say. So comments before a member
-  must not stand left of it, and those behind it not right of it.
+  must not stand left of it, and those behind it not right of it. A function may lack its body for the grammar, and what
+  follows then stands in any column: so all members of a body must stand in one.
 - In JavaScript a line that ends without a semicolon may go on in the next. So what stands before a member must be closed.
 - A body keeps at least one member, since it may not be empty.
 
@@ -122,7 +123,8 @@ def spans_of(parsed: "Parsed") -> bytes:
         return b""
     if shape.by_column and _is_odd(parsed.text):
         return b""
-    found = sorted(_members(parsed.root, parsed.text, shape), key=lambda span: (span[0], -span[1]))
+    found = _members(parsed.root, parsed.text, shape)
+    found.sort(key=lambda span: (span[0], -span[1]))
     return array("I", [byte for span in found for byte in span]).tobytes()
 
 
@@ -144,14 +146,28 @@ def _continued(text: bytes) -> Iterator[int]:
             at = text.find(end, at + 1)
 
 
-def _members(root: "tree_sitter.Node", text: bytes, shape: _Shape) -> Iterator[tuple[int, int]]:
+def _members(root: "tree_sitter.Node", text: bytes, shape: _Shape) -> list[tuple[int, int]]:
+    """Where the members of all bodies stand that can be left out; none where a body's members stand in several columns."""
+    found: list[tuple[int, int]] = []
     pending = [root]
     while pending:
         node = pending.pop()
         children = node.named_children
         if node.type in shape.bodies:
-            yield from _free(children, text, shape)
+            if shape.by_column and len({*_columns_of(children, text)}) > 1:
+                return []
+            found += _free(children, text, shape)
         pending += [child for child in children if child.type in shape.bodies or child.type in shape.around]
+    return found
+
+
+def _columns_of(children: "Sequence[tree_sitter.Node]", text: bytes) -> Iterator[int]:
+    """The columns of those that begin their line."""
+    for child in children:
+        first = child.start_byte
+        blanks = text[text.rfind(b"\n", 0, first) + 1 : first]
+        if not blanks.strip(_BLANKS) and not child.is_extra:
+            yield _columns(blanks)
 
 
 def _free(children: "Sequence[tree_sitter.Node]", text: bytes, shape: _Shape) -> Iterator[tuple[int, int]]:
