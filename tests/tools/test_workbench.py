@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.driver import repository
 
-from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
+from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.exploration import semantic_search
 from code_intel_server.tools.guard import Guard
@@ -157,6 +158,40 @@ def test_no_agreement_however_long_crowds_out_what_was_found(bench: Workbench) -
     answer = semantic_search(bench, "main main", 10, ".", None, "auto")
     assert answer["results"] and answer["agreements"]
     assert len(json.dumps(answer)) < DEFAULT_CHARACTERS
+
+
+def test_old_archives_are_removed_through_no_link(bench: Workbench, tmp_path: Path) -> None:
+    """A repository, or an agent meanwhile, could aim one at any folder of the user's that holds JSON."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    for number in range(KEPT_ARCHIVES + 5):
+        (theirs / f"2020010{number % 9}_{number:06}.json").write_text("{}")
+    archived = bench.desk.project.logs / "sessions"
+    bench.sessions.start("Change main", "MODIFY", QUICK)
+    shutil.rmtree(archived, ignore_errors=True)
+    archived.symlink_to(theirs)
+    with pytest.raises(UserActionNeeded, match="state_folder_unsafe"):
+        bench.sessions.start("", "MODIFY", {"clean": True})
+    assert len([*theirs.iterdir()]) == KEPT_ARCHIVES + 5
+    archived.unlink()
+    bench.sessions.start("", "MODIFY", {"clean": True})
+    archived.rename(tmp_path / "kept")
+    archived.symlink_to(theirs)
+    with pytest.raises(UserActionNeeded, match="state_folder_unsafe"):
+        bench.sessions.start("Change main", "MODIFY", QUICK)
+
+
+def test_only_archives_are_removed_when_they_are_too_many(bench: Workbench) -> None:
+    archived = bench.desk.project.logs / "sessions"
+    archived.mkdir(parents=True)
+    for number in range(KEPT_ARCHIVES + 5):
+        (archived / f"20200101_{number:06}.json").write_text("{}")
+    (archived / "0 a note.json").write_text("{}")
+    bench.sessions.start("Change main", "MODIFY", QUICK)
+    bench.sessions.start("", "MODIFY", {"clean": True})
+    names = {path.stem for path in archived.iterdir()}
+    assert len(names) == KEPT_ARCHIVES + 1
+    assert "0 a note" in names and "20200101_000000" not in names
 
 
 @pytest.mark.parametrize("name", ["", "sessions"])

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.session import SessionState, UsedRange
-from code_intel_server.workspace.checkpoints import valid_id
-from code_intel_server.workspace.files import make_folder, read_regular, write_whole
+from code_intel_server.workspace.checkpoints import is_id, valid_id
+from code_intel_server.workspace.files import read_regular, write_whole
 
 if TYPE_CHECKING:
     from code_intel_server.tools.desk import Desk
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MAX_ARCHIVE_BYTES = 512 * 1024
 KEPT_ARCHIVES = 200
+_KEPT_IN = ("logs", "sessions")
 MAX_DECISIONS = 1000
 _DECISIONS_SEARCHED = 5000
 _DIFF_CHARACTERS = 128 * 1024
@@ -48,17 +49,19 @@ def gather(desk: "Desk", state: SessionState, entries: Sequence["LedgerEntry"], 
 
 
 def archive(desk: "Desk", state: SessionState, entries: Sequence["LedgerEntry"], end: str, at: str) -> None:
-    """Keep what a report needs of a session that is over; at most 512 KB a session, 200 sessions."""
-    folder = archive_folder(desk)
-    make_folder(folder)
+    """Keep what a report needs of a session that is over; at most 512 KB a session, 200 sessions.
+
+    Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe') where a link leads elsewhere: old files are removed here.
+    """
+    folder = desk.project.writable(*_KEPT_IN)
     write_whole(folder / f"{state.session_id}.json", _within_limit(gather(desk, state, entries, end, at)))
-    for old in sorted(folder.glob("*.json"))[:-KEPT_ARCHIVES]:
-        old.unlink(missing_ok=True)
+    for old in finished_sessions(desk)[KEPT_ARCHIVES:]:
+        (folder / f"{old}.json").unlink(missing_ok=True)
 
 
 def archive_folder(desk: "Desk") -> Path:
     """Where finished sessions are kept."""
-    return desk.project.logs / "sessions"
+    return desk.project.folder.joinpath(*_KEPT_IN)
 
 
 def read_archive(desk: "Desk", session_id: str) -> Record | None:
@@ -73,7 +76,8 @@ def read_archive(desk: "Desk", session_id: str) -> Record | None:
 def finished_sessions(desk: "Desk") -> list[str]:
     """The ids of the sessions that are over, newest first."""
     folder = archive_folder(desk)
-    return sorted((path.stem for path in folder.glob("*.json")), reverse=True) if folder.is_dir() else []
+    found = (path.stem for path in folder.glob("*.json")) if folder.is_dir() else ()
+    return sorted(filter(is_id, found), reverse=True)
 
 
 def decisions_of(desk: "Desk", session_id: str) -> list[JsonValue]:

@@ -308,12 +308,17 @@ def _identity(found: os.stat_result) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def is_id(text: str) -> bool:
+    """Whether this has the form of a session id."""
+    return bool(re.fullmatch(_ID, text, re.ASCII))
+
+
 def valid_id(session_id: object) -> str:
     """`session_id` if it has the form of one (20260201_123456, 20260201_123456_2), so that it can name a file.
 
     Raises Rejected('tool_errors.get_session_status.checkpoint_not_found').
     """
-    if isinstance(session_id, str) and re.fullmatch(_ID, session_id, re.ASCII):
+    if isinstance(session_id, str) and is_id(session_id):
         return session_id
     raise Rejected(
         "tool_errors.get_session_status.checkpoint_not_found", session_id=ascii(session_id)[:60], available=("none",)

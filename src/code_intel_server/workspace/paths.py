@@ -127,7 +127,7 @@ class Project:
 
         Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe').
         """
-        for name in (*EXCLUDED, "agreements"):
+        for name in (*EXCLUDED, "logs/sessions", "agreements"):
             if aimed_elsewhere(self.folder / name):
                 raise unsafe_folder(self.folder / name)
 
