@@ -1,5 +1,6 @@
 """ChromaDB is in use and never needed: the same tests against a child on a folder and against a real server."""
 
+import math
 import os
 import signal
 import subprocess
@@ -9,8 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import chromadb
 import pytest
+from chromadb.api import ClientAPI
+from chromadb.config import Settings
 
+from code_intel_server.index.chroma_child import Collections
+from code_intel_server.index.chroma_folder import FolderClient
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from tests.index.builders import (
     SAMPLE,
@@ -52,14 +58,73 @@ def case(tmp_path: Path, chroma: ChromaSettings) -> Iterator[Case]:
     made.index.close()
 
 
-def test_its_process_loads_nothing_that_it_never_uses() -> None:
-    never = ("grpc", "httpx._main", "click", "rich", "overrides.signature", "onnxruntime", "torch")
+def loaded_after(statements: str, names: tuple[str, ...]) -> str:
+    """Which of the modules a process of ChromaDB's has loaded after these statements, and whether it still collects garbage."""
     script = (
-        "import gc, sys, code_intel_server.index.chroma_child;"
-        f"print([name for name in {never!r} if sys.modules.get(name)], gc.isenabled())"
+        f"import gc, sys\nfrom pathlib import Path\nfrom code_intel_server.index.chroma_child import *\n{statements}\n"
+        f"print([name for name in {names!r} if sys.modules.get(name)], gc.isenabled())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[] True\n"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_process_on_a_folder_loads_the_engine_alone(tmp_path: Path) -> None:
+    request = {"mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
+    done = loaded_after(
+        f"one = Collections(connect({request!r}), {{'store': 'a', 'format': 1}}, {{'forest': 'one-name'}})\n"
+        "one.open(), one.put('forest', ['a'], [[1.0, 0.0]]), one.near('forest', 5, [[1.0, 0.0]]), one.known('forest', ['a'])\n"
+        "one.drop('forest', ['a']), one.reset(), one.open()",
+        ("chromadb", "numpy", "pydantic", "httpx", "torch"),
+    )
+    assert done == "[] True\n"
+
+
+def test_a_process_for_a_server_loads_nothing_that_it_never_uses(server_port: int) -> None:
+    request = {"mode": "http", "host": "127.0.0.1", "port": server_port, "ssl": False, "headers": {}}
+    request |= {"tenant": "default_tenant", "database": "default_database"}
+    done = loaded_after(
+        f"connect({request!r}).heartbeat()",
+        ("grpc", "httpx._main", "click", "rich", "overrides.signature", "onnxruntime", "torch"),
+    )
+    assert done == "[] True\n"
+
+
+NAMES = {"forest": "forest-of-one", "map": "map-of-one"}
+IDENTITY: dict[str, str | int] = {"store": "a", "model": "b", "format": 1}
+VECTORS = [[math.cos(angle / 9), math.sin(angle / 9)] for angle in range(12)]
+
+
+def own_client(folder: Path) -> ClientAPI:
+    """What ChromaDB's package opens a folder with."""
+    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+@pytest.mark.parametrize("package_first", [True, False])
+def test_chromadbs_own_package_and_its_engine_alone_read_each_others_folders(
+    tmp_path: Path, package_first: bool
+) -> None:
+    def open_by(package: bool) -> Collections:
+        client = own_client(tmp_path) if package else FolderClient(tmp_path)
+        return Collections(client, IDENTITY, NAMES)
+
+    writer, reader = open_by(package_first), open_by(not package_first)
+    assert writer.open() == {"created": ["forest", "map"], "counts": {"forest": 0, "map": 0}}
+    writer.put("forest", [str(number) for number in range(len(VECTORS))], VECTORS)
+    writer.drop("forest", ["3", "never there"])
+    assert reader.open() == {"created": [], "counts": {"forest": 11, "map": 0}}
+    assert reader.near("forest", 12, VECTORS[2:4]) == writer.near("forest", 12, VECTORS[2:4])
+    assert sorted(reader.near("forest", 2, VECTORS[3:4])["ids"][0]) == ["2", "4"]
+    assert reader.known("forest", ["1", "3"]) == writer.known("forest", ["1", "3"]) == {"ids": ["1"]}
+
+
+def test_a_collection_made_without_the_package_is_made_as_the_package_makes_it(tmp_path: Path) -> None:
+    made = []
+    for package, folder in ((True, tmp_path / "package"), (False, tmp_path / "engine")):
+        folder.mkdir()
+        client = own_client(folder) if package else FolderClient(folder)
+        Collections(client, IDENTITY, NAMES).open()
+        found = own_client(folder).get_collection(NAMES["forest"])
+        made.append((found.configuration_json, found.metadata, found.tenant, found.database))
+    assert made[0] == made[1]
 
 
 def test_chromadb_answers_once_it_has_everything(case: Case) -> None:
