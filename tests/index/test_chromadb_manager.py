@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
-from code_intel_server.index.chroma_child import Collections
+from code_intel_server.index.chroma_child import Collections, rows
 from code_intel_server.index.chroma_folder import FolderClient
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from tests.index.builders import (
@@ -90,7 +91,7 @@ def test_a_process_for_a_server_loads_nothing_that_it_never_uses(server_port: in
 
 NAMES = {"forest": "forest-of-one", "map": "map-of-one"}
 IDENTITY: dict[str, str | int] = {"store": "a", "model": "b", "format": 1}
-VECTORS = [[math.cos(angle / 9), math.sin(angle / 9)] for angle in range(12)]
+VECTORS = rows(b"".join(struct.pack("=2f", math.cos(n / 9), math.sin(n / 9)) for n in range(12)), 2)
 
 
 def own_client(folder: Path) -> ClientAPI:

@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import gc
 import os
-import struct
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,7 +84,7 @@ class Collections:
 
     def put(self, key: str, ids: list[str], vectors: Rows) -> dict[str, Any]:
         """Add or replace vectors by id."""
-        self._open[key].upsert(ids=ids, embeddings=vectors)
+        self._open[key].upsert(ids=ids, embeddings=self._given(vectors))
         return {}
 
     def drop(self, key: str, ids: list[str]) -> dict[str, Any]:
@@ -96,9 +95,13 @@ class Collections:
     def near(self, key: str, limit: int, vectors: Rows) -> dict[str, Any]:
         """The nearest ids and their cosines, one list a vector."""
         collection = self._open[key]
-        found = collection.query(query_embeddings=vectors, n_results=limit, include=["distances"])
+        found = collection.query(query_embeddings=self._given(vectors), n_results=limit, include=["distances"])
         distances = found["distances"] or []
         return {"ids": found["ids"], "cosines": [[round(1 - float(one), 6) for one in row] for row in distances]}
+
+    def _given(self, vectors: Rows) -> Rows:
+        """The package takes lists only."""
+        return vectors if isinstance(self._client, FolderClient) else [list(row) for row in vectors]
 
     def known(self, key: str, ids: list[str]) -> dict[str, Any]:
         """Those of the ids that are there."""
@@ -152,10 +155,16 @@ def _lock(path: Path) -> None:
             return  # held until we end
 
 
+def rows(body: bytes, dim: int) -> Rows:
+    """The vectors of a request, one a row, as they came: ChromaDB's engine reads the numbers where they are."""
+    numbers = memoryview(body).cast("f")
+    return [numbers[at : at + dim] for at in range(0, len(numbers), dim)]
+
+
 def answer(collections: Collections, request: dict[str, Any], body: bytes) -> dict[str, Any]:
     """Do one request."""
     operation = request["op"]
-    vectors = [list(row) for row in struct.iter_unpack(f"<{request['dim']}f", body)] if body else []
+    vectors = rows(body, request["dim"]) if body else []
     match operation:
         case "open":
             return collections.open()

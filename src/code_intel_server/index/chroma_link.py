@@ -29,7 +29,7 @@ class ChromaLink(ChildLink):
         body = b""
         if vectors is not None:
             head = {**head, "dim": int(vectors.shape[-1])}
-            body = vectors.astype("<f4").tobytes()
+            body = vectors.astype("=f4").tobytes()  # as this machine has them: the child reads them in place
         with self._lock:
             deadline = time.monotonic() + timeout
             try:
