@@ -19,7 +19,7 @@ import pytest
 import code_intel_server
 from code_intel_server.codebase import files, stubs
 from code_intel_server.codebase.markup import less_names, mentions
-from code_intel_server.codebase.references import occurrences
+from code_intel_server.codebase.telling import occurrences
 
 _parser: Any = importlib.import_module("re._parser")
 
@@ -362,7 +362,7 @@ def _every() -> list[_Tried]:
             for name, own in stubs._OF_LANGUAGE.items()
         ),
         _Tried("codebase.files._nearest", re.compile(files._nearest("aa_a.b")), {"match"}),
-        _Tried("codebase.references.occurrences", occurrences(["run", "a", "operator==", "operator()", "valid?"])),
+        _Tried("codebase.telling.occurrences", occurrences(["run", "a", "operator==", "operator()", "valid?"])),
     ]
     found: dict[tuple[object, int], _Tried] = {}
     for tried in (*_expressions(), *made):

@@ -11,8 +11,8 @@ from code_intel_server.codebase import page_first, structure
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.languages import Language
-from code_intel_server.codebase.references import ReferenceRow
 from code_intel_server.codebase.syntax import Use
+from code_intel_server.codebase.telling import ReferenceRow
 
 LINES = (
     "sell()\n",

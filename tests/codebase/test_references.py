@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import references, structure
+from code_intel_server.codebase import references, structure, telling
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.languages import language_of
 from code_intel_server.codebase.memory import FileMemory
@@ -285,7 +285,7 @@ def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names:
     line = text.encode()
     places: dict[int, bytes] = {}
     for name in names:
-        for found in re.finditer(rb"(?=(" + references.occurrences([name]).pattern + rb"))", line):
+        for found in re.finditer(rb"(?=(" + telling.occurrences([name]).pattern + rb"))", line):
             places[found.start()] = max(places.get(found.start(), b""), found[1], key=len)
     expected: list[tuple[int, bytes]] = []
     end = 0
@@ -293,7 +293,7 @@ def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names:
         if start >= end:
             expected.append((start, longest))
             end = start + len(longest)
-    assert [(found.start(), found[0]) for found in references.occurrences(names).finditer(line)] == expected
+    assert [(found.start(), found[0]) for found in telling.occurrences(names).finditer(line)] == expected
 
 
 def told(tmp_path: Path, file: str, text: str, name: str, **options: object) -> list[tuple[int, str]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import write
 
-from code_intel_server.codebase import references, ripgrep, skeletons, uses_helper
+from code_intel_server.codebase import references, ripgrep, skeletons, telling, uses_helper
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.references import Asked, Told
 from code_intel_server.codebase.ripgrep import FileMatches
 from code_intel_server.codebase.standing import Standing
+from code_intel_server.codebase.telling import Asked, Told
 from code_intel_server.codebase.uses_helper import UsesHelper
 
 BODIES = {
@@ -56,19 +56,19 @@ class Question:
         found = ripgrep.search(project, ripgrep.Query(("Basket",), regex=False, word=True))
         self.files = sorted(found.files, key=lambda file: file.path)
         self.sizes = [os.lstat(os.path.join(project.root, file.path)).st_size for file in self.files]  # noqa: PTH118
-        self.asked = Asked(references.occurrences(("Basket",)), include_comments=True)
+        self.asked = Asked(telling.occurrences(("Basket",)), include_comments=True)
         self.done_here: list[str] = []
 
     def here(self, file: FileMatches) -> Told:
         self.done_here.append(file.path)
-        return references.classify(Standing(self.project.root), file, self.asked)
+        return telling.classify(Standing(self.project.root), file, self.asked)
 
     def answer(self, helper: UsesHelper, here: Callable[[FileMatches], Told] | None = None) -> list[Told]:
         self.done_here.clear()
         return helper.tell(self.project.root, self.files, self.sizes, self.asked, here or self.here)
 
     def alone(self) -> list[Told]:
-        return [references.classify(Standing(self.project.root), file, self.asked) for file in self.files]
+        return [telling.classify(Standing(self.project.root), file, self.asked) for file in self.files]
 
     def patient(self, helper: UsesHelper) -> Callable[[FileMatches], Told]:
         """Does a file only when the process has answered something, or ended."""
@@ -184,7 +184,7 @@ def test_a_process_that_answers_nonsense_is_given_up(
     def nonsense(_: object) -> None:
         raise ValueError("no such use")
 
-    monkeypatch.setattr(references.ReferenceRow, "unpacked", nonsense)
+    monkeypatch.setattr(telling.ReferenceRow, "unpacked", nonsense)
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert helper.process_id is None
 
@@ -258,7 +258,7 @@ def test_what_the_process_found_out_about_a_file_serves_the_next_question(tmp_pa
     of_process = [file.path for file in question.files if file.path not in question.done_here]
     assert of_process
     assert all(known.of(file.path) is not None for file in question.files)
-    question.asked = Asked(references.occurrences(("at7",)), include_comments=True)
+    question.asked = Asked(telling.occurrences(("at7",)), include_comments=True)
     question.files = list(ripgrep.search(shop, ripgrep.Query(("at7",), regex=False, word=True)).files)
     told = question.answer(helper, question.patient(helper))
     assert 0 < len(question.done_here) < len(question.files)

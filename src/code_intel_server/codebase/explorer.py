@@ -22,9 +22,9 @@ from code_intel_server.codebase.impact_analyzer import History
 from code_intel_server.codebase.impact_values import Impact
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.references import ReferenceRow
 from code_intel_server.codebase.search import TextRow
 from code_intel_server.codebase.symbols import Progress, Refresh, SymbolCache
+from code_intel_server.codebase.telling import ReferenceRow
 from code_intel_server.codebase.uses_helper import UsesHelper
 
 

@@ -10,9 +10,9 @@ from code_intel_server.codebase import markup, ripgrep
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.impact_run import IMPORTING, Analysis, by_hand, module_word
 from code_intel_server.codebase.impact_values import Place, Tie
-from code_intel_server.codebase.references import occurrences
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.telling import occurrences
 from code_intel_server.codebase.text import decode, read_text
 
 _BROAD_COMMIT = 30

@@ -13,12 +13,12 @@ from code_intel_server.codebase.impact_values import Place, Tie
 from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
 from code_intel_server.codebase.names import written
 from code_intel_server.codebase.project import shown
-from code_intel_server.codebase.references import Asked, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import SymbolCache
 from code_intel_server.codebase.syntax import Use
+from code_intel_server.codebase.telling import Asked, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.text import decode, is_binary
 
 _FRONTIER = 25

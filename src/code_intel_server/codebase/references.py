@@ -10,12 +10,11 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from code_intel_server.codebase import ripgrep, skeletons
+from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
-from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.languages import language_of
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.names import broken, expression, operator_sign, readings, written
 from code_intel_server.codebase.page_first import Wanted, batch
@@ -24,63 +23,28 @@ from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import stamp_of
-from code_intel_server.codebase.syntax import Outline, Symbol, Use
+from code_intel_server.codebase.syntax import Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
-from code_intel_server.codebase.text import Lines, as_searched, counted, decode
+from code_intel_server.codebase.telling import (
+    PROSE,
+    Asked,
+    ReferenceRow,
+    Told,
+    classify,
+    is_document,
+    may_hold,
+    occurrences,
+    unparsed,
+)
+from code_intel_server.codebase.text import counted
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
-    from code_intel_server.codebase.structure import Parsed
     from code_intel_server.codebase.uses_helper import UsesHelper
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
 _WORD = re.compile(r"\w+")
-_TEXT_COLUMNS = 200
-_TRANSLATIONS = (".po", ".pot")
-"""They hold what the program says, and where, in comments."""
-
-_PROSE = frozenset({Use.COMMENT, Use.STRING})
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceRow:
-    """A line on which a symbol is used as `kind`. `enclosing` is the qualified symbol around it ('' at the top), of `enclosing_kind`."""
-
-    path: str
-    start_line: int
-    end_line: int
-    text: str
-    symbol: str
-    kind: Use
-    enclosing: str
-    enclosing_kind: str = ""
-    enclosing_line: int = 0
-
-    def packed(self) -> list[object]:
-        """The row as JSON data."""
-        kind = self.kind.value
-        place = (self.path, self.start_line, self.end_line)
-        return [*place, self.text, self.symbol, kind, self.enclosing, self.enclosing_kind, self.enclosing_line]
-
-    @classmethod
-    def unpacked(cls, data: Sequence[Any]) -> "ReferenceRow":
-        """The row that `packed` gave. Raises ValueError or TypeError for anything else."""
-        path, start, end, text, symbol, kind, enclosing, enclosing_kind, enclosing_line = data
-        return cls(path, start, end, text, symbol, Use(kind), enclosing, enclosing_kind, enclosing_line)
-
-
-Rows = Sequence[ReferenceRow]
-Told = Rows | None
-"""The rows of a file; None for one that cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What to look for in a line, and whether comments and strings count."""
-
-    names: re.Pattern[bytes]
-    include_comments: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +89,7 @@ def find_references(
         project,
         (name,),
         path=inside(project.root, path),
-        include_comments=include_comments or bool(wanted & _PROSE),
+        include_comments=include_comments or bool(wanted & PROSE),
         memory=memory,
         helper=helper,
         wanted=Wanted(page.range.stop + 1, wanted, lambda: defining(name)),
@@ -184,12 +148,12 @@ def collect(
     if not in_order:
         rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     silent = [file for file, one in zip(files, told, strict=True) if one is not None and not one]
-    documents = {file.path for file in silent if _is_document(file.path, language_of(file.path))}
+    documents = {file.path for file in silent if is_document(file.path, language_of(file.path))}
     return References(
         tuple([row for group in rows for row in group][: 2 * EXACT_TOTAL_LIMIT]),
         (*found.problems, *teller.problems),
         found.overflowed,
-        tuple(file.path for file in silent if file.path in documents and _may_hold(file, asked)),
+        tuple(file.path for file in silent if file.path in documents and may_hold(file, asked)),
         tuple(file.path for file in silent if file.path not in documents),
         untold,
     )
@@ -255,7 +219,7 @@ class _Teller:
         if self.clock() <= self.deadline:
             return classify(self.standing, file, self.asked)
         self.unclassified.add(file.path)
-        return _unparsed(self.standing, file, self.asked)
+        return unparsed(self.standing, file, self.asked)
 
 
 def _query(names: Sequence[str]) -> Query:
@@ -273,21 +237,6 @@ def _broken(project: Project, name: str, path: str) -> Iterator[str]:
         yield from problems
         if files:
             yield f"in {len(files)} files {name} is written over several lines, which is not told"
-
-
-def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
-    """What finds any of `names` in UTF-8 text; where a name's end is part of a word, only at that word's end."""
-    # What must not stand before a word is looked at once for all of them: of a hundred names most places are none.
-    in_words, others = ([one for one in names if bool(_WORD.match(one[0])) is is_word] for is_word in (True, False))
-    groups = [rb"(?<![\w\x80-\xff])(?:" + _any_of(in_words) + b")"] if in_words else []
-    return re.compile(b"|".join([*groups, *([_any_of(others)] if others else [])]))
-
-
-def _any_of(names: Sequence[str]) -> bytes:
-    return b"|".join(
-        expression(name).encode("utf-8", "replace") + (rb"(?![\w\x80-\xff])" if _WORD.match(name[-1]) else b"")
-        for name in sorted(names, key=len, reverse=True)
-    )
 
 
 def _uses(kinds: Sequence[str]) -> frozenset[Use]:
@@ -334,103 +283,3 @@ def _untold(found: References, name: str) -> Iterator[str]:
             f"files are told as far as this page needs: {counted(len(found.untold), 'further file')} hold {name} on "
             f"{counted(lines, 'line')}; the next page tells on"
         )
-
-
-def _may_hold(file: FileMatches, asked: Asked) -> bool:
-    return file.may_be_cut or asked.names.search(file.printed) is not None
-
-
-def _unparsed(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[ReferenceRow] | None:
-    content = standing.content(file.path)
-    return None if content is None else list(_plain(standing.matches(file, asked.names), content, asked, Use.OTHER))
-
-
-def _plain(file: FileMatches, content: bytes, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
-    """The lines as ripgrep found them, all taken for the same use."""
-    lines = Lines(as_searched(content))
-    for match in file.lines():
-        line = lines.at(match.line) or b""  # none where the file has changed since the search
-        name = asked.names.search(line)
-        if name is not None:
-            text = _clipped(decode(line[: ripgrep.MAX_COLUMNS]))
-            yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
-
-
-def classify(standing: Standing, file: FileMatches, asked: Asked) -> Sequence[ReferenceRow] | None:
-    """What the names are on the lines that ripgrep found in one file; None where the file cannot be read."""
-    data = standing.content(file.path)
-    if data is None:
-        return None
-    file = standing.matches(file, asked.names)
-    language = language_of(file.path, data)
-    if _is_document(file.path, language):
-        return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
-    parsed = _parsed(data, language, file, standing) if language else None
-    return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
-
-
-def _is_document(path: str, language: Language | None) -> bool:
-    """Whether it is prose, which mentions and does not use. What is in no known language may well be code."""
-    return path.endswith(_TRANSLATIONS) if language is None else language.kind is LanguageKind.DOCS
-
-
-def _parsed(data: bytes, language: Language, file: FileMatches, standing: Standing) -> "Parsed | None":
-    """The syntax tree around the lines that were found; the rest may be missing (see `skeletons`)."""
-    from code_intel_server.codebase import structure
-
-    if not structure.has_grammar(language):
-        return None
-    return skeletons.parse(data, language, file.path, [match.line for match in file.lines()], standing.skeletons)
-
-
-def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
-    from code_intel_server.codebase import structure
-
-    found = list(_occurrences(parsed, file, asked))
-    near = parsed.near([byte for _, byte, _ in found])
-    uses, outline = structure.Uses(near), structure.outline_of(near)
-    seen: set[tuple[int, bytes, Use]] = set()
-    for number, byte, name in found:
-        if uses.is_part(byte, name):
-            continue
-        begin, end = parsed.line_starts[number - 1], parsed.line_end(number)
-        use = uses.at(number, byte - begin)
-        if (number, name, use) in seen or (use in _PROSE and not asked.include_comments):
-            continue
-        seen.add((number, name, use))
-        around = _around(outline, byte)
-        yield ReferenceRow(
-            path=shown(file.path),
-            start_line=number,
-            end_line=number,
-            text=_clipped(decode(parsed.text[begin:end])),
-            symbol=decode(name),
-            kind=use,
-            enclosing=around.qualified if around else "",
-            enclosing_kind=around.kind.value if around else "",
-            enclosing_line=around.start_line if around else 0,
-        )
-
-
-def _occurrences(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[tuple[int, int, bytes]]:
-    """(line, byte, name) of every occurrence on the lines that ripgrep found."""
-    for number in (match.line for match in islice(file.lines(), len(parsed.line_starts))):
-        if number > len(parsed.line_starts):
-            continue  # the file has changed since the search
-        begin = parsed.line_starts[number - 1]
-        line = parsed.text[begin : parsed.line_end(number)]
-        yield from ((number, begin + found.start(), found[0]) for found in asked.names.finditer(line))
-
-
-def _around(outline: Outline, byte: int) -> Symbol | None:
-    """The innermost symbol around a byte; a definition's own name stands in what is around the definition."""
-    from code_intel_server.codebase import structure
-
-    found = structure.symbol_at(outline, byte)
-    if found is None or found.name_byte != byte:
-        return found
-    return outline.symbols[found.parent_index] if found.parent_index is not None else None
-
-
-def _clipped(text: str) -> str:
-    return text.strip()[:_TEXT_COLUMNS]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO
 
 from code_intel_server.child_wire import frame, read_frame, work
-from code_intel_server.codebase.references import Asked, classify
 from code_intel_server.codebase.ripgrep import FileMatches
 from code_intel_server.codebase.skeletons import Skeleton
 from code_intel_server.codebase.standing import Standing
+from code_intel_server.codebase.telling import Asked, classify
 
 
 def serve(read: Callable[[int], bytes], out: IO[bytes]) -> None:

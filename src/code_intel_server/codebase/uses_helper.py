@@ -18,9 +18,9 @@ from pathlib import Path
 
 from code_intel_server.child_link import ChildLink
 from code_intel_server.child_wire import frame
-from code_intel_server.codebase.references import Asked, ReferenceRow, Told
 from code_intel_server.codebase.ripgrep import FileMatches
 from code_intel_server.codebase.skeletons import Skeleton, of_project
+from code_intel_server.codebase.telling import Asked, ReferenceRow, Told
 
 WORTH_A_PROCESS = 1_500_000
 """Bytes of files to parse (about a quarter of a second) from which on a process is started for it."""
