@@ -88,10 +88,13 @@ def classify(standing: Standing, file: FileMatches, asked: Asked) -> Told:
     data = standing.content(file.path)
     if data is None:
         return None
-    file = standing.matches(file, asked.names)
     language = language_of(file.path, data)
-    if is_document(file.path, language):
-        return tuple(_plain(file, data, asked, Use.COMMENT)) if asked.include_comments else ()
+    document = is_document(file.path, language)
+    if document and not asked.include_comments:
+        return ()
+    file = standing.matches(file, asked.names)
+    if document:
+        return tuple(_plain(file, data, asked, Use.COMMENT))
     parsed = _parsed(data, language, file, standing) if language else None
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
