@@ -392,15 +392,17 @@ NAMES = st.sampled_from("abcdef")
 
 @st.composite
 def python_body(draw: st.DrawFn, indent: int = 0) -> list[str]:
-    """The lines of a module or a block, with comments in any column."""
+    """The lines of a module or a block, with comments in any column; some functions lack their body, or stand in a wrong column."""
     lines: list[str] = []
-    space = " " * indent
     for _ in range(draw(st.integers(1, 4))):
         for column in draw(st.lists(st.sampled_from([0, 2, 4, 6, 8, indent, indent + 4]), max_size=2)):
             lines += [f"{' ' * column}# {draw(NAMES)}"]
+        space = " " * (indent + draw(st.sampled_from([0] * 20 + [2, 4])))
         name, other = draw(NAMES), draw(NAMES)
         kind = draw(
-            st.sampled_from(["def", "class", "if", "one", "text", "assign", "call", "blank", "decorated", "try"])
+            st.sampled_from(
+                ["def", "class", "if", "one", "text", "assign", "call", "blank", "decorated", "try", "bare"]
+            )
         )
         inner = (
             draw(python_body(indent + 4)) if indent < 8 and kind in {"def", "class", "if", "decorated", "try"} else []
@@ -418,6 +420,7 @@ def python_body(draw: st.DrawFn, indent: int = 0) -> list[str]:
             "assign": [f"{space}{name}: {other} = {name}.{other}  # {other}"],
             "call": [f"{space}{name}(", f"{other},", f"{space}  {name}={other})"],
             "blank": ["", space],
+            "bare": [f"{space}def {name}({other}):"],
         }[kind]
     return lines
 
