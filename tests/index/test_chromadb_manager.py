@@ -2,6 +2,7 @@
 
 import math
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -17,7 +18,7 @@ from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
 from code_intel_server.index.chroma_child import Collections, rows
-from code_intel_server.index.chroma_folder import FolderClient
+from code_intel_server.index.chroma_folder import FolderClient, graphs_at_most
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from tests.index.builders import (
     SAMPLE,
@@ -376,3 +377,8 @@ def test_a_server_that_is_away_costs_nothing_but_speed(tmp_path: Path) -> None:
             break
     assert said
     index.close()
+
+
+@pytest.mark.parametrize(("files", "graphs"), [(1024, 204), (3, 1), (resource.RLIM_INFINITY, 13_107)])
+def test_a_system_that_sets_no_limit_to_open_files_lets_the_engine_open_graphs(files: int, graphs: int) -> None:
+    assert graphs_at_most(files) == graphs

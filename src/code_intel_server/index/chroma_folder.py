@@ -15,6 +15,8 @@ from typing import Any
 TENANT = "default_tenant"
 DATABASE = "default_database"
 _FILES_OF_A_GRAPH = 5
+_NO_LIMIT = 65_536
+"""Files taken to be allowed where the system sets no limit, which it tells as -1."""
 
 
 class FolderClient:
@@ -33,7 +35,7 @@ class FolderClient:
             allow_reset=False,
             sqlite_db_config=database,
             persist_path=str(folder),
-            hnsw_cache_size=resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _FILES_OF_A_GRAPH,
+            hnsw_cache_size=graphs_at_most(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
 
     def get_collection(self, name: str, *, embedding_function: None) -> "FolderCollection":
@@ -62,6 +64,11 @@ class FolderClient:
     def delete_collection(self, name: str) -> None:
         """Remove it with all it holds."""
         self._engine.delete_collection(name, TENANT, DATABASE)
+
+
+def graphs_at_most(files: int) -> int:
+    """How many graphs may be open where a process may have so many files open (`RLIMIT_NOFILE`)."""
+    return max(1, (_NO_LIMIT if files == resource.RLIM_INFINITY else files) // _FILES_OF_A_GRAPH)
 
 
 class FolderCollection:
