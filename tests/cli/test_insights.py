@@ -53,6 +53,19 @@ def test_no_sessions_are_said_in_every_form(root: Path, capsys: pytest.CaptureFi
     assert_harmless(capsys.readouterr().out)
 
 
+def test_a_page_goes_through_no_link_that_a_repository_brought(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "insights.html").write_text("the user's\n")
+    (root / ".code-intel/logs").mkdir(exist_ok=True)
+    (root / ".code-intel/logs/reports").symlink_to(elsewhere)
+    assert insights.main(["--html", "--project", str(root)]) == 1
+    assert "a link leads out of" in capsys.readouterr().err
+    assert (elsewhere / "insights.html").read_text() == "the user's\n"
+
+
 def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = "failures.READY.checklist_evidence_empty"
     decisions(

@@ -34,11 +34,14 @@ def _run(options: argparse.Namespace) -> int:
 def write_page(content: str, out: str | None, otherwise: Path) -> None:
     """Write a page where the user wants it and say where. Raises Failed where that cannot be."""
     from code_intel_server.workspace.files import make_folder, write_whole
+    from code_intel_server.workspace.paths import aimed_elsewhere
 
     if out == "-":
         sys.stdout.write(content)
         return
     path = Path(out) if out else otherwise
+    if not out and aimed_elsewhere(path.parent):
+        raise Failed(f"a link leads out of {path.parent}: remove it, or say with --out where the page is to go")
     try:
         if not out:
             make_folder(path.parent)
