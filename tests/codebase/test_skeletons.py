@@ -2,15 +2,21 @@
 
 import contextlib
 import sqlite3
+import time
 from array import array
+from bisect import bisect_left
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase import grammars, skeletons
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.skeletons import Skeleton, Skeletons
 from code_intel_server.codebase.structure import Parsed
@@ -85,6 +91,28 @@ def test_a_skeleton_of_a_longer_text_is_not_believed(tmp_path: Path, parts: list
     known.note("shop.py", noted._replace(spans=beyond))
     assert places(found, "other39") == [(120, "attribute", "Shop.method39")]
     assert parts == []
+
+
+@given(spans=st.lists(st.integers(0, len(SHOP) + 5), max_size=30).filter(lambda spans: len(spans) % 2 == 0))
+def test_whatever_stands_there_for_a_skeleton_what_is_left_out_lies_in_order_and_apart(spans: list[int]) -> None:
+    gaps = skeletons.without(spans, [500, 900])
+    assert all(begin < end for begin, end in gaps)
+    assert all(end < begin for (_, end), (begin, _) in pairwise(gaps))
+    assert all(bisect_left([500, 900], begin) == bisect_left([500, 900], end) for begin, end in gaps)
+    language = BY_NAME["python"]
+    skeleton = Skeleton(b"", array("I", spans).tobytes())
+    assert skeletons._again(SHOP.encode(), language, [1], skeleton) is not None
+
+
+def test_no_lookup_waits_for_another_process_that_writes_to_the_symbols(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"shop.py": SHOP})
+    found.refresh_all()
+    store = Project.at(tmp_path).cache_dir / "symbols.sqlite3"
+    with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert places(found, "other39") == [(120, "attribute", "Shop.method39")]
+        assert time.monotonic() - began < 5  # it was 10: as long as a tagging waits
 
 
 def test_a_store_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> None:

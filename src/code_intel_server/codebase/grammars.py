@@ -173,7 +173,7 @@ def parse(data: bytes, language: Language) -> Parsed | None:
 
 
 def parse_without(text: bytes, language: Language, gaps: Ranges, starts: Sequence[int]) -> Parsed | None:
-    """The syntax tree of what stands outside of `gaps`, which are in order, lie apart and each begin and end a line; None where it has errors.
+    """The syntax tree of what stands outside of `gaps`, which are in order, lie apart and each begin and end a line; None where it has errors, or takes as long as in `parse`.
 
     `starts` are the text's `line_starts`; offsets and lines are those of the whole.
     """
@@ -185,8 +185,8 @@ def parse_without(text: bytes, language: Language, gaps: Ranges, starts: Sequenc
         if start < end
     ]
     parser = tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges)
-    tree = parser.parse(masked(text, language.name))
-    if tree.root_node.has_error:
+    tree = _tree(parser, masked(text, language.name))
+    if tree is None or tree.root_node.has_error:
         return None
     parsed = Parsed(text, language, tree)
     parsed.line_starts = tuple(starts)

@@ -60,7 +60,7 @@ class Shelf(Protocol):
         """What was put there for a file; None where nothing was, or it cannot be had."""
 
     def put_skeletons(self, packed: Mapping[str, bytes]) -> None:
-        """Keep these in place of those before, as far as that can be done."""
+        """Keep these in place of those before, as far as that can be done at once."""
 
 
 class Skeletons:
@@ -176,7 +176,7 @@ def without(spans: Sequence[int], wanted: Sequence[int]) -> list[tuple[int, int]
     gaps: list[tuple[int, int]] = []
     end = 0
     for begin, behind in zip(spans[::2], spans[1::2], strict=True):
-        if begin < end or bisect_left(wanted, begin) != bisect_left(wanted, behind):
+        if not end <= begin < behind or bisect_left(wanted, begin) != bisect_left(wanted, behind):
             continue
         if gaps and end == begin:
             gaps[-1] = (gaps[-1][0], behind)

@@ -71,6 +71,11 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECONDS) -> None:
+    """From now on wait so long where another process writes to the store. Raises sqlite3.Error."""
+    connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+
+
 def remove(path: Path) -> None:
     """Throw the store away, with what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm", "-journal"):

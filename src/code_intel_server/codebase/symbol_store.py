@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove
+from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove, wait_for_writers
 from code_intel_server.owned_connection import OwnedConnection, long_log
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
@@ -207,10 +207,15 @@ class SymbolStore:
         return found[0][0] if found else None
 
     def put_skeletons(self, packed: Mapping[str, bytes]) -> None:
-        """Keep these (see `skeletons`) for the files among them that were tagged, unless the store cannot be written."""
-        with contextlib.suppress(OSError, sqlite3.Error), self._write() as connection:
-            rows = [(skeleton, os.fsencode(path)) for path, skeleton in packed.items()]
-            connection.executemany("UPDATE files SET skeleton = ? WHERE path = ?", rows)
+        """Keep these (see `skeletons`) for the files among them that were tagged, unless the store cannot be written just now."""
+        rows = [(skeleton, os.fsencode(path)) for path, skeleton in packed.items()]
+        with contextlib.suppress(OSError, sqlite3.Error), self._connection() as connection:
+            wait_for_writers(connection, 0)  # a lookup is about to answer
+            try:
+                with self._write():
+                    connection.executemany("UPDATE files SET skeleton = ? WHERE path = ?", rows)
+            finally:
+                wait_for_writers(connection)
 
     def forget(self, paths: Iterable[str]) -> None:
         """Drop files and their symbols."""
