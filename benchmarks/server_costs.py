@@ -142,10 +142,11 @@ class _Timed:
         return self.client.call(tool, **arguments)
 
     def accepted(self, **data: object) -> dict[str, Any]:
-        self.client.call("commands_run")
         payload = {"summary": "Done.", "tools_used": [], **data}
+        # Both behind the same: a call right behind another finds the processor's caches warm, and a third faster.
+        self._stir()
         idle = measuring.timed(lambda: self.client.call("do_nothing", data=payload))
-        synced = measuring.timed(self._durable_write)
+        synced = self._stir()
         began = time.perf_counter()
         answer = self.client.accepted(**data)
         taken = time.perf_counter() - began
@@ -154,6 +155,11 @@ class _Timed:
             self.ours.append(taken * 1e3)
             self.disk.append(synced * 1e3)
         return answer
+
+    def _stir(self) -> float:
+        """What comes before either call: one that forgets the children, and two fsyncs of our own; the seconds of these."""
+        self.client.call("commands_run")
+        return measuring.timed(self._durable_write)
 
     def _durable_write(self) -> None:
         with (self.folder / "probe.tmp").open("wb") as file:

@@ -252,7 +252,9 @@ class SessionState(_Stored):
         return self.model_copy(update=changes)
 
     def _layout(self, summaries: Mapping[str, str]) -> dict[str, JsonValue]:
-        flat: dict[str, JsonValue] = self.model_dump(mode="json", exclude={"summaries", *_REGROUPED})
+        flat: dict[str, JsonValue] = self.model_dump(mode="json", exclude=_APART)
+        # As it stands: it is plain JSON data already, as large as all the rest together.
+        flat["last_submit"] = None if self.last_submit is None else dict(self.last_submit)
         flat["phase_state"] = {
             "current_phase": str(self.phase),
             "step": self.place.step,
@@ -292,7 +294,7 @@ class SessionState(_Stored):
 
 _COUNTERS = ("verification_failure_count", "quality_revert_count", "intervention_count")
 _RETIRED = frozenset({"dirty_at_start"})
-_REGROUPED = frozenset({"phase", "substep", *_COUNTERS})
+_APART = {"summaries", "last_submit", "phase", "substep", *_COUNTERS}
 
 
 def _summary(entry: object) -> str:

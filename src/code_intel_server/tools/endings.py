@@ -6,6 +6,7 @@ Nothing of the user's is lost by any of it: work is shelved, and what stays wher
 import contextlib
 import json
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -118,7 +119,7 @@ class Endings:
 
     def marker(self, session_id: str) -> Path:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
-        return self._desk.project.sessions / f"{session_id}.compacted"
+        return _marker_in(self._desk.project.sessions, session_id)
 
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
@@ -142,3 +143,9 @@ class Endings:
     def forget_final(self) -> None:
         """Forget the last answer."""
         (self._desk.local / _FINAL).unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=8)
+def _marker_in(folder: Path, session_id: str) -> Path:
+    """Made once: it is looked for with every submit."""
+    return folder / f"{session_id}.compacted"

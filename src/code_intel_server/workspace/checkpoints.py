@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
@@ -123,7 +124,7 @@ class CheckpointStore:
             temporary = self._staged(path, data)
             try:
                 written = _identity(temporary.lstat())
-                self._keep_previous(path, self._written.get(session_id))
+                self._keep_previous(path, self._previous(session_id), self._written.get(session_id))
                 temporary.replace(path)
             except OSError:
                 files.discard(temporary)
@@ -187,10 +188,10 @@ class CheckpointStore:
         return 0 if aimed_elsewhere(self._folder) else files.sweep(self._folder)
 
     def _path(self, session_id: str) -> Path:
-        return self._folder / f"{valid_id(session_id)}.json"
+        return _files_of(self._folder, session_id)[0]
 
     def _previous(self, session_id: str) -> Path:
-        return self._folder / f"{valid_id(session_id)}.previous.json"
+        return _files_of(self._folder, session_id)[1]
 
     def _ids(self) -> list[str]:
         if aimed_elsewhere(self._folder):
@@ -218,7 +219,7 @@ class CheckpointStore:
             files.make_folder(self._folder)
             return files.stage(path, data)
 
-    def _keep_previous(self, path: Path, written: tuple[int, ...] | None) -> None:
+    def _keep_previous(self, path: Path, previous: Path, written: tuple[int, ...] | None) -> None:
         """Give the present generation its second name without taking the first from it.
 
         Only a usable one: a damaged file must not displace the good generation that was restored in its place. What is
@@ -230,8 +231,7 @@ class CheckpointStore:
                 self._opened(path)
         except (_Unreadable, FileNotFoundError):
             return
-        previous = path.with_name(f"{path.stem}.previous.json")
-        link = path.with_name(f".{previous.name}.{os.urandom(8).hex()}.tmp")
+        link = files.temporary_for(previous)
         try:
             os.link(path, link, follow_symlinks=False)
         except OSError as error:
@@ -301,6 +301,12 @@ class CheckpointStore:
             return _decode(b"{" + rest)
         except (ValueError, RecursionError) as error:
             raise _Unreadable(Problem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
+
+
+@lru_cache(maxsize=64)
+def _files_of(folder: Path, session_id: str) -> tuple[Path, Path]:
+    """The newest generation's file of a session and the one's before it; made once, every submit asks."""
+    return folder / f"{valid_id(session_id)}.json", folder / f"{valid_id(session_id)}.previous.json"
 
 
 def _identity(found: os.stat_result) -> tuple[int, ...]:

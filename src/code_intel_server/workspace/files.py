@@ -65,7 +65,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
     """Write `data` durably to a temporary file beside `path` and name it; nothing stays behind where that fails."""
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    temporary = temporary_for(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         try:
@@ -77,6 +77,11 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
         discard(temporary)
         raise
     return temporary
+
+
+def temporary_for(path: Path) -> Path:
+    """A name beside `path` that nobody has and `sweep` knows."""
+    return path.parent / f".{path.name}.{os.urandom(8).hex()}.tmp"
 
 
 def discard(temporary: Path) -> None:

@@ -134,14 +134,18 @@ class Project:
 
 def aimed_elsewhere(path: Path) -> bool:
     """Whether a link stands at or below the last `.code-intel` of a path: a repository could have put it there."""
-    parts = path.parts
+    return any(os.path.islink(one) for one in _own_part(str(path)))  # noqa: PTH114
+
+
+@lru_cache(maxsize=256)
+def _own_part(path: str) -> tuple[str, ...]:
+    """The last `.code-intel` of a path and what stands below it, one path each: asked before every write of the same few files."""
+    parts = Path(path).parts
     if FOLDER not in parts:
-        return False
-    # Asked before every write: as strings, for a `Path` a part costs more than the question itself.
+        return ()
     below = parts[::-1].index(FOLDER)
     prefix = os.path.join(*parts[: len(parts) - below])  # noqa: PTH118
-    prefixes = accumulate(parts[len(parts) - below :], os.path.join, initial=prefix)
-    return any(os.path.islink(one) for one in prefixes)  # noqa: PTH114
+    return tuple(accumulate(parts[len(parts) - below :], os.path.join, initial=prefix))
 
 
 def unsafe_folder(folder: Path) -> UserActionNeeded:
