@@ -6,6 +6,7 @@ descendants with it. Output is read while the child runs, so a child that prints
 """
 
 import contextlib
+import fcntl
 import os
 import select
 import selectors
@@ -21,6 +22,13 @@ from typing import IO
 
 MEBIBYTE = 1024 * 1024
 _CHUNK = 65536
+_PIPE_BYTES = 4 * _CHUNK
+"""What a pipe is asked to hold, so that a child writes on while we pause."""
+
+_FEW_READS = 8
+_PAUSE_SECONDS = 0.002
+"""Between reads of a child that prints much in small pieces, as ripgrep does, one a file: to wake up for each takes a third of the time."""
+
 _POLL_SECONDS = 0.05
 _SHORTEST_SECONDS = 0.0005
 _DRAIN_SECONDS = 0.2
@@ -150,7 +158,8 @@ def end_group(child: "subprocess.Popen[bytes]") -> None:
     if child.returncode is None:
         if not _exited(child):
             _signal_group(child.pid, signal.SIGTERM)
-            _await_exit(child, time.monotonic() + _TERM_GRACE_SECONDS, None)
+            with _end_of(child) as end:
+                _await_exit(child, end, time.monotonic() + _TERM_GRACE_SECONDS, None)
         # Not reaped yet, so its id is still its own: descendants that live on are hit, and nobody else.
         _signal_group(child.pid, signal.SIGKILL)
     child.wait()
@@ -230,16 +239,10 @@ def _pump(
 ) -> bool:
     """Move bytes until the child ends, asks for too much or meets its deadline (then False)."""
     pending = memoryview(stdin or b"")
-    with selectors.DefaultSelector() as selector:
-        for stream, sink in zip((child.stdout, child.stderr), sinks, strict=True):
-            if stream is None:
-                continue  # merged
-            os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ, sink)
-        if child.stdin is not None:
-            os.set_blocking(child.stdin.fileno(), False)
-            selector.register(child.stdin, selectors.EVENT_WRITE)
+    with selectors.DefaultSelector() as selector, _end_of(child) as end:
+        _register(selector, child, sinks)
         exited_at: float | None = None
+        reads = 0
         while selector.get_map():
             now = time.monotonic()
             if now >= deadline:
@@ -250,19 +253,40 @@ def _pump(
                 return True  # a descendant holds the pipe; the group is ended by our caller
             for key, _ in selector.select(min(_POLL_SECONDS, deadline - now)):
                 if isinstance(key.data, _Sink):
+                    reads += 1
                     if not _read(selector, key.fileobj, key.data):
                         return True
                 else:
                     pending = _write(selector, child.stdin, pending)
             if on_wait is not None:
                 on_wait()
-    return _await_exit(child, deadline, on_wait)
+            if reads > _FEW_READS and not pending and exited_at is None:
+                _pause(end, _PAUSE_SECONDS)
+        return _await_exit(child, end, deadline, on_wait)
+
+
+def _register(selector: selectors.BaseSelector, child: "subprocess.Popen[bytes]", sinks: tuple[_Sink, _Sink]) -> None:
+    for stream, sink in zip((child.stdout, child.stderr), sinks, strict=True):
+        if stream is not None:  # else merged
+            os.set_blocking(stream.fileno(), False)
+            _widen(stream)
+            selector.register(stream, selectors.EVENT_READ, sink)
+    if child.stdin is not None:
+        os.set_blocking(child.stdin.fileno(), False)
+        selector.register(child.stdin, selectors.EVENT_WRITE)
+
+
+def _widen(stream: IO[bytes]) -> None:
+    """Let a pipe hold more, where the system can and allows it."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _read(selector: selectors.BaseSelector, stream: object, sink: _Sink) -> bool:
     assert hasattr(stream, "fileno")  # noqa: S101 - registered above
     try:
-        piece = os.read(stream.fileno(), _CHUNK)
+        piece = os.read(stream.fileno(), _PIPE_BYTES)
     except BlockingIOError:
         return True
     if not piece:
@@ -285,22 +309,31 @@ def _write(selector: selectors.BaseSelector, stream: IO[bytes] | None, pending: 
     return pending
 
 
-def _await_exit(child: "subprocess.Popen[bytes]", deadline: float, on_wait: Callable[[], None] | None) -> bool:
+def _await_exit(
+    child: "subprocess.Popen[bytes]",
+    end: "select.poll | None",
+    deadline: float,
+    on_wait: Callable[[], None] | None,
+) -> bool:
     """Wait for the end itself; whether it came before the deadline."""
     pause = _SHORTEST_SECONDS
-    with _end_of(child) as end:
-        while not _exited(child):
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            if end is None:  # looked for a little less often the longer it takes
-                time.sleep(min(pause, left))
-                pause = min(pause * 2, _POLL_SECONDS)
-            else:
-                end.poll(min(left, _POLL_SECONDS) * 1000)
-            if on_wait is not None:
-                on_wait()
+    while not _exited(child):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        _pause(end, min(left, _POLL_SECONDS if end else pause))
+        pause = min(pause * 2, _POLL_SECONDS)  # looked for a little less often the longer it takes
+        if on_wait is not None:
+            on_wait()
     return True
+
+
+def _pause(end: "select.poll | None", seconds: float) -> None:
+    """Let time go by, but no longer than until the child ends, where `_end_of` can tell."""
+    if end is None:
+        time.sleep(seconds)
+    else:
+        end.poll(seconds * 1000)
 
 
 @contextlib.contextmanager

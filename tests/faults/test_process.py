@@ -454,3 +454,26 @@ def test_no_child_is_started_once_the_end_has_begun(tmp_path: Path) -> None:
     )
     done = process.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, env={**os.environ, **ENVIRONMENT})
     assert done.text().strip() == "refused"
+
+
+CHATTY = "import os\nfor number in range(20000): os.write(1, b'%06d\\n' % number)"
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told by the system", "looked for"])
+def test_a_child_that_prints_much_in_small_pieces_is_not_read_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
+) -> None:
+    if not told:
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+    reads: list[int] = []
+    read = os.read
+
+    def counted(descriptor: int, most: int) -> bytes:
+        piece = read(descriptor, most)
+        reads.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(os, "read", counted)
+    done = process.run([sys.executable, "-c", CHATTY], cwd=tmp_path, timeout=60)
+    assert done.stdout == b"".join(b"%06d\n" % number for number in range(20000))
+    assert len(reads) < 30 + done.seconds / process._PAUSE_SECONDS
