@@ -60,7 +60,7 @@ class Match:
     ending: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: tens of thousands are made for one answer, and that takes three times as long
 class FileMatches:
     """All matching lines of one file, kept as ripgrep printed them until they are wanted: most never are."""
 
@@ -316,8 +316,11 @@ def _files(output: bytes) -> Iterator[FileMatches]:
     while (end := output.find(b"\0", start)) >= 0:
         lines = _LINES.match(output, end + 1)
         if lines:
-            yield FileMatches(_relative(output[start:end].lstrip(b"\n")), lines[1].count(b"\n"), lines[1])
-        start = lines.end() if lines else end + 1
+            printed = lines[1]
+            yield FileMatches(_relative(output[start:end].lstrip(b"\n")), printed.count(b"\n"), printed)
+            start = lines.end()
+        else:
+            start = end + 1
 
 
 def _start(path: str) -> str:
