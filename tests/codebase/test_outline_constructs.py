@@ -7,10 +7,26 @@ import pytest
 
 from code_intel_server.codebase import outlines, structure
 from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.masking import masked
+from code_intel_server.codebase.masking import masked, mended
 from code_intel_server.codebase.structure import outline
 
 CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
+    "call signatures without semicolons, modifiers of variance and escaped ticks do no harm in TypeScript": (
+        "typescript",
+        (
+            "export type * from './a';\nexport const b: {\n  /** says */\n  <A>(self: A): B<A>\n  /** more */\n  <A, C>(self: A, c: C): B<A>\n"
+            "  (self: D): B<D>\n} = dual(2, e)\ninterface F<in out G, out H = never> {\n  i: G\n}\nexport const j = (k: L) => k\n"
+            "type M = `a \\`b\\` ${string}`\nexport const n = 1\n"
+        ),
+        [
+            "variable b 2-8",
+            "interface F 9-11",
+            "property F.i 10-10",
+            "function j 12-12",
+            "type M 13-13",
+            "variable n 14-14",
+        ],
+    ),
     "functions of one name and different arity are two in Elixir": (
         "elixir",
         (
@@ -209,6 +225,24 @@ def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> 
     began = time.thread_time()
     assert len(masked(text, language)) == len(text)
     assert time.thread_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "piece", [b"*/\n <A", b"/**/\n <A>", b"\n (", b"\n (a" + b"()" * 400, b"<in ", b"//\n\n <A", b",/*x"]
+)
+def test_text_made_to_slow_the_mending_does_not(piece: bytes) -> None:
+    text = piece * (1024 * 1024 // len(piece))
+    began = time.thread_time()
+    assert len(mended(text, "typescript")) == len(text)
+    assert time.thread_time() - began < 10
+
+
+def test_what_goes_on_in_the_next_line_is_left_alone_by_the_mending() -> None:
+    text = b"type A =\n  <B>(b: B) => C\ntype D = (e: E) =>\n  // says\n  <B>(b: B) => F extends\n  <B>(b: B) => G ? 1 : 2\n"
+    assert mended(text, "typescript") == text
+    assert mended(b"f(a,\n  (b: C): D => e)", "typescript") == b"f(a,\n  (b: C): D => e)"
+    assert mended(b"{ a: B\n  <C>(): D }", "typescript") == b"{ a: B\n ;<C>(): D }"
+    assert mended(b"{ a: B\n  <C>(): D }", "javascript") == b"{ a: B\n  <C>(): D }"
 
 
 def test_masking_leaves_lines_and_offsets_alone() -> None:

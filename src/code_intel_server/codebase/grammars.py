@@ -32,7 +32,7 @@ import tree_sitter_language_pack
 
 from code_intel_server.codebase.hazards import hazardous
 from code_intel_server.codebase.languages import Language
-from code_intel_server.codebase.masking import masked
+from code_intel_server.codebase.masking import masked, mended
 
 MAX_PARSED_BYTES = 1024 * 1024
 """Larger files are not parsed: SPEC 8 skips them too."""
@@ -44,6 +44,7 @@ _QUICK_BYTES = 128 * 1024
 _MOST_AT_THE_TOP = 30_000
 _MOST_LOOSE_MARKS = 4000
 _MOST_RANGES = 48
+_MOST_ERRORS = 1000
 _NEAR_BYTES = 512
 _USES = ";;; uses"
 _WIDE = frozenset({"clause", "flat"})
@@ -168,7 +169,7 @@ def parse(data: bytes, language: Language) -> Parsed | None:
     text = readable(data)
     if hazardous(text, language.name):
         return None
-    tree = _tree(_parser(language.grammar), masked(text, language.name))
+    tree = _best(_parser(language.grammar), text, language)
     return Parsed(text, language, tree) if tree else None
 
 
@@ -185,7 +186,7 @@ def parse_without(text: bytes, language: Language, gaps: Ranges, starts: Sequenc
         if start < end
     ]
     parser = tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges)
-    tree = _tree(parser, masked(text, language.name))
+    tree = _best(parser, text, language)
     if tree is None or tree.root_node.has_error:
         return None
     parsed = Parsed(text, language, tree)
@@ -321,6 +322,29 @@ def _parser(grammar: str) -> tree_sitter.Parser:
     if grammar not in parsers:
         parsers[grammar] = tree_sitter.Parser(_grammar(grammar))
     return parsers[grammar]
+
+
+def _best(parser: tree_sitter.Parser, text: bytes, language: Language) -> tree_sitter.Tree | None:
+    """The tree of a whole text, or of the text mended where that has fewer errors."""
+    readily = masked(text, language.name)
+    tree = _tree(parser, readily)
+    if tree is None or not tree.root_node.has_error:
+        return tree
+    otherwise = mended(readily, language.name)
+    better = _tree(parser, otherwise) if otherwise != readily else None
+    return better if better is not None and _errors(better.root_node) < _errors(tree.root_node) else tree
+
+
+def _errors(root: tree_sitter.Node) -> int:
+    """How many parts of a text did not parse, each counted once; no more than a thousand are told apart."""
+    count, pending = 0, [root]
+    while pending and count < _MOST_ERRORS:
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            count += 1
+        elif node.has_error:
+            pending += node.children
+    return count
 
 
 def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
