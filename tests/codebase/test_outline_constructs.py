@@ -11,6 +11,66 @@ from code_intel_server.codebase.masking import masked, mended
 from code_intel_server.codebase.structure import outline
 
 CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
+    "what is declared without a value is defined in TypeScript": (
+        "typescript",
+        (
+            "declare var A: { new (): B };\nexport declare const C: number;\ndeclare global { var D: B }\n"
+            "declare module 'm' {\n  const E: B;\n  export let F: B;\n}\nnamespace N { const G = 1; export var H = 2 }\n"
+        ),
+        [
+            "variable A 1-1",
+            "variable C 2-2",
+            "variable D 3-3",
+            "module m 4-7",
+            "variable m.E 5-5",
+            "variable m.F 6-6",
+            "namespace N 8-8",
+            "variable N.G 8-8",
+            "variable N.H 8-8",
+        ],
+    ),
+    "what is taken out of an object at the top is defined in TypeScript, unless it is imported": (
+        "typescript",
+        (
+            "export const { add, remove: drop, load = 1, ...rest } = slice.actions;\nconst { a } = b;\n"
+            "const { readFile } = require('fs');\nconst { c } = await import('./c');\nfunction f() { const { d } = e }\n"
+        ),
+        [
+            "variable add 1-1",
+            "variable drop 1-1",
+            "variable load 1-1",
+            "variable rest 1-1",
+            "variable a 2-2",
+            "function f 5-5",
+        ],
+    ),
+    "what a constructor's parameter declares is a field of its class in TypeScript": (
+        "typescript",
+        "class A {\n  constructor(private readonly b: B, readonly c?: C, d: D, @Inject() protected e = 1) {}\n}\n",
+        ["class A 1-3", "constructor A.constructor 2-2", "field A.b 2-2", "field A.c 2-2", "field A.e 2-2"],
+    ),
+    "methods of objects are methods, under whatever name, in JavaScript": (
+        "javascript",
+        "const a = {\n  b() {},\n  get c() { return 1 },\n  1: () => 2,\n  [d.e]: function* () {},\n  'f': x => x,\n}\n",
+        [
+            "variable a 1-7",
+            "method a.b 2-2",
+            "method a.c 3-3",
+            "method a.1 4-4",
+            "method a.[d.e] 5-5",
+            "method a.f 6-6",
+        ],
+    ),
+    "a function with a name of its own is one, unless it is bound to another, in JavaScript": (
+        "javascript",
+        "function f() {\n  return function g() {}\n}\nh(function i() {});\nexports.j = function k() {};\nlet l = function* m() {};\n",
+        ["function f 1-3", "function f.g 2-2", "function i 4-4", "function j 5-5", "function l 6-6"],
+    ),
+    "a constructor without a body is a constructor in TypeScript": (
+        "typescript",
+        "declare class A {\n  constructor(b: B);\n  #c;\n  d() { this.#c = () => 1 }\n}\n",
+        ["class A 1-5", "constructor A.constructor 2-2", "field A.#c 3-3", "method A.d 4-4", "function A.d.#c 4-4"],
+    ),
     "call signatures without semicolons, modifiers of variance and escaped ticks do no harm in TypeScript": (
         "typescript",
         (

@@ -55,9 +55,14 @@ def definitions_of(parsed: Parsed) -> list[Definition]:
 
 
 def single_definitions(parsed: Parsed) -> list[Definition]:
-    """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's."""
+    """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's.
+
+    What is bound to a name is told by that alone: an `@own` name beside it is none.
+    """
     best: dict[int, tuple[int, Definition]] = {}
+    own: set[int] = set()
     for pattern, captures in parsed.definition_matches:
+        own.update(node.start_byte for node in captures.get("own", ()))
         for capture, nodes in captures.items():
             kind = _KINDS.get(capture)
             if kind is not None:
@@ -67,7 +72,10 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
                 at = item.name_node.start_byte
                 if at not in best or pattern < best[at][0]:
                     best[at] = (pattern, item)
-    return sorted((item for _, item in best.values()), key=lambda item: (item.node.start_byte, -item.end_byte))
+    for at in own:
+        best.pop(at, None)
+    found = (item for _, item in best.values())
+    return sorted(found, key=lambda item: (item.node.start_byte, -item.end_byte, item.name_node.start_byte))
 
 
 def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition:
@@ -177,13 +185,20 @@ def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int
         start_line=item.node.start_point.row + 1,
         header_end_line=header_end(parsed.text, item),
         end_line=item.end_line,
-        scope=_dotted(above.qualified if above else "", item.scope),
+        scope=_dotted(_scope_in(above, kind), item.scope),
         signature=_signature(parsed.text, item),
         parent_index=parent,
         start_byte=item.node.start_byte,
         end_byte=item.end_byte,
         name_byte=item.name_node.start_byte,
     )
+
+
+def _scope_in(above: Symbol | None, kind: SymbolKind) -> str:
+    """What is said before the name of a symbol directly inside `above`: a field that a constructor's parameter declares is its class's."""
+    if above is None:
+        return ""
+    return above.scope if above.kind is SymbolKind.CONSTRUCTOR and kind is SymbolKind.FIELD else above.qualified
 
 
 def _body_after_name(item: Definition) -> "tree_sitter.Node | None":

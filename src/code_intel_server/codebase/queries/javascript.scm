@@ -3,20 +3,24 @@
 (class_declaration name: (_) @name) @definition.class
 (class name: (_) @name) @definition.class
 ((method_definition name: (_) @name) @definition.constructor (#eq? @name "constructor"))
-(method_definition name: (_) @name) @definition.function
-(variable_declarator name: (identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition.function
+(method_definition name: (_) @name) @definition.method
+(variable_declarator name: (identifier) @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
 (variable_declarator name: (identifier) @name value: (class body: (_) @body)) @definition.class
 (program [(lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant) (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant))] (#match? @name "^[A-Z][A-Z0-9_]*$"))
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
 (program (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable))
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
 (program (export_statement (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
-(pair key: [(property_identifier) (string)] @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.method
-(assignment_expression left: (identifier) @name right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
-(assignment_expression left: (member_expression object: (member_expression object: (identifier) @scope property: (property_identifier) @_prototype) property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)] (#eq? @_prototype "prototype")) @definition.method
-(assignment_expression left: (member_expression property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
-(field_definition property: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.method
+(pair key: [(property_identifier) (string) (number) (computed_property_name)] @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.method
+(assignment_expression left: (identifier) @name right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
+(assignment_expression left: (member_expression object: (member_expression object: (identifier) @scope property: (property_identifier) @_prototype) property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body)] (#eq? @_prototype "prototype")) @definition.method
+(assignment_expression left: (member_expression property: [(property_identifier) (private_property_identifier)] @name) right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
+(field_definition property: (_) @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body)]) @definition.method
 (field_definition property: (_) @name) @definition.field
+(program (lexical_declaration (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name) (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)]) (rest_pattern (identifier) @name)]) value: (_) @_value)) @definition.variable (#not-match? @_value "^(await import|require)\\b"))
+(program (export_statement (lexical_declaration (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name) (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)]) (rest_pattern (identifier) @name)]) value: (_) @_value)) @definition.variable (#not-match? @_value "^(await import|require)\\b")))
+(function_expression name: (identifier) @name) @definition.function
+(generator_function name: (identifier) @name) @definition.function
 (comment) @lead
 (decorator) @lead
 

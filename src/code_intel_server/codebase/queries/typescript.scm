@@ -3,18 +3,18 @@
 (class_declaration name: (_) @name) @definition.class
 (class name: (_) @name) @definition.class
 ((method_definition name: (_) @name) @definition.constructor (#eq? @name "constructor"))
-(method_definition name: (_) @name) @definition.function
-(variable_declarator name: (identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @definition.function
+(method_definition name: (_) @name) @definition.method
+(variable_declarator name: (identifier) @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
 (variable_declarator name: (identifier) @name value: (class body: (_) @body)) @definition.class
 (program [(lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant) (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant))] (#match? @name "^[A-Z][A-Z0-9_]*$"))
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
 (program (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable))
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
 (program (export_statement (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable)))
-(pair key: [(property_identifier) (string)] @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.method
-(assignment_expression left: (identifier) @name right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
-(assignment_expression left: (member_expression object: (member_expression object: (identifier) @scope property: (property_identifier) @_prototype) property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)] (#eq? @_prototype "prototype")) @definition.method
-(assignment_expression left: (member_expression property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
+(pair key: [(property_identifier) (string) (number) (computed_property_name)] @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.method
+(assignment_expression left: (identifier) @name right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
+(assignment_expression left: (member_expression object: (member_expression object: (identifier) @scope property: (property_identifier) @_prototype) property: (property_identifier) @name) right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body)] (#eq? @_prototype "prototype")) @definition.method
+(assignment_expression left: (member_expression property: [(property_identifier) (private_property_identifier)] @name) right: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body) (generator_function name: (identifier)? @own body: (_) @body)]) @definition.function
 (abstract_class_declaration name: (_) @name) @definition.class
 (interface_declaration name: (_) @name) @definition.interface
 (type_alias_declaration name: (_) @name) @definition.type
@@ -24,13 +24,31 @@
 (internal_module name: (_) @name) @definition.namespace
 (module name: (_) @name) @definition.module
 (function_signature name: (_) @name) @definition.function
+((method_signature name: (_) @name) @definition.constructor (#eq? @name "constructor"))
 (method_signature name: (_) @name) @definition.method
 (abstract_method_signature name: (_) @name) @definition.method
 (interface_body (property_signature name: (_) @name) @definition.property)
 (type_alias_declaration value: (object_type (property_signature name: (_) @name) @definition.property))
-(public_field_definition name: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.method
+(public_field_definition name: (_) @name value: [(arrow_function body: (_) @body) (function_expression name: (identifier)? @own body: (_) @body)]) @definition.method
 (public_field_definition name: (_) @name) @definition.field
-(internal_module body: (statement_block (export_statement (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))))
+(ambient_declaration (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable)
+(ambient_declaration (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable)
+(ambient_declaration (statement_block (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(ambient_declaration (statement_block (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(internal_module body: (statement_block (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(internal_module body: (statement_block (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(internal_module body: (statement_block (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable)))
+(internal_module body: (statement_block (export_statement (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable)))
+(module body: (statement_block (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(module body: (statement_block (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable))
+(module body: (statement_block (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable)))
+(module body: (statement_block (export_statement (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable)))
+(required_parameter ["readonly" (accessibility_modifier) (override_modifier)] pattern: (identifier) @name) @definition.field
+(optional_parameter ["readonly" (accessibility_modifier) (override_modifier)] pattern: (identifier) @name) @definition.field
+(program (lexical_declaration (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name) (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)]) (rest_pattern (identifier) @name)]) value: (_) @_value)) @definition.variable (#not-match? @_value "^(await import|require)\\b"))
+(program (export_statement (lexical_declaration (variable_declarator name: (object_pattern [(shorthand_property_identifier_pattern) @name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name) (pair_pattern value: [(identifier) @name (assignment_pattern left: (identifier) @name)]) (rest_pattern (identifier) @name)]) value: (_) @_value)) @definition.variable (#not-match? @_value "^(await import|require)\\b")))
+(function_expression name: (identifier) @name) @definition.function
+(generator_function name: (identifier) @name) @definition.function
 (comment) @lead
 (decorator) @lead
 
