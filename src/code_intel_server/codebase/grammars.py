@@ -11,6 +11,8 @@ One query file a language says what a definition is. The captures are
     @lead                comments, decorators and attributes: they belong to the definition below them
     @inject.<language>   text in another language (a script in a page)
     @call  @import  @import.module  @type  @attribute        uses, after the line `;;; uses`
+    @import.name         a name that is bound to what is imported, outside of the @import itself
+    @definition          a name that is defined where nobody looks for a symbol (`f.g = function h() {}` calls itself `h`)
 
 Patterns stand in order of preference: where two find the same name, the first wins. A file that begins with
 `;;; like <language>` adds that language's patterns to its own.

@@ -26,8 +26,12 @@ _WITH_TEXT = frozenset({"token_tree", "command"})
 """What is given a string and may run it: a macro's arguments, a command."""
 
 _TYPE_POSITION = re.compile(
-    r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause)?$|heritage|superclass|base_class|base_list"
+    r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause|_identifier|_query)?$"
+    r"|heritage|superclass|base_class|base_list"
 )
+_NAMING = frozenset({"required_parameter", "optional_parameter", "rest_pattern", "type_predicate"})
+"""What names a value within a type: the `a` of `(a: B) => C`, the `a` of `a is B`."""
+
 _WORD = re.compile(
     r"(?:.*_)?identifier|sym_name|class_name|id_name|word|variable|operator_name|value_name|name|symbol|constant"
 )
@@ -77,9 +81,9 @@ class _Part:
         self._imports: list[tuple[int, int]] = []
         for _, captures in parsed.use_matches:
             for capture, nodes in captures.items():
-                if capture in {"call", "type", "attribute"}:
+                if capture in {"call", "type", "attribute", "definition"}:
                     self._marked.update((node.start_byte, Use(capture)) for node in nodes)
-                elif capture == "import":
+                elif capture in {"import", "import.name"}:
                     self._imports += [node.byte_range for node in nodes]
         self._data = parsed.language.kind in {LanguageKind.CONFIG, LanguageKind.DOCS, LanguageKind.MARKUP}
 
@@ -149,6 +153,8 @@ def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
         return Use.ATTRIBUTE
     if field in {"type", "return_type", "superclass", "superclasses"}:
         return Use.TYPE
+    if field in {"pattern", "name", ""} and len(path) > 1 and path[-2][0].type in _NAMING:
+        return Use.OTHER
     for node, place in reversed(path[:-1][-5:]):
         if _TYPE_POSITION.search(node.type) or place in {"type", "return_type", "superclasses"}:
             return Use.TYPE

@@ -33,5 +33,12 @@
 (export_statement source: (string) @import.module) @import
 ((call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module)) @import (#eq? @_require "require"))
 ((call_expression function: (import) arguments: (arguments . (string) @import.module)) @import)
+(variable_declarator name: [(identifier) @import.name (object_pattern [(shorthand_property_identifier_pattern) @import.name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @import.name) (pair_pattern value: [(identifier) @import.name (assignment_pattern left: (identifier) @import.name)]) (rest_pattern (identifier) @import.name)])] value: [(call_expression function: (identifier) @_require arguments: (arguments . (string) .)) (member_expression object: (call_expression function: (identifier) @_require arguments: (arguments . (string) .)))] (#eq? @_require "require"))
+(variable_declarator name: [(identifier) @import.name (object_pattern [(shorthand_property_identifier_pattern) @import.name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @import.name) (pair_pattern value: [(identifier) @import.name (assignment_pattern left: (identifier) @import.name)]) (rest_pattern (identifier) @import.name)])] value: (await_expression (call_expression function: (import))))
+(function_expression name: (identifier) @definition)
+(generator_function name: (identifier) @definition)
 (jsx_opening_element name: (identifier) @call (#match? @call "^[A-Z]"))
 (jsx_self_closing_element name: (identifier) @call (#match? @call "^[A-Z]"))
+(jsx_opening_element name: (member_expression property: (property_identifier) @call))
+(jsx_self_closing_element name: (member_expression property: (property_identifier) @call))
+(class_heritage [(identifier) @type (member_expression property: (property_identifier) @type)])

@@ -55,11 +55,19 @@
 ;;; uses
 (call_expression function: (identifier) @call)
 (call_expression function: (member_expression property: [(property_identifier) (private_property_identifier)] @call))
+(call_expression function: (await_expression [(identifier) @call (member_expression property: (property_identifier) @call)]) type_arguments: (_))
+(call_expression function: (non_null_expression [(identifier) @call (member_expression property: (property_identifier) @call)]))
 (new_expression constructor: (identifier) @call)
 (new_expression constructor: (member_expression property: (property_identifier) @call))
 (import_statement source: (string) @import.module) @import
 (export_statement source: (string) @import.module) @import
 ((call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module)) @import (#eq? @_require "require"))
 ((call_expression function: (import) arguments: (arguments . (string) @import.module)) @import)
-(extends_clause value: (identifier) @type)
+(variable_declarator name: [(identifier) @import.name (object_pattern [(shorthand_property_identifier_pattern) @import.name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @import.name) (pair_pattern value: [(identifier) @import.name (assignment_pattern left: (identifier) @import.name)]) (rest_pattern (identifier) @import.name)])] value: [(call_expression function: (identifier) @_require arguments: (arguments . (string) .)) (member_expression object: (call_expression function: (identifier) @_require arguments: (arguments . (string) .)))] (#eq? @_require "require"))
+(variable_declarator name: [(identifier) @import.name (object_pattern [(shorthand_property_identifier_pattern) @import.name (object_assignment_pattern left: (shorthand_property_identifier_pattern) @import.name) (pair_pattern value: [(identifier) @import.name (assignment_pattern left: (identifier) @import.name)]) (rest_pattern (identifier) @import.name)])] value: (await_expression (call_expression function: (import))))
+(function_expression name: (identifier) @definition)
+(generator_function name: (identifier) @definition)
+(extends_clause value: [(identifier) @type (member_expression property: (property_identifier) @type)])
+(import_alias (identifier) @import.name)
+(import_alias (nested_identifier property: (property_identifier) @import.name))
 (import_require_clause source: (string) @import.module) @import
