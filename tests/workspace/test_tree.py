@@ -77,6 +77,24 @@ def test_lines_that_read_like_headers_do_not_mislead(repo: Repo) -> None:
     assert [(c.path, c.hunks) for c in changes] == [("a.py", (Hunk(1, 1, 1, 4),)), ("z.txt", (Hunk(1, 1, 1, 2),))]
 
 
+@pytest.mark.parametrize("later", [False, True], ids=["in the first snapshot", "in a later one"])
+def test_content_that_the_repository_only_happened_to_have_outlives_its_garbage_collection(
+    repo: Repo, *, later: bool
+) -> None:
+    judge = TreeJudge(repo.path)
+    if later:
+        judge.snapshot()
+    repo.write("notes/mine.txt", "my only line\n")
+    repo.git("add", "notes/mine.txt")
+    repo.git("reset", "-q")
+    start = judge.snapshot()
+    repo.write("notes/mine.txt", "another\n")
+    repo.git("gc", "--quiet", "--prune=now")
+    fresh = TreeJudge(repo.path)
+    assert fresh.content(start, "notes/mine.txt") == b"my only line\n"
+    assert paths(fresh.changes(start, fresh.snapshot())) == {("notes/mine.txt", "modified")}
+
+
 def test_the_users_index_and_object_store_stay_as_they_are(repo: Repo) -> None:
     repo.write("a.py", "staged\n")
     repo.git("add", "a.py")

@@ -136,6 +136,12 @@ class Git:
         done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{{kind}}}")
         return done.text().strip() if is_yes(done) else ""
 
+    def project_tree(self, commit: str) -> str:
+        """Id of the tree that a commit holds at the project; of the empty tree where it holds none there, or does not exist."""
+        stored = f"{commit}:{self.at.prefix}" if self.at.prefix else f"{commit}^{{tree}}"
+        done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored)
+        return done.text().strip() if is_yes(done) else self.empty_tree()
+
     def current(self) -> str:
         """Name of the branch HEAD is on (born or not); '' where detached."""
         done = self.run("symbolic-ref", "--quiet", "HEAD")

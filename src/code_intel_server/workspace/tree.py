@@ -276,7 +276,7 @@ class _Checkout:
         A file that is unchanged since its checkout is on disk as checked out. For the others git converts line
         endings itself; what only a filter driver could tell stays as the commit stores it.
         """
-        tree = self._committed_tree(commit)
+        tree = self._git.project_tree(commit)
         stored = Entries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
         prefix = self._git.at.prefix
         changed = status.unstaged(self._git)
@@ -297,12 +297,6 @@ class _Checkout:
         if self._converts():
             wanted |= {path: self._converted(path, stored[path]) for path in unsure[:_CONVERT_AT_MOST]}
         return self._edited(tree, {path: new for path, new in wanted.items() if new != stored[path]})
-
-    def _committed_tree(self, commit: str) -> str:
-        if not self._git.at.prefix:
-            return self._git.oid(commit, "tree")
-        done = self._git.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{commit}:{self._git.at.prefix}")
-        return done.text().strip() if is_yes(done) else self._git.empty_tree()
 
     def _converts(self) -> bool:
         config = self._git.config()
