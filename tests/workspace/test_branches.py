@@ -173,7 +173,7 @@ def test_what_the_user_does_outside_the_project_stays_when_the_session_is_abando
 
 
 def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_is_abandoned(repo: Repo) -> None:
-    repo.write("mine.txt", "before\n")
+    repo.write("mine.txt", "before\n").chmod(0o640)
     before = manager(repo).survey().untracked
     branch = start(repo)
     repo.write("mine.txt", "changed by the task\n")
@@ -181,6 +181,7 @@ def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_i
     done = manager(repo).abandon(SESSION, branch, before, Intents().append, None)
     assert (done.warnings, repo.read("mine.txt")) == ((), "changed by the task\n")
     assert repo.git("status", "--porcelain") == "?? mine.txt"
+    assert (repo.path / "mine.txt").stat().st_mode & 0o777 == 0o640
 
 
 def test_head_off_the_branch_or_moved_is_no_place_to_commit(repo: Repo) -> None:

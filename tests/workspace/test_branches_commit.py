@@ -450,6 +450,23 @@ def test_discarding_may_come_before_the_commit_and_be_repeated_after_it(work: Wo
     assert again == (archived, CommitResult(done.oid, done.oid, archived))
 
 
+def test_what_lay_untracked_before_comes_back_as_it_was_links_and_permissions_too(repo: Repo) -> None:
+    repo.write("mine/secret", "my line\n").chmod(0o600)
+    repo.write("mine/run", "echo\n").chmod(0o700)
+    (repo.path / "mine/link").symlink_to("secret")
+    paths = ("mine/secret", "mine/run", "mine/link")
+    work, start = Work(repo), TreeJudge(repo.path).snapshot()
+    (repo.path / "mine/link").unlink()
+    for path in paths:
+        repo.write(path, "the agent's\n")
+    tip = repo.git("rev-parse", "HEAD")
+    request = CommitRequest(SESSION, work.branch, tip, "Do it", (), (), paths, base_snapshot=start)
+    work.manager().discard(request, lambda _: None, None)
+    modes = [oct((repo.path / path).stat().st_mode & 0o777) for path in paths[:2]]
+    assert (modes, repo.read("mine/secret"), repo.read("mine/run")) == (["0o600", "0o700"], "my line\n", "echo\n")
+    assert (repo.path / "mine/link").readlink() == Path("secret")
+
+
 def test_an_edit_that_comes_between_archive_and_discard_is_not_lost(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from code_intel_server.workspace.shelf import (
     Kind,
     Shelf,
     Shelved,
+    permissions_of,
     put_back,
     raw_oid,
     return_aside,
@@ -50,7 +51,7 @@ class Abandon:
             if self.git.current() == self.branch.name:
                 self._leave(archived, warnings)
             elif self.pending:
-                self._give_back(archived)
+                self._give_back(archived, {})
             archived += merges.remove(self.git, [self.branch.name], reason="code-intel: session abandoned")
         except UserActionNeeded as error:
             warnings.append(str(error.params.get("output") or error))
@@ -70,6 +71,7 @@ class Abandon:
             if not self.git.in_progress() and status.staged(self.git):
                 shelved.append(shelf.of_index(tip))
         shelf.keep(*shelved)
+        permissions = permissions_of(self.git, self.before)
         archived += [each.ref for each in shelved]
         extra = {"archived": " ".join(archived), "base": self.branch.base}
         self.record(GitIntent(GitOperation.ABANDON, HEADS + self.branch.name, tip, "", secrets.token_hex(8), extra))
@@ -80,7 +82,7 @@ class Abandon:
         if removable:
             put_back(self.git, removable, tip, shelved[0].commit)
         merges.switch(self.git, self.branch.base, leaving=self.branch.name)
-        self._give_back(archived)
+        self._give_back(archived, permissions)
 
     def _fresh(self) -> set[str]:
         """Untracked files that are not as the user had them at the session's start."""
@@ -109,11 +111,11 @@ class Abandon:
         taken = set(tree_entries(self.git, tip, self.before))
         return sorted(changed | fresh | taken), sorted(changed | (fresh - self.before.keys()))
 
-    def _give_back(self, archived: list[str]) -> None:
+    def _give_back(self, archived: list[str], permissions: Mapping[str, int]) -> None:
         """Put the user's own untracked files, which left the tree with the task branch, where they were."""
         for ref in archived:
             if ref.endswith(Kind.WORK.value):
-                write_back(self.git, self.git.oid(ref), self.before)
+                write_back(self.git, self.git.oid(ref), self.before, permissions=permissions)
 
 
 def copy_work(git: Git, session_id: str, touched: Collection[str]) -> Abandoned:

@@ -10,15 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
-from code_intel_server.workspace import merges, stale, status
+from code_intel_server.workspace import merges, placing, stale, status
 from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
-from code_intel_server.workspace.files import write_whole
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
-from code_intel_server.workspace.shelf import return_aside
+from code_intel_server.workspace.shelf import permissions_of, return_aside
 from code_intel_server.workspace.stale import Cleaned
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import (
@@ -164,22 +163,24 @@ class BranchManager:
         try:
             git = self._require()
             return_aside(git)
+            permissions = permissions_of(git, [git.at.prefix + path for path in request.discard])
             archived = Commit(git, request, record, pending).discard_only()
         except Rejected:
             raise
         except CodeIntelError as error:
             raise failed(FINALIZE_FAILED, error) from error
-        self._give_back(request)
+        self._give_back(git, request, permissions)
         return archived
 
-    def _give_back(self, request: CommitRequest) -> None:
-        """Files that git did not track before the session get the content they had then: they are the user's (SPEC 6.1)."""
+    def _give_back(self, git: Git, request: CommitRequest, permissions: Mapping[str, int]) -> None:
+        """Files and links that git did not track before the session get the content they had then: they are the user's (SPEC 6.1)."""
         for path in request.discard:
-            file = self._root / path
-            content = None if os.path.lexists(file) else self._tree.content(request.base_snapshot, path)
+            full = git.at.prefix + path
+            mode, content = "", None
+            if not os.path.lexists(self._root / path):
+                mode, content = self._tree.held(request.base_snapshot, path)
             if content is not None:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(file, content, 0o644)
+                placing.place(git, placing.Incoming(full, mode, content, permissions.get(full)))
 
     def merge(
         self,

@@ -29,11 +29,15 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A file to be placed: its path from the top, its mode as git writes it, its bytes (a link's target)."""
+    """A file to be placed: its path from the top, its mode as git writes it, its bytes (a link's target).
+
+    `permissions` are those it had, where they are known and nothing stands there that tells them.
+    """
 
     path: str
     mode: str
     content: bytes
+    permissions: int | None = None
 
 
 def place(git: Git, file: Incoming, *, replace: bool = False) -> bool:
@@ -184,8 +188,9 @@ def _staged(staging: int, file: Incoming, found: os.stat_result | None) -> Itera
         descriptor = os.open(temporary, flags, 0o755 if file.mode == PROGRAM else 0o644, dir_fd=staging)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if found is not None and stat.S_ISREG(found.st_mode):
-                os.fchmod(descriptor, _permissions(found, file.mode))
+            had = stat.S_IMODE(found.st_mode) if found is not None and stat.S_ISREG(found.st_mode) else file.permissions
+            if had is not None:
+                os.fchmod(descriptor, _permissions(had, file.mode))
             files.write_all(descriptor, file.content)
             files.sync(descriptor)
             yield temporary
@@ -196,9 +201,8 @@ def _staged(staging: int, file: Incoming, found: os.stat_result | None) -> Itera
             os.unlink(temporary, dir_fd=staging)
 
 
-def _permissions(found: os.stat_result, mode: str) -> int:
+def _permissions(kept: int, mode: str) -> int:
     """The permissions there are; executable for whoever may read, where git says so."""
-    kept = stat.S_IMODE(found.st_mode)
     return kept | (kept & 0o444) >> 2 if mode == PROGRAM else kept & ~0o111
 
 

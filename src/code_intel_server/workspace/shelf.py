@@ -184,20 +184,35 @@ def _remove_empty(folder: Path) -> None:
             inner.rmdir()
 
 
-def write_back(git: Git, commit: str, paths: Collection[str], *, replace: Collection[str] = ()) -> list[str]:
+def write_back(
+    git: Git,
+    commit: str,
+    paths: Collection[str],
+    *,
+    replace: Collection[str] = (),
+    permissions: Mapping[str, int] | None = None,
+) -> list[str]:
     """Write the raw content commit keeps of `paths`, each file whole or not at all; returns what was written.
 
     To where nothing stands now; in place of what stands there for those in `replace`, which the caller has looked at.
+    `permissions` are those the files had, where they are known: git keeps none but the executable bit.
     """
+    had = permissions or {}
     written = []
     entries = tree_entries(git, commit, paths)
     placing.sweep(git, entries)
     for path, (mode, oid) in sorted(entries.items()):
         if mode == GITLINK or (path not in replace and os.path.lexists(git.at.top / path)):
             continue
-        if placing.place(git, Incoming(path, mode, git.read_blob(oid)), replace=path in replace):
+        if placing.place(git, Incoming(path, mode, git.read_blob(oid), had.get(path)), replace=path in replace):
             written.append(path)
     return written
+
+
+def permissions_of(git: Git, paths: Collection[str]) -> dict[str, int]:
+    """The permissions of those of `paths` (from the top) that are regular files now."""
+    found = ((path, lstat(git.at.top, path, {})) for path in paths)
+    return {path: stat.S_IMODE(look.st_mode) for path, look in found if look and stat.S_ISREG(look.st_mode)}
 
 
 def write_index(git: Git, *arguments: str, stdin: bytes | None = None, may_fail: bool = False) -> Completed:

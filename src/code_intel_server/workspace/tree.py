@@ -115,15 +115,20 @@ class TreeJudge:
 
     def content(self, snapshot: str, path: str) -> bytes | None:
         """The raw bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept. Raises as `changes` does."""
+        mode, content = self.held(snapshot, path)
+        return content if mode.startswith("100") else None
+
+    def held(self, snapshot: str, path: str) -> tuple[str, bytes | None]:
+        """Git's mode ('' where there is nothing) and the bytes of a file, or a link's target; None where too big to be kept. Raises as `changes` does."""
         with self._lock:
             opened = self._open()
         if opened is None or not snapshot:
-            return None
+            return "", None
         _, room, index = opened
         heads = [head.split() for head, name in _rows(room, index, snapshot, [path]) if name == path]
-        if not heads or not heads[0][0].startswith("100"):
-            return None
-        return _blob(room, index, heads[0][2])
+        if not heads or heads[0][1] != "blob":
+            return "", None
+        return heads[0][0], _blob(room, index, heads[0][2])
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """What a commit (of one parent) holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
