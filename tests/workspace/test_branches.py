@@ -184,6 +184,16 @@ def test_a_users_untracked_file_that_was_committed_comes_back_when_the_session_i
     assert (repo.path / "mine.txt").stat().st_mode & 0o777 == 0o640
 
 
+def test_a_branch_that_is_being_rebased_stays_when_the_session_is_abandoned(repo: Repo) -> None:
+    branch = start(repo)
+    repo.git("commit", "-q", "--allow-empty", "-m", "one")
+    repo.git("-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "main")
+    done = manager(repo).abandon(SESSION, branch, {}, Intents().append, None)
+    assert done.warnings == (f"a rebase of {branch.name} is in progress: finish or abort it first",)
+    repo.git("rebase", "--abort")
+    assert repo.git("symbolic-ref", "--short", "HEAD") == branch.name
+
+
 def test_head_off_the_branch_or_moved_is_no_place_to_commit(repo: Repo) -> None:
     branch = start(repo)
     tip = repo.git("rev-parse", "HEAD")

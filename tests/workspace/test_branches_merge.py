@@ -182,6 +182,36 @@ def test_a_base_checked_out_elsewhere_is_left_alone(work: Work, tmp_path: Path) 
     assert (details["reason"], details["worktree"]) == ("held_elsewhere", str(tmp_path / "other"))
 
 
+@pytest.mark.parametrize("busy", ["rebase", "bisect"])
+def test_a_base_that_another_worktree_rebases_or_bisects_is_left_alone(work: Work, tmp_path: Path, busy: str) -> None:
+    """Git would not switch to it afterwards, and the user's rebase could not end."""
+    work.on_base(c__txt="three\n")
+    other = tmp_path / "other"
+    work.repo.git("worktree", "add", "-q", str(other), "main")
+    if busy == "rebase":
+        work.repo.git("-C", str(other), "-c", "sequence.editor=echo break >", "rebase", "-q", "-i", "main~1")
+    else:
+        work.repo.git("-C", str(other), "bisect", "start", "main", "main~1")
+    work.repo.git("-C", str(other), "checkout", "-q", "--detach")
+    base = work.repo.git("rev-parse", "main")
+    details = work.refused()
+    assert (details["reason"], details["worktree"]) == ("held_elsewhere", str(other))
+    assert work.repo.git("rev-parse", "main") == base
+
+
+def test_a_cherry_pick_of_several_commits_is_seen_between_two_of_them(work: Work) -> None:
+    work.repo.write(".git/sequencer/todo", "pick 1234567 another\n")
+    assert work.refused()["reason"] == "in_progress"
+
+
+def test_a_bisect_that_took_head_away_is_named(work: Work) -> None:
+    work.repo.git("bisect", "start")
+    work.repo.git("checkout", "-q", "--detach")
+    with pytest.raises(UserActionNeeded) as caught:
+        work.merge()
+    assert "git bisect reset" in str(caught.value.details["output"])
+
+
 def test_a_base_that_is_gone_is_told(work: Work) -> None:
     work.repo.git("branch", "-q", "-m", "main", "trunk")
     assert work.refused()["reason"] == "base_missing"

@@ -26,6 +26,7 @@ from code_intel_server.workspace.shelf import (
 from code_intel_server.workspace.snapshot_index import lstat
 from code_intel_server.workspace.tree import BIG_BYTES
 from code_intel_server.workspace.values import Abandoned, GitIntent, GitOperation, Record, TaskBranch
+from code_intel_server.workspace.worktrees import in_progress
 
 _NAMED_AT_MOST = 20
 
@@ -68,7 +69,7 @@ class Abandon:
         shelved: list[Shelved] = []
         if work:
             shelved.append(shelf.of_files(work, tip, Kind.WORK, branch=self.branch.name))
-            if not self.git.in_progress() and status.staged(self.git):
+            if not in_progress(self.git) and status.staged(self.git):
                 shelved.append(shelf.of_index(tip))
         shelf.keep(*shelved)
         permissions = permissions_of(self.git, self.before)

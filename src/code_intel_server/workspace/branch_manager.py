@@ -34,6 +34,7 @@ from code_intel_server.workspace.values import (
     Survey,
     TaskBranch,
 )
+from code_intel_server.workspace.worktrees import bisecting, in_progress
 
 CREATION_FAILED = "failures.READY.branch_creation_failed"
 OPERATION_FAILED = "failures.BRANCH_INTERVENTION.branch_operation_failed"
@@ -341,12 +342,13 @@ class BranchManager:
 def _blocker(git: Git, current: str, head: str) -> str:
     """Why no task branch can be made here, in one sentence; '' where one can."""
     if not current:
-        return "HEAD is detached: check out a branch first"
+        first = "end the bisect (`git bisect reset`) or " if bisecting(git) else ""
+        return f"HEAD is detached: {first}check out a branch first"
     if not head:
         return f"the branch {current} has no commit yet: make a first commit"
     if not is_branch_name(git, current):
         return f"the branch name {current!r} cannot be given to git safely"
-    half_done = git.in_progress()
+    half_done = in_progress(git)
     return f"{half_done} is in progress: finish or abort it first" if half_done else ""
 
 

@@ -31,6 +31,7 @@ from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, is_repository, put_back, scratch_index, write_index
 from code_intel_server.workspace.snapshot_index import lstat
 from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, Record
+from code_intel_server.workspace.worktrees import in_progress
 
 LEFT = "Code-Intel-Left"
 HEAD_MOVED = "failures.PRE_COMMIT.head_moved"
@@ -115,7 +116,7 @@ class Commit:
                 branch=self._branch,
                 current=current or "detached HEAD",
             )
-        half_done = self._git.in_progress()
+        half_done = in_progress(self._git)
         if half_done:
             raise refuse("in_progress", f"{half_done} is in progress")
         if identity_missing(self._git):

@@ -53,15 +53,6 @@ _NO_EXECUTION = (
 )
 _REF_LOCKS = ("core.filesRefLockTimeout", "core.packedRefsTimeout")
 
-# What lies in the git directory while something is half done, and what to call it.
-_IN_PROGRESS = {
-    "MERGE_HEAD": "a merge",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase or `git am`",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
@@ -220,23 +211,6 @@ class Git:
         return {name: value if newline else "true" for name, newline, value in rows}
 
     # -- state ------------------------------------------------------------------------------------------------------
-
-    def in_progress(self) -> str:
-        """What is half done here ("a merge"), or ''."""
-        found = (words for name, words in _IN_PROGRESS.items() if (self.at.git_dir / name).exists())
-        return next(found, "")
-
-    def held_elsewhere(self) -> dict[str, str]:
-        """Full names of branches checked out (or being rebased) in other working trees → the path of that tree."""
-        out = self.must("worktree", "list", "--porcelain", "-z")
-        held: dict[str, str] = {}
-        here = os.path.realpath(self.at.top)
-        for block in out.split(b"\0\0"):
-            fields = dict(os.fsdecode(line).partition(" ")[::2] for line in block.split(b"\0") if line)
-            path, branch = fields.get("worktree", ""), fields.get("branch", "")
-            if branch and os.path.realpath(path) != here:
-                held[branch] = path
-        return held
 
     def await_index(self) -> None:
         """Wait until nobody holds the index; UserActionNeeded('tool_errors.git.index_locked') after `patience`.

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
@@ -25,6 +25,7 @@ from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, scratch_index
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
+from code_intel_server.workspace.worktrees import bisecting, held_elsewhere, in_progress, rebased_here
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
@@ -238,23 +239,32 @@ def merged_tree(git: Git, ours: str, theirs: str) -> str:
 
 def check_head(git: Git, branch: TaskBranch) -> None:
     """Refuse where HEAD is not on the task branch."""
-    if git.current() != branch.name:
-        raise refuse("head_moved", f"HEAD is not on {branch.name}: run `git switch {branch.name}` and submit again")
+    current = git.current()
+    if current != branch.name:
+        first = "end the bisect (`git bisect reset`), " if not current and bisecting(git) else ""
+        words = f"HEAD is not on {branch.name}: {first}run `git switch {branch.name}` and submit again"
+        raise refuse("head_moved", words)
 
 
 def check_still(git: Git) -> None:
     """Refuse while something of the user's is half done, or somebody holds the index."""
-    half_done = git.in_progress()
+    half_done = in_progress(git)
     if half_done:
         raise refuse("in_progress", f"{half_done} is in progress")
     git.await_index()
 
 
 def check_free(git: Git, ref: str) -> None:
-    """Refuse where another working tree has the branch checked out."""
-    holder = git.held_elsewhere().get(ref)
+    """Refuse where another working tree has the branch checked out, or is rebasing or bisecting it."""
+    holder = held_elsewhere(git).get(ref)
     if holder is not None:
-        raise refuse("held_elsewhere", f"{ref.removeprefix(HEADS)} is checked out in {holder}", worktree=holder)
+        raise _held(ref.removeprefix(HEADS), holder)
+
+
+def _held(name: str, path: str) -> UserActionNeeded:
+    return refuse(
+        "held_elsewhere", f"{name} is checked out in {path}, or being rebased or bisected there", worktree=path
+    )
 
 
 def check_way(git: Git, target: str) -> None:
@@ -286,7 +296,7 @@ def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
     """Drop branches in one transaction, each tip and base record kept under an archive ref; returns those refs."""
     changes: list[RefChange] = []
     refs: list[str] = []
-    held = git.held_elsewhere()
+    held, rebased = held_elsewhere(git), rebased_here(git)
     current = git.current()
     for name in names:
         tip = git.oid(HEADS + name)
@@ -296,9 +306,9 @@ def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
         if name == current:  # git would delete it all the same and leave HEAD on a branch without a commit
             raise refuse("head_moved", f"HEAD is on {name}: switch to another branch first")
         if HEADS + name in held:
-            raise refuse(
-                "held_elsewhere", f"{name} is checked out in {held[HEADS + name]}", worktree=held[HEADS + name]
-            )
+            raise _held(name, held[HEADS + name])
+        if HEADS + name in rebased:
+            raise refuse("in_progress", f"a rebase of {name} is in progress: finish or abort it first")
         base = read_base(git, name) or BaseRecord("", "")
         shelf = Shelf(git, name.removeprefix(TASK_PREFIX))
         shelved = shelf.of_commit(tip, Kind.BRANCH, branch=name, base=base.base, base_oid=base.oid)

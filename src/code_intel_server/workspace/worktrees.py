@@ -1,0 +1,82 @@
+"""What the working trees of a repository are in the middle of: a branch may be taken though no HEAD is on it.
+
+Git checks out, moves or deletes no branch that another working tree has checked out, rebases or bisects; a branch that
+is moved by `update-ref` it is not asked about, so we look ourselves, before anything is published.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from code_intel_server.workspace.files import read_regular
+from code_intel_server.workspace.git import HEADS, Git
+
+# What lies in the git directory while something is half done, and what to call it.
+_IN_PROGRESS = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or `git am`",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer/todo": "a cherry-pick or revert of several commits",
+}
+_REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
+_SMALL_FILE_BYTES = 1 << 20
+
+
+def in_progress(git: Git) -> str:
+    """What is half done in this working tree ("a merge"), or ''."""
+    found = (words for name, words in _IN_PROGRESS.items() if (git.at.git_dir / name).exists())
+    return next(found, "")
+
+
+def bisecting(git: Git) -> bool:
+    """Whether a `git bisect` has begun in this working tree and was not reset: it may have left HEAD on no branch."""
+    return (git.at.git_dir / "BISECT_START").exists()
+
+
+def rebased_here(git: Git) -> set[str]:
+    """Full names of the branches that a rebase of this working tree will move when it ends."""
+    return set(_rebased(git.at.git_dir))
+
+
+def held_elsewhere(git: Git) -> dict[str, str]:
+    """Full names of branches that other working trees have checked out, rebase or bisect → the path of that tree."""
+    held: dict[str, str] = {}
+    for folder, path in _others(git):
+        held |= dict.fromkeys((*_rebased(folder), *_bisected(folder)), path)
+    here = os.path.realpath(git.at.top)
+    for block in git.must("worktree", "list", "--porcelain", "-z").split(b"\0\0"):
+        fields = dict(os.fsdecode(line).partition(" ")[::2] for line in block.split(b"\0") if line)
+        path, branch = fields.get("worktree", ""), fields.get("branch", "")
+        if branch and os.path.realpath(path) != here:
+            held[branch] = path
+    return held
+
+
+def _others(git: Git) -> Iterator[tuple[Path, str]]:
+    """The git directories of the other working trees, and where those trees are."""
+    main = git.at.common_dir
+    if main != git.at.git_dir:
+        yield main, str(main.parent if main.name == ".git" else main)
+    for folder in (main / "worktrees").glob("*"):
+        if Path(os.path.realpath(folder)) != git.at.git_dir:
+            yield folder, _read(folder / "gitdir").strip().removesuffix("/.git") or str(folder)
+
+
+def _rebased(folder: Path) -> list[str]:
+    names = [_read(folder / name).strip() for name in _REBASED]
+    names += _read(folder / "rebase-merge" / "update-refs").splitlines()[::3]  # each with what it was and will be
+    return [name for name in names if name.startswith(HEADS)]
+
+
+def _bisected(folder: Path) -> list[str]:
+    name = _read(folder / "BISECT_START").strip()
+    return [HEADS + name.removeprefix(HEADS)] if name else []
+
+
+def _read(file: Path) -> str:
+    try:
+        return os.fsdecode(read_regular(file, _SMALL_FILE_BYTES))
+    except OSError:
+        return ""
