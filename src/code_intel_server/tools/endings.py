@@ -4,7 +4,9 @@ Nothing of the user's is lost by any of it: work is shelved, and what stays wher
 """
 
 import contextlib
+import hashlib
 import json
+import os
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +28,7 @@ from code_intel_server.workspace.values import Abandoned, GitIntent
 Fields = dict[str, JsonValue]
 
 MAX_ANSWER_BYTES = 1024 * 1024
-_FINAL = "last_answer.json"
+_FINAL = "last_answer{}.json"
 
 
 class Endings:
@@ -121,6 +123,13 @@ class Endings:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
         return _marker_in(self._desk.project.sessions, session_id)
 
+    @property
+    def _final_file(self) -> Path:
+        """Where the last answer is kept: each project of a worktree has its own."""
+        git = self._desk.git
+        prefix = b"" if isinstance(git, str) else os.fsencode(git.at.prefix)
+        return self._desk.local / _FINAL.format(f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else "")
+
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
         assert submission.state is not None  # noqa: S101 - an end is an accepted submit
@@ -130,19 +139,19 @@ class Endings:
             "digest": last.digest if last else "",
             "response": submission.response,
         }
-        write_whole(self._desk.local / _FINAL, json.dumps(record).encode())
+        write_whole(self._final_file, json.dumps(record).encode())
 
     def final(self) -> Fields | None:
         """The last answer that was kept, with the digest of its payload."""
         try:
-            record = json.loads(read_regular(self._desk.local / _FINAL, MAX_ANSWER_BYTES))
+            record = json.loads(read_regular(self._final_file, MAX_ANSWER_BYTES))
         except (OSError, ValueError):
             return None
         return record if isinstance(record, dict) else None
 
     def forget_final(self) -> None:
         """Forget the last answer."""
-        (self._desk.local / _FINAL).unlink(missing_ok=True)
+        self._final_file.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=8)
