@@ -277,10 +277,17 @@ def another_owner(repo: Repo, tmp_path: Path) -> Path:
     return repo.path
 
 
+def vanished_worktree(repo: Repo, tmp_path: Path) -> Path:
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    shutil.rmtree(repo.path / ".git/worktrees/linked")
+    return tmp_path / "linked"
+
+
 @pytest.mark.parametrize(
     ("prepare", "sentence"),
     [
         (no_repository, "not a git repository"), (bare, "bare"), (git_directory, "bare|not in the working tree"),
+        (vanished_worktree, "leads to .*worktrees/linked, where no repository is"),
         (worktree_elsewhere, "not in the working tree"), (broken, "cannot read"), (another_owner, "another user owns it"),
     ],
 )  # fmt: skip
@@ -352,6 +359,14 @@ def test_git_itself_may_be_missing(repo: Repo, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Unavailable) as caught:
         git.run("version")
     assert caught.value.key == "tool_errors.git.missing"
+
+
+def test_a_folder_that_is_gone_is_not_taken_for_a_missing_git(repo: Repo) -> None:
+    git = opened(repo)
+    shutil.rmtree(repo.path)
+    with pytest.raises(Unavailable, match="is not there") as caught:
+        git.run("version")
+    assert caught.value.key == "tool_errors.git.failed"
 
 
 def test_a_child_that_was_killed_is_an_error_and_never_a_no(

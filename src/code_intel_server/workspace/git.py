@@ -333,6 +333,9 @@ def _why_not(message: str) -> str:
         return "this is a bare repository"
     if "dubious ownership" in message:
         return "git does not trust this folder because another user owns it (see `git help config`, safe.directory)"
+    if "not a git repository: " in message:
+        place = message.partition("not a git repository: ")[2].strip()[:300]
+        return f"its .git file leads to {place}, where no repository is (any more); `git worktree repair` may help"
     if "not a git repository" in message:
         return _NO_REPOSITORY
     return f"{_UNREADABLE}: {message.strip()[:300]}"

@@ -80,6 +80,9 @@ def checked_run(
     try:
         done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=most, on_wait=on_wait)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        if not cwd.is_dir():
+            gone = f"the folder {cwd} is not there (any more)"
+            raise Unavailable("tool_errors.git.failed", command=_named(argv), output=gone) from error
         raise Unavailable("tool_errors.git.missing", reason=str(error)) from error
     if done.timed_out:
         raise Unavailable(
