@@ -202,6 +202,12 @@ def test_head_off_the_branch_or_moved_is_no_place_to_commit(repo: Repo) -> None:
     with pytest.raises(Rejected) as caught:
         manager(repo).commit(request(branch, tip, "a.py"), Intents().append, None)
     assert caught.value.key == "failures.PRE_COMMIT.head_moved"
+    assert (
+        caught.value.params["found"]
+        == repo.git("rev-parse", "HEAD")[:12]
+        != tip[:12]
+        == caught.value.params["expected"]
+    )
 
 
 def test_deleting_stale_branches_keeps_them_restorable(repo: Repo) -> None:

@@ -438,7 +438,13 @@ def test_histories_without_a_common_commit_are_told(work: Work) -> None:
     repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", "-m", "rewritten", tree))
     details = work.refused()
     assert details["reason"] == "merge_impossible"
-    assert "unrelated histories" in str(details["output"])
+    assert details["output"] == "fatal: refusing to merge unrelated histories"
+
+
+def test_what_git_has_no_words_for_is_told_in_ours(work: Work) -> None:
+    work.repo.write(".git/index.lock", "")
+    details = work.refused()
+    assert details["output"] == f"another git process has held {work.repo.path}/.git/index.lock for 0.0 s"
 
 
 def test_a_task_branch_that_is_gone_is_told(work: Work) -> None:
@@ -455,7 +461,7 @@ def test_a_checkout_that_fails_leaves_head_on_the_task_branch(work: Work) -> Non
     repo.git("config", "filter.broken.required", "true")
     with pytest.raises(UserActionNeeded) as caught:
         work.merge()
-    assert caught.value.details["reason"] == "switch_failed"
+    assert (caught.value.key, caught.value.details["reason"]) == ("tool_errors.git.switch_failed", "switch_failed")
     assert "filter" in str(caught.value.details["output"])
     assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.read("a.py")) == (TASK, "one = 'task'\n")
     repo.git("config", "filter.broken.smudge", "cat")

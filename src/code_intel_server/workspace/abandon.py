@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.workspace import merges, status
 from code_intel_server.workspace.git import HEADS, Git
-from code_intel_server.workspace.refusals import refuse
+from code_intel_server.workspace.refusals import refuse, words
 from code_intel_server.workspace.shelf import (
     Kind,
     Shelf,
@@ -55,7 +55,7 @@ class Abandon:
                 self._give_back(archived, {})
             archived += merges.remove(self.git, [self.branch.name], reason="code-intel: session abandoned")
         except UserActionNeeded as error:
-            warnings.append(str(error.params.get("output") or error))
+            warnings.append(words(error))
         return Abandoned(tuple(archived), self.git.current(), tuple(warnings))
 
     def _leave(self, archived: list[str], warnings: list[str]) -> None:

@@ -4,6 +4,7 @@ Every effect goes: is it legal → compute → record the intent → do it. Give
 refs first: what is done is not done twice, what is half done is finished.
 """
 
+import contextlib
 import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -40,6 +41,7 @@ CREATION_FAILED = "failures.READY.branch_creation_failed"
 OPERATION_FAILED = "failures.BRANCH_INTERVENTION.branch_operation_failed"
 FINALIZE_FAILED = "failures.PRE_COMMIT.finalize_failed"
 MERGE_FAILED = "failures.MERGE.merge_failed"
+SWITCH_FAILED = "tool_errors.git.switch_failed"
 
 
 class BranchManager:
@@ -196,20 +198,35 @@ class BranchManager:
         """Merge the task branch into its base with a merge commit, switch to base, remove the branch recoverably.
 
         Raises UserActionNeeded('failures.MERGE.merge_failed'), `conflicts` or `files` in the details; nothing has changed
-        then, unless the details say `reason: switch_failed` (the base has the merge, HEAD is still on the branch).
+        then. Raises UserActionNeeded('tool_errors.git.switch_failed') where the base has the merge, HEAD being still on the branch.
         """
+        intents = [pending] if pending else []
+
+        def remember(intent: GitIntent) -> None:
+            record(intent)
+            intents.append(intent)
+
         try:
             git = self._require()
             found = merges.hand_merges(git, branch, expected_tip, pending)  # refuses a branch that has moved meanwhile
             by_hand = found if by_hand is None else by_hand
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             tip = by_hand.commits[-1] if by_hand.commits else expected_tip
-            merge = merges.Merge(git, branch, rows, record, pending, tip=tip)
+            merge = merges.Merge(git, branch, rows, remember, pending, tip=tip)
             return merge.keep_branch() if self._finish == "branch" else merge.run()
         except Rejected:
             raise
         except CodeIntelError as error:
-            raise failed(MERGE_FAILED, error) from error
+            raise failed(SWITCH_FAILED if self._is_merged(intents) else MERGE_FAILED, error) from error
+
+    def _is_merged(self, intents: Sequence[GitIntent]) -> bool:
+        """Whether the base holds the merge that the last intent names: what failed then came after it."""
+        git, last = self._open(), intents[-1] if intents else None
+        if isinstance(git, str) or last is None or last.operation is not GitOperation.MERGE or last.new == last.old:
+            return False
+        with contextlib.suppress(Unavailable):
+            return git.is_ancestor(last.new, git.oid(last.ref))
+        return False
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
         """The merges of the base that were made by hand on top of `expected_tip`.

@@ -115,6 +115,8 @@ class Commit:
                 details={"current": current, "tip": tip, "expected_tip": self._request.expected_tip},
                 branch=self._branch,
                 current=current or "detached HEAD",
+                found=tip[:12],
+                expected=self._request.expected_tip[:12],
             )
         half_done = in_progress(self._git)
         if half_done:
@@ -227,8 +229,12 @@ class Commit:
                 [RefChange(self._ref, self._request.expected_tip, oid)], reason=f"commit: {subject}", manner=Manner.USER
             )
         except Unavailable:
-            if self._git.oid(self._ref) != self._request.expected_tip:
-                raise Rejected(HEAD_MOVED, branch=self._branch, current=self._git.current()) from None
+            tip, expected = self._git.oid(self._ref), self._request.expected_tip
+            if tip != expected:
+                current = self._git.current() or "detached HEAD"
+                raise Rejected(
+                    HEAD_MOVED, branch=self._branch, current=current, found=tip[:12], expected=expected[:12]
+                ) from None
             raise
         self._align(self._request.expected_tip, oid)
 

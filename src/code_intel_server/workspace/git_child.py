@@ -50,7 +50,7 @@ def environment(manner: Manner, extra: Mapping[str, str] | None = None) -> dict[
     settings = {
         # What was reviewed is what is merged, and onto what it was made from, whatever stands in for a commit or its parents.
         "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_GRAFT_FILE": os.devnull,
+        "GIT_GRAFT_FILE": f"{os.devnull}/none",  # for one that is there git prints a hint before anything else
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_EDITOR": ":",
         "GIT_SEQUENCE_EDITOR": ":",

@@ -2,6 +2,24 @@
 
 from code_intel_server.errors import CodeIntelError, UserActionNeeded
 
+_WITHOUT_OUTPUT = {
+    "tool_errors.git.changed_meanwhile": "{path} was changed by somebody while it was being put back",
+    "tool_errors.git.failed": "{command} failed without a word",
+    "tool_errors.git.folder_unsafe": "{path} is a link that leads somewhere else",
+    "tool_errors.git.index_locked": "another git process has held {path} for {seconds} s",
+    "tool_errors.git.missing": "git cannot be started: {reason}",
+    "tool_errors.git.switch_failed": "git did not switch, and did not say why",
+    "tool_errors.git.timed_out": "{command} was stopped after {seconds} s",
+    "tool_errors.git.too_much_output": "{command} printed more than can be read",
+}
+"""Failures that git had no words for: what stands as the cause in the phase's own message."""
+
+
+def words(error: CodeIntelError) -> str:
+    """What went wrong in a git effect, as one sentence for people."""
+    said = str(error.params.get("output") or "")
+    return said or _WITHOUT_OUTPUT.get(error.key, "").format_map(error.params) or str(error)
+
 
 def refuse(reason: str, output: str, **details: object) -> UserActionNeeded:
     """A refusal inside an effect, key `tool_errors.git.<reason>`; nothing has changed."""
@@ -10,6 +28,6 @@ def refuse(reason: str, output: str, **details: object) -> UserActionNeeded:
 
 def failed(key: str, error: CodeIntelError, **params: object) -> UserActionNeeded:
     """The phase's own message around a refusal or a failure of git; details carry `reason` and `output`."""
-    output = str(error.params.get("output") or error)
-    details = {"reason": error.key.rpartition(".")[2], "output": output, **error.params, **error.details}
+    output = words(error)
+    details = {"reason": error.key.rpartition(".")[2], **error.params, "output": output, **error.details}
     return UserActionNeeded(key, details=details, output=output, errors=output, **params)

@@ -8,7 +8,7 @@ from code_intel_server.errors import CodeIntelError
 from code_intel_server.workspace import merges, status
 from code_intel_server.workspace.bases import read_base, stale_branches
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git
-from code_intel_server.workspace.refusals import refuse
+from code_intel_server.workspace.refusals import refuse, words
 from code_intel_server.workspace.values import (
     GitIntent,
     GitOperation,
@@ -77,7 +77,7 @@ def clean(git: Git, found: Sequence[StaleBranch]) -> Cleaned:
                 _leave(git, branch.name)
             archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
         except CodeIntelError as error:
-            left[branch.name] = str(error.params.get("output") or error)
+            left[branch.name] = words(error)
         else:
             gone.append(branch)
     return Cleaned(tuple(gone), tuple(archived), left)
