@@ -269,8 +269,9 @@ def _register(selector: selectors.BaseSelector, child: "subprocess.Popen[bytes]"
     for stream, sink in zip((child.stdout, child.stderr), sinks, strict=True):
         if stream is not None:  # else merged
             os.set_blocking(stream.fileno(), False)
-            _widen(stream)
             selector.register(stream, selectors.EVENT_READ, sink)
+    if child.stdout is not None:
+        _widen(child.stdout)
     if child.stdin is not None:
         os.set_blocking(child.stdin.fileno(), False)
         selector.register(child.stdin, selectors.EVENT_WRITE)
