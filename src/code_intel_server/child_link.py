@@ -74,7 +74,7 @@ class ChildLink:
         if self._closed:
             raise EOFError
         view = memoryview(data)
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:
             selector.register(self._stdin.fileno(), selectors.EVENT_WRITE)
             while view:
                 self._wait(selector, deadline)
@@ -84,7 +84,7 @@ class ChildLink:
         """The next frame. Raises as `send`, and ValueError for anything but a frame."""
         if self._closed:
             raise EOFError
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:
             selector.register(self.answers.fileno(), selectors.EVENT_READ)
             return read_frame(lambda size: self._read(selector, size, deadline))
 

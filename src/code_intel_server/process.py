@@ -239,7 +239,7 @@ def _pump(
 ) -> bool:
     """Move bytes until the child ends, asks for too much or meets its deadline (then False)."""
     pending = memoryview(stdin or b"")
-    with selectors.DefaultSelector() as selector, _end_of(child) as end:
+    with selectors.PollSelector() as selector, _end_of(child) as end:
         _register(selector, child, sinks)
         exited_at: float | None = None
         reads = 0

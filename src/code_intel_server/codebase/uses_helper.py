@@ -248,6 +248,6 @@ class _Work:
 
 def _has_come(link: ChildLink) -> bool:
     """Whether something can be read from the process: an answer, or its end."""
-    with selectors.DefaultSelector() as selector:
+    with selectors.PollSelector() as selector:
         selector.register(link.answers, selectors.EVENT_READ)
         return bool(selector.select(0))

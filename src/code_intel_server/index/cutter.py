@@ -133,14 +133,14 @@ class Cutter:
             yield answer
 
     def _somebody_answers(self) -> bool:
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:
             for process in self._processes:
                 selector.register(process.answers, selectors.EVENT_READ)
             return bool(selector.select(0))
 
     def _first_ready(self) -> "_Process":
         """The first process with an answer, or one that has had its time."""
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:
             for process in self._processes:
                 if process.asked:
                     selector.register(process.answers, selectors.EVENT_READ, process)
