@@ -67,6 +67,12 @@ def test_processes_cut_exactly_as_the_server_does(tmp_path: Path) -> None:
     assert (one.notes, one.stopped, one.process_ids) == ([], False, ())
 
 
+def test_processes_find_the_files_of_a_relative_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = many(tmp_path / "project")
+    monkeypatch.chdir(tmp_path)
+    assert timeless(cutter(Path("project")).cut(paths)) == here(tmp_path / "project", paths)
+
+
 def test_few_files_start_no_process(tmp_path: Path) -> None:
     paths = many(tmp_path)[: WORTH_A_PROCESS - 1]
     one = cutter(tmp_path)

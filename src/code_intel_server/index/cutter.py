@@ -67,7 +67,7 @@ class Job:
         """What a process has to know; it makes no bags where the vocabulary is in no file that it could read."""
         source = self.vocabulary.source if self.vocabulary is not None else None
         return {
-            "root": str(self.root),
+            "root": str(self.root.absolute()),  # a process has a folder of its own
             "rules": rules_to_json(self.rules),
             "vocabulary": str(source or ""),
             "cpu_seconds": self.cpu_seconds,
