@@ -871,6 +871,12 @@ class TestQualityAndMerge:
         session.world.failing.clear()
         assert session.raw({"summary": "end"})["phase"] == "SESSION_COMPLETE"
 
+    def test_commits_that_the_merge_brought_back_are_named(self) -> None:
+        session = self.at(brought_back=("0123456789abcdef",))
+        session.send(issues=[], quality_prompt_used="quality_review")
+        answer = session.raw({"summary": "end"})
+        assert "stands on them: 0123456789ab." in str(answer["warning"])
+
     def test_finish_mode_branch_says_how_to_push(self) -> None:
         session = self.at(push_hint="git push origin llm_task_x")
         session.send(issues=[], quality_prompt_used="quality_review")

@@ -72,6 +72,7 @@ class World:
     ignored: set[str] = field(default_factory=set)
     packaged_prompts: bool = False
     push_hint: str = ""
+    brought_back: tuple[str, ...] = ()
     unmoved: bool = False
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
@@ -261,9 +262,8 @@ class WorldBranches:
     ) -> MergeResult:
         self.world.fail("merge")
         self.world.current, self.world.current_base = branch.base, ""
-        return MergeResult(
-            "" if self.world.unmoved else self.world.head(), branch.name, branch.base, self.world.push_hint
-        )
+        oid = "" if self.world.unmoved else self.world.head()
+        return MergeResult(oid, branch.name, branch.base, self.world.push_hint, self.world.brought_back)
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
         return self.world.hand_merges

@@ -441,6 +441,18 @@ def test_histories_without_a_common_commit_are_told(work: Work) -> None:
     assert details["output"] == "fatal: refusing to merge unrelated histories"
 
 
+def test_commits_that_the_base_has_lost_since_are_named_when_the_merge_brings_them_back(repo: Repo) -> None:
+    first = repo.git("rev-parse", "main")
+    repo.write("c.txt", "three\n")
+    lost = repo.commit("a commit that goes", "c.txt")
+    work = Work(repo)
+    repo.git("update-ref", "refs/heads/main", first)
+    done = work.merge()
+    assert done.brought_back == (lost,)
+    assert f"Code-Intel-Brought-Back: {lost[:12]}" in repo.git("log", "-1", "--format=%B", "main")
+    assert work.merge(work.intents[-1]).brought_back == (lost,), "told again after a kill"
+
+
 def test_what_git_has_no_words_for_is_told_in_ours(work: Work) -> None:
     work.repo.write(".git/index.lock", "")
     details = work.refused()

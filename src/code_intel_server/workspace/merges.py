@@ -29,6 +29,7 @@ from code_intel_server.workspace.worktrees import bisecting, held_elsewhere, in_
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
+_NAMED_COMMITS = 20
 _NO_MERGE_DRIVERS = RAW_ATTRIBUTES.replace("\n", " !merge\n")
 
 
@@ -57,7 +58,8 @@ class Merge:
         if oid:
             run_hook(self.git, "post-merge", "0", may_fail=True)
         remove(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
-        return MergeResult(oid, self.branch.name, self.branch.base)
+        back = _brought_back(self.git, self.branch, f"{oid}^1") if oid else ()
+        return MergeResult(oid, self.branch.name, self.branch.base, brought_back=back)
 
     def keep_branch(self) -> MergeResult:
         """Finish mode `branch`: keep the task branch, return to base, say how to push. An unmoved one is removed."""
@@ -123,7 +125,9 @@ class Merge:
             raise refuse("identity_missing", "git does not know your name and e-mail address")
         tree = merged_tree(self.git, base, tip)
         subject = f"Merge branch '{self.branch.name}' into {self.branch.base}"
+        back = _brought_back(self.git, self.branch, base)
         rows = [*self.trailers, *_driven(self.git, base, tip, tree)]
+        rows += [("Code-Intel-Brought-Back", " ".join(oid[:12] for oid in back))] if back else []
         message = judged(self.git, with_trailers(subject, rows), prepare=False, env={})
         return commit_object(self.git, tree, [base, tip], with_missing(message, rows))
 
@@ -137,6 +141,14 @@ class Merge:
                 raise
             return False
         return True
+
+
+def _brought_back(git: Git, branch: TaskBranch, base: str) -> tuple[str, ...]:
+    """Commits that were taken off the base since the task branch was made (a rebase, a reset, a fetch by force): the task
+    branch stands on them, so a merge brings them back, and nobody has reviewed that."""
+    if not branch.base_oid or not git.oid(branch.base_oid) or git.is_ancestor(branch.base_oid, base):
+        return ()
+    return tuple(git.text("rev-list", f"--max-count={_NAMED_COMMITS}", branch.base_oid, f"^{base}").split())
 
 
 def _driven(git: Git, base: str, tip: str, tree: str) -> list[tuple[str, str]]:

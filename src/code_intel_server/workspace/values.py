@@ -139,12 +139,16 @@ class CommitResult:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """`oid` of the merge commit; '' where the task branch had not moved and was only removed."""
+    """`oid` of the merge commit; '' where the task branch had not moved and was only removed.
+
+    `brought_back` are commits (at most twenty, newest first) that the base held when the task branch was made and had lost since.
+    """
 
     oid: str
     from_branch: str
     to_branch: str
     pushed_hint: str = ""
+    brought_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
