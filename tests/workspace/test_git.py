@@ -429,6 +429,14 @@ def test_a_ref_transaction_is_all_or_nothing(repo: Repo) -> None:
     assert git.refs("refs/heads") == {"refs/heads/main": other, "refs/heads/x": other}
 
 
+def test_a_symbolic_ref_is_removed_without_what_it_stands_for(repo: Repo) -> None:
+    head = repo.git("rev-parse", "HEAD")
+    repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    git = opened(repo)
+    git.transact([RefChange("refs/heads/alias", head, "")], reason="r")
+    assert git.refs("refs/heads") == {"refs/heads/main": head}
+
+
 def test_a_lock_that_is_let_go_is_waited_for(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = repo.path / ".git/index.lock"
     lock.touch()

@@ -175,8 +175,8 @@ class Git:
         lines = [b"start"]
         for change in changes:
             ref, new, old = os.fsencode(change.ref), change.new.encode(), change.old.encode()
-            if not change.new:
-                lines.append(b"delete " + ref + b"\0" + old)
+            if not change.new:  # itself: what a symbolic ref stands for is somebody else's
+                lines += [b"option no-deref", b"delete " + ref + b"\0" + old]
             elif change.old:
                 lines.append(b"update " + ref + b"\0" + new + b"\0" + old)
             else:
