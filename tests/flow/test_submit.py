@@ -585,6 +585,12 @@ class TestPreCommit:
         session.commit(pattern)
         assert session.world.commits[0].keep == ("app.py",)
 
+    def test_a_name_that_cannot_be_shown_is_taken_as_it_was_shown(self) -> None:
+        session = self.at()
+        session.edit("\x7f\udcff.py", "x = 1\n")
+        session.commit("app.py", "\\x7f\\udcff.py")
+        assert sorted(session.world.commits[0].keep) == ["app.py", "\x7f\udcff.py"]
+
     def test_a_folder_covers_what_is_in_it_and_an_exact_path_wins(self) -> None:
         session = Session(
             world=World(files={"src/a.py": "x = 1\n", "src/b.py": "y = 1\n"}, documents=[])

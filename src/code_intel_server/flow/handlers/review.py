@@ -10,6 +10,7 @@ from code_intel_server.flow.judgement import named, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.turn import Turn
+from code_intel_server.printable import printable
 from code_intel_server.workspace.values import Change, ChangeKind
 
 DECISIONS = ("keep", "discard", "leave")
@@ -45,6 +46,7 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> 
 def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[str, ReviewedFile]:
     exact: dict[str, ReviewedFile] = {}
     globbed: dict[str, list[ReviewedFile]] = {}
+    shown = {printable(path): path for path in changed}
     for entry in turn.payload.reviewed_files:
         if entry.decision not in DECISIONS:
             raise Rejected(
@@ -54,8 +56,9 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
             raise Rejected("failures.PRE_COMMIT.review_failed", details={"path": entry.path}, files=entry.path)
         if entry.decision == "leave" and not entry.reason.strip():
             raise Rejected("failures.PRE_COMMIT.leave_needs_reason", files=entry.path)
-        # A changed link is itself what is reviewed, not what it leads to.
+        # A changed link is itself what is reviewed, not what it leads to. A name that cannot be shown comes as it was shown.
         path = entry.path if entry.path in changed else turn.ports.evidence.normal(entry.path) or entry.path
+        path = path if path in changed else shown.get(entry.path, path)
         if path in changed:
             _decide(exact, path, entry)
         else:
