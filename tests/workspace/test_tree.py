@@ -624,6 +624,22 @@ def test_a_commit_is_held_against_all_that_was_reviewed(repo: Repo) -> None:
     assert judge.altered(repo.commit("all of it gone"), kept, seen)[:3] == ("crlf.py", "kept.py", "lost.py")
 
 
+def test_line_endings_of_what_was_too_big_to_be_kept_are_no_difference(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alterations, "MEBIBYTE", 7)  # a carriage return ends a piece of the file now and then
+    repo.write(".gitattributes", "*.txt text\n")
+    repo.commit("attributes")
+    judge = TreeJudge(repo.path, big=1000)
+    repo.write("same.txt", b"line\r\n" * 500)
+    repo.write("other.txt", b"line\r\n" * 500 + b"\r")
+    seen = judge.snapshot()
+    commit = repo.commit("both")
+    assert judge.altered(commit, ["same.txt", "other.txt"], seen) == ()
+    repo.write("other.txt", b"line\r\n" * 500)
+    assert judge.altered(repo.commit("swapped"), ["same.txt", "other.txt"], seen)[:1] == ("other.txt",)
+
+
 def pointer_to(content: bytes, more: str = "") -> str:
     """What large file storage commits for a content."""
     digest = hashlib.sha256(content).hexdigest()

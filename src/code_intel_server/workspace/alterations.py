@@ -17,7 +17,7 @@ from code_intel_server.workspace.snapshot_index import hash_file
 
 _AT_ONCE = 16 * MEBIBYTE
 _LOOKED_INTO = 32 * MEBIBYTE
-"""Content beyond is taken for altered wherever its id is another."""
+"""Content of a commit beyond is taken for altered wherever its id is another."""
 _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-\d-[\w.-]+ sha256:[0-9a-f]{64}\n)*"
     rb"oid sha256:(?P<oid>[0-9a-f]{64})\nsize (?P<size>\d{1,18})\n"
@@ -45,7 +45,7 @@ class Alterations:
         """Those of `paths` whose content in the commit is not the snapshot's or that it lacks, and every other path it changes.
 
         One outside the project's folder comes with `../`. Line endings are no difference, nor is a pointer of large file
-        storage to the very content; of content that was too big to be kept nobody can tell more than that its id is another.
+        storage to the very content. Content that was too big to be kept is read from disk, where it is still there as it was seen.
         """
         prefix = self._git.at.prefix
         stored = f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}"
@@ -64,22 +64,24 @@ class Alterations:
     def _is_other(self, path: str, stored: Entry | None, seen: Entry | None, looks: dict[str, _Look]) -> bool:
         if stored is None or seen is None:
             return True
-        committed, reviewed = looks.get(stored.oid), looks.get(seen.oid)
+        committed = looks.get(stored.oid)
         if committed is None:
             return True
+        reviewed = looks.get(seen.oid) or self._on_disk(path, seen)
+        if reviewed is None:
+            return True
         if committed.pointer is not None:
-            return committed.pointer != (reviewed.itself if reviewed else self._on_disk(path, seen))
-        return reviewed is None or committed.digest != reviewed.digest
+            return committed.pointer != reviewed.itself
+        return committed.digest != reviewed.digest
 
-    def _on_disk(self, path: str, seen: Entry) -> tuple[str, int] | None:
-        """SHA-256 and size of a file that was too big to be kept; None where it is not as it was seen any more."""
+    def _on_disk(self, path: str, seen: Entry) -> _Look | None:
+        """What is compared of a file that was too big to be kept; None where it is not as it was seen any more."""
         file = self._git.at.top / f"{self._git.at.prefix}{path}"
         try:
             found = file.lstat()
             if not stat.S_ISREG(found.st_mode) or hash_file(file, found, self._git.hash_name()) != seen.oid:
                 return None
-            with file.open("rb") as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest(), found.st_size
+            return _streamed(file)
         except OSError:
             return None
 
@@ -112,3 +114,17 @@ class Alterations:
             pointer = (found["oid"].decode(), int(found["size"])) if found else None
             itself = (hashlib.sha256(content).hexdigest(), len(content))
             yield oid, _Look(hashlib.sha256(content.replace(b"\r\n", b"\n")).digest(), pointer, itself)
+
+
+def _streamed(file: Path) -> _Look:
+    """What is compared of a file, read in pieces; it is no pointer, being too big for one. Raises OSError."""
+    raw, lines, size, last = hashlib.sha256(), hashlib.sha256(), 0, b""
+    with file.open("rb") as stream:
+        while piece := stream.read(MEBIBYTE):
+            raw.update(piece)
+            size += len(piece)
+            piece = last + piece
+            last = b"\r" if piece.endswith(b"\r") else b""  # its line feed may be the next piece's first byte
+            lines.update(piece.removesuffix(b"\r").replace(b"\r\n", b"\n"))
+    lines.update(last)
+    return _Look(lines.digest(), None, (raw.hexdigest(), size))
