@@ -467,6 +467,21 @@ def test_what_lay_untracked_before_comes_back_as_it_was_links_and_permissions_to
     assert (repo.path / "mine/link").readlink() == Path("secret")
 
 
+def test_a_large_file_of_the_users_that_cannot_come_back_is_not_discarded(repo: Repo) -> None:
+    repo.write("mine.bin", b"mine" * 9)
+    work, tree = Work(repo), TreeJudge(repo.path, big=20)
+    start, tip = tree.snapshot(), repo.git("rev-parse", "HEAD")
+    repo.write("mine.bin", b"the agent's")
+    request = CommitRequest(SESSION, work.branch, tip, "Do it", (), (), ("mine.bin",), base_snapshot=start)
+    with pytest.raises(Rejected) as caught:
+        BranchManager(repo.path, tree, patience=0.0).discard(request, lambda _: None, None)
+    assert (caught.value.key, caught.value.details) == (
+        "failures.PRE_COMMIT.original_not_kept",
+        {"files": ["mine.bin"]},
+    )
+    assert repo.read("mine.bin") == "the agent's"
+
+
 def test_an_edit_that_comes_between_archive_and_discard_is_not_lost(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:

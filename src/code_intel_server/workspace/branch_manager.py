@@ -18,7 +18,7 @@ from code_intel_server.workspace.commits import Commit, identity_missing
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
-from code_intel_server.workspace.shelf import permissions_of, return_aside
+from code_intel_server.workspace.shelf import permissions_of, return_aside, tree_entries
 from code_intel_server.workspace.stale import Cleaned
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import (
@@ -166,6 +166,7 @@ class BranchManager:
         try:
             git = self._require()
             return_aside(git)
+            self._refuse_lost(git, request)
             permissions = permissions_of(git, [git.at.prefix + path for path in request.discard])
             archived = Commit(git, request, record, pending).discard_only()
         except Rejected:
@@ -174,6 +175,18 @@ class BranchManager:
             raise failed(FINALIZE_FAILED, error) from error
         self._give_back(git, request, permissions)
         return archived
+
+    def _refuse_lost(self, git: Git, request: CommitRequest) -> None:
+        """Refuse to discard what git never tracked and was too big to be kept as it was before the session: it would be gone."""
+        full = {git.at.prefix + path: path for path in request.discard}
+        commit = request.start or request.expected_tip
+        tracked = tree_entries(git, commit, full) if git.oid(commit) else {}
+        held = {
+            path: self._tree.held(request.base_snapshot, path) for name, path in full.items() if name not in tracked
+        }
+        lost = sorted(path for path, (mode, content) in held.items() if mode and content is None)
+        if lost:
+            raise Rejected("failures.PRE_COMMIT.original_not_kept", details={"files": lost}, files=", ".join(lost[:20]))
 
     def _give_back(self, git: Git, request: CommitRequest, permissions: Mapping[str, int]) -> None:
         """Files and links that git did not track before the session get the content they had then: they are the user's (SPEC 6.1)."""
