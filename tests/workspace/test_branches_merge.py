@@ -439,6 +439,8 @@ def test_histories_without_a_common_commit_are_told(work: Work) -> None:
     details = work.refused()
     assert details["reason"] == "merge_impossible"
     assert details["output"] == "fatal: refusing to merge unrelated histories"
+    repo.write(".git/shallow", repo.git("rev-parse", "main") + "\n")
+    assert "git fetch --unshallow" in str(work.refused()["output"])
 
 
 def test_commits_that_the_base_has_lost_since_are_named_when_the_merge_brings_them_back(repo: Repo) -> None:

@@ -35,7 +35,7 @@ from code_intel_server.workspace.values import (
     Survey,
     TaskBranch,
 )
-from code_intel_server.workspace.worktrees import bisecting, in_progress
+from code_intel_server.workspace.worktrees import bisecting, in_progress, is_shallow
 
 CREATION_FAILED = "failures.READY.branch_creation_failed"
 OPERATION_FAILED = "failures.BRANCH_INTERVENTION.branch_operation_failed"
@@ -386,6 +386,6 @@ def _warnings(git: Git) -> tuple[str, ...]:
     found = []
     if os.path.lexists(git.at.git_dir / "index.lock"):
         found.append(f"{git.at.git_dir / 'index.lock'} exists: another git command is running, or one was killed")
-    if (git.at.common_dir / "shallow").exists():
+    if is_shallow(git):
         found.append("the history is shallow: merging may need `git fetch --unshallow`")
     return tuple(found)

@@ -25,7 +25,7 @@ from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind, Shelf, scratch_index
 from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
-from code_intel_server.workspace.worktrees import bisecting, held_elsewhere, in_progress, rebased_here
+from code_intel_server.workspace.worktrees import bisecting, held_elsewhere, in_progress, is_shallow, rebased_here
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
@@ -246,7 +246,8 @@ def merged_tree(git: Git, ours: str, theirs: str) -> str:
     if done.returncode == 1:
         files = sorted(set(fields[1:]))
         raise refuse("conflict", f"conflicts in: {', '.join(files)}", conflicts=files)
-    raise refuse("merge_impossible", output_of(done))
+    shallow = " (the history is shallow: `git fetch --unshallow` may help)" if is_shallow(git) else ""
+    raise refuse("merge_impossible", output_of(done) + shallow)
 
 
 def check_head(git: Git, branch: TaskBranch) -> None:

@@ -30,6 +30,11 @@ def in_progress(git: Git) -> str:
     return next(found, "")
 
 
+def is_shallow(git: Git) -> bool:
+    """Whether the history ends where a clone or a fetch cut it off."""
+    return (git.at.common_dir / "shallow").exists()
+
+
 def bisecting(git: Git) -> bool:
     """Whether a `git bisect` has begun in this working tree and was not reset: it may have left HEAD on no branch."""
     return (git.at.git_dir / "BISECT_START").exists()
