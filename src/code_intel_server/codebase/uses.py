@@ -20,7 +20,7 @@ _TEXT_CHARACTERS = 240
 _ATTRIBUTE_LEAVES = frozenset({"property_identifier", "field_identifier", "shorthand_field_identifier"})
 _ATTRIBUTE_FIELDS = frozenset({"attribute", "property", "field", "member"})
 _TYPE_LEAVES = frozenset({"type_identifier", "primitive_type", "predefined_type"})
-_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|template_chars|regex|(?<!auto)quoted")
+_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|jsx_text|template_chars|regex|(?<!auto)quoted")
 _INTERPOLATION = re.compile(r"interpolation|substitution|embedded|expansion")
 _WITH_TEXT = frozenset({"token_tree", "command"})
 """What is given a string and may run it: a macro's arguments, a command."""
