@@ -11,6 +11,40 @@ from code_intel_server.codebase.masking import masked, mended
 from code_intel_server.codebase.structure import outline
 
 CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
+    "a definition outside of its class has its own name in C++, whatever the class's arguments": (
+        "cpp",
+        (
+            "template <class K, class V>\nvoid Map<K, std::pair<V, V>>::put(K k) {}\ntemplate <class K, class V>\n"
+            "struct Map<K, V>::Node { int x; };\ntemplate <>\nint f<ns::T>(int a) { return a; }\n"
+            "bool Foo::operator<(const Foo& b) { return 1; }\n"
+        ),
+        [
+            "method Map.put 2-2",
+            "struct Map.Node 4-4",
+            "field Map.Node.x 4-4",
+            "function f 6-6",
+            "method Foo.operator< 7-7",
+        ],
+    ),
+    "what is called like its class is a constructor in C++": (
+        "cpp",
+        "class A {\n  A() = default;\n  explicit A(int x) : y(x) {}\n  A(long);\n  ~A();\n};\nB::B(int x) : y(x) {}\nC::C() = default;\nC::~C() = default;\n",
+        [
+            "class A 1-6",
+            "constructor A.A 2-2",
+            "constructor A.A 3-3",
+            "constructor A.A 4-4",
+            "method A.~A 5-5",
+            "constructor B.B 7-7",
+            "constructor C.C 8-8",
+            "method C.~C 9-9",
+        ],
+    ),
+    "a pointer to a function that returns a pointer is a type, or a field, in C": (
+        "c",
+        "typedef Iterator* (*Block)(void*, int);\ntypedef int (*Other)(void);\nstruct A { const char* (*name)(void*); };\n",
+        ["type Block 1-1", "type Other 2-2", "struct A 3-3", "field A.name 3-3"],
+    ),
     "what is declared without a value is defined in TypeScript": (
         "typescript",
         (

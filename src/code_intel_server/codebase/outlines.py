@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 _SIGNATURE_CHARACTERS = 240
 _KINDS = {f"definition.{kind}": kind for kind in SymbolKind}
 _NEWLINE = 10
+_CALLED_LIKE_THEIR_CLASS = frozenset({"cpp", "cuda"})
+"""Languages whose constructors no grammar tells from other methods."""
+
+_PARTS = re.compile(r"::|[<>]|\boperator\b")
+_WITH_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 
 
 class Definition(NamedTuple):
     """A definition as the query found it. `scope` is a qualifier written in its own text, `arity` -1 where it tells nothing.
 
-    `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
+    `name_byte` is where the name begins behind its qualifier. `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
     """
 
     kind: SymbolKind
@@ -32,6 +37,7 @@ class Definition(NamedTuple):
     clause: bool
     flat: bool
     arity: int = -1
+    name_byte: int = 0
 
 
 def outline_of(parsed: Parsed) -> Outline:
@@ -99,7 +105,15 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
         clause="clause" in captures,
         flat="flat" in captures,
         arity=captures["arity"][0].named_child_count if "arity" in captures else -1,
+        name_byte=_name_byte(text, name_node, name),
     )
+
+
+def _name_byte(text: bytes, node: "tree_sitter.Node", name: str) -> int:
+    """Where the name begins in the node that holds it with its qualifier."""
+    start, end = node.byte_range
+    written = name.encode("utf-8", "replace")
+    return end - len(written) if text.endswith(written, start, end) else start
 
 
 def _selector(node: "tree_sitter.Node") -> str:
@@ -157,10 +171,24 @@ def split_qualified(text: str) -> tuple[str, str]:
     name = " ".join(text.split())
     if len(name) > 1 and name[0] in "\"'`" and name[-1] == name[0]:
         name = name[1:-1]
-    if "::" in name and " " not in name:
-        qualifier, _, last = name.rpartition("::")
-        return re.sub(r"<[^<>]*>", "", qualifier).replace("::", ".").strip("."), last
+    if "::" in name:
+        at = _last_colons(name)
+        qualifier, last = _WITH_ARGUMENTS.sub("", name[: max(at, 0)]), name[at + 2 :]
+        if at >= 0 and " " not in qualifier and (" " not in last or last.startswith("operator ")):
+            return qualifier.replace("::", ".").strip("."), last
     return "", name
+
+
+def _last_colons(name: str) -> int:
+    """Where the last `::` stands that is in no arguments of a template; -1 where there is none."""
+    depth, found = 0, -1
+    for part in _PARTS.finditer(name):
+        if part[0] == "operator":
+            break
+        depth += (part[0] == "<") - (part[0] == ">")
+        if part[0] == "::" and depth == 0:
+            found = part.start()
+    return found
 
 
 def _dotted(*parts: str) -> str:
@@ -178,6 +206,13 @@ def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int
     kind = item.kind
     if kind is SymbolKind.FUNCTION and ((above and above.kind.is_type) or item.scope):
         kind = SymbolKind.METHOD
+    scope = _dotted(_scope_in(above, kind), item.scope)
+    if (
+        kind is SymbolKind.METHOD
+        and parsed.language.name in _CALLED_LIKE_THEIR_CLASS
+        and item.name == scope.rpartition(".")[2]
+    ):
+        kind = SymbolKind.CONSTRUCTOR
     return Symbol(
         name=item.name,
         kind=kind,
@@ -185,12 +220,12 @@ def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int
         start_line=item.node.start_point.row + 1,
         header_end_line=header_end(parsed.text, item),
         end_line=item.end_line,
-        scope=_dotted(_scope_in(above, kind), item.scope),
+        scope=scope,
         signature=_signature(parsed.text, item),
         parent_index=parent,
         start_byte=item.node.start_byte,
         end_byte=item.end_byte,
-        name_byte=item.name_node.start_byte,
+        name_byte=item.name_byte,
     )
 
 

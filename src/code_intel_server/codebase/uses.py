@@ -76,7 +76,7 @@ class _Part:
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
         self.grammar = parsed.language.grammar
-        self._names = {item.name_node.start_byte for item in definitions_of(parsed)}
+        self._names = {item.name_byte for item in definitions_of(parsed)}
         self._marked: dict[int, Use] = {}
         self._imports: list[tuple[int, int]] = []
         for _, captures in parsed.use_matches:

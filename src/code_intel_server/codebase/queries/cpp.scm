@@ -5,7 +5,10 @@
 (function_definition declarator: (function_declarator declarator: [(field_identifier) (qualified_identifier) (destructor_name) (operator_name) (operator_cast)] @name)) @definition.function
 (function_definition declarator: (_ (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)] @name))) @definition.function
 (function_definition declarator: (_ (_ (function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)] @name)))) @definition.function
+(function_definition declarator: (function_declarator declarator: (template_function name: (identifier) @name))) @definition.function
 (function_definition declarator: (operator_cast) @name) @definition.function
+((translation_unit (expression_statement (assignment_expression left: (call_expression function: (qualified_identifier) @name) right: (identifier) @_default)) @definition.function) (#eq? @_default "default"))
+((declaration_list (expression_statement (assignment_expression left: (call_expression function: (qualified_identifier) @name) right: (identifier) @_default)) @definition.function) (#eq? @_default "default"))
 (field_declaration declarator: (function_declarator declarator: [(field_identifier) (operator_name) (destructor_name)] @name)) @definition.method
 (field_declaration declarator: (_ (function_declarator declarator: [(field_identifier) (operator_name)] @name))) @definition.method
 (field_declaration declarator: (reference_declarator (field_identifier) @name)) @definition.field
