@@ -423,7 +423,7 @@ GUARDS = (
     Guard(
         "no graft stands in for a parent",
         CHILD,
-        '        "GIT_GRAFT_FILE": os.devnull,\n',
+        '        "GIT_GRAFT_FILE": f"{os.devnull}/none",  # for one that is there git prints a hint before anything else\n',
         "",
         "grafted",
     ),
