@@ -12,7 +12,7 @@ import pytest
 
 from code_intel_server import process
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace import alterations, tree
+from code_intel_server.workspace import alterations, lent, tree
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 from tests.workspace.fallible import Fallible
@@ -79,8 +79,9 @@ def test_lines_that_read_like_headers_do_not_mislead(repo: Repo) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["in the first snapshot", "in a later one"])
 def test_content_that_the_repository_only_happened_to_have_outlives_its_garbage_collection(
-    repo: Repo, *, later: bool
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, *, later: bool
 ) -> None:
+    monkeypatch.setattr(lent, "_AT_ONCE", 20)
     judge = TreeJudge(repo.path)
     if later:
         judge.snapshot()
@@ -92,6 +93,7 @@ def test_content_that_the_repository_only_happened_to_have_outlives_its_garbage_
     repo.git("gc", "--quiet", "--prune=now")
     fresh = TreeJudge(repo.path)
     assert fresh.content(start, "notes/mine.txt") == b"my only line\n"
+    assert not list((repo.path / ".git/code-intel/tree/objects/pack").iterdir()), "packs would slow every read"
     assert paths(fresh.changes(start, fresh.snapshot())) == {("notes/mine.txt", "modified")}
 
 

@@ -22,6 +22,7 @@ from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import status
 from code_intel_server.workspace.entries import Entries, Entry, side_by_side
 from code_intel_server.workspace.git import Git, join_z, split_z
+from code_intel_server.workspace.lent import keep_lent
 from code_intel_server.workspace.reading_room import ReadingRoom
 
 _YES = {"true", "yes", "on", "1"}
@@ -88,7 +89,7 @@ class SnapshotIndex:
             self._apply(work, updates)
             tree = self._write_tree(work)
             is_known = before is not None and self._last[0] == before
-            self._hold(self._last[1] if is_known else self._git.project_tree("HEAD"), tree, work)
+            keep_lent(self._room, work, self._last[1] if is_known else self._git.project_tree("HEAD"), tree, self._big)
             work.replace(self.path)
         finally:
             discard_index(work)
@@ -217,30 +218,6 @@ class SnapshotIndex:
             return self._git.empty_tree()
         raise Unavailable("tool_errors.git.failed", command="git write-tree", output=done.error_text())
 
-    def _hold(self, kept: str, tree: str, work: Path) -> None:
-        """Keep what a snapshot has beyond tree `kept`, of which nothing can vanish, in the room's own store.
-
-        Git writes no object that the repository has already, and there it may be nobody's: what was staged once and
-        changed since is gone after the user's next `git gc --prune=now`. Whoever gives the user's file back needs it.
-        """
-        if kept == tree:
-            return
-        differing = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", kept, tree)
-        done = self._room.run(*differing, index=work)
-        if not done.ok:  # a partial clone that lacks trees of its commit
-            return
-        heads = (head.split() for head in split_z(done.stdout)[::2])
-        found = {tree, *(words[3] for words in heads if words[1] not in {status.GITLINK, "000000"})}
-        lent = sorted(oid for oid in found if not (self._room.objects / oid[:2] / oid[2:]).exists())
-        if not lent:
-            return
-        asked = self._room.must("cat-file", "--batch-check", index=work, stdin=_lines(lent)).decode().splitlines()
-        rows = [row.split() for row in asked]
-        small = [row[0] for row in rows if row[1] == "tree" or (row[1] == "blob" and int(row[2]) <= self._big)]
-        if small:
-            pack = str(self._room.objects / "pack" / "pack")
-            self._room.must("pack-objects", "--quiet", pack, index=work, stdin=_lines(small))
-
 
 class _LeftOut:
     """Where a sparse checkout left files out. Git never looks at such a place again, whatever is written there; we do.
@@ -300,10 +277,6 @@ class _Streams:
         if self._changed:
             write_json(self._path, self._known)
             self._changed = False
-
-
-def _lines(oids: Iterable[str]) -> bytes:
-    return "".join(f"{oid}\n" for oid in oids).encode()
 
 
 def discard_index(scratch: Path) -> None:

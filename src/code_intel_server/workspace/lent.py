@@ -1,0 +1,78 @@
+"""Copies of what a reading room only borrows: git stores no object that the repository has already.
+
+There it may be nobody's: what was staged once and changed since is gone after the user's next `git gc --prune=now`, and
+whoever is to give the user's file back needs it. So the room keeps what a snapshot has beyond a tree that cannot vanish.
+"""
+
+import os
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from code_intel_server.process import MEBIBYTE
+from code_intel_server.workspace.git import split_z
+from code_intel_server.workspace.reading_room import ReadingRoom
+from code_intel_server.workspace.status import GITLINK
+
+_AT_ONCE = 16 * MEBIBYTE
+
+
+def keep_lent(room: ReadingRoom, index: Path, kept: str, tree: str, big: int) -> None:
+    """Copy into the room what `tree` has beyond the tree `kept` and only the repository stores; no content over `big` bytes."""
+    if kept == tree:
+        return
+    differing = ("diff-tree", "-r", "-t", "-z", "--raw", "--no-abbrev", "--no-renames", kept, tree)
+    done = room.run(*differing, index=index)
+    if not done.ok:  # a partial clone that lacks trees of its commit
+        return
+    heads = (head.split() for head in split_z(done.stdout)[::2])
+    found = {tree, *(words[3] for words in heads if words[1] not in {GITLINK, "000000"})}
+    lent = sorted(oid for oid in found if not _place(room, oid).exists())
+    if not lent:
+        return
+    asked = room.must("cat-file", "--batch-check", index=index, stdin=_lines(lent)).decode().splitlines()
+    rows = (row.split() for row in asked)
+    sizes = {row[0]: int(row[2]) for row in rows if len(row) == 3 and (row[1] == "tree" or int(row[2]) <= big)}
+    for group in _groups(sizes):
+        _copy(room, room.must("cat-file", "--batch", index=index, stdin=_lines(group)))
+
+
+def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
+    """The objects in groups of which each can be read at once."""
+    group: list[str] = []
+    left = _AT_ONCE
+    for oid, size in sizes.items():
+        if group and size > left:
+            yield group
+            group, left = [], _AT_ONCE
+        group.append(oid)
+        left -= size
+    if group:
+        yield group
+
+
+def _copy(room: ReadingRoom, answer: bytes) -> None:
+    """Store what `cat-file --batch` printed, each object as git stores one that is in no pack; none that vanished meanwhile."""
+    at = 0
+    while at < len(answer):
+        start = answer.index(b"\n", at) + 1
+        words = answer[at : start - 1].split()
+        if len(words) != 3:
+            at = start
+            continue
+        oid, kind, size = words
+        at = start + int(size) + 1
+        place = _place(room, oid.decode())
+        place.parent.mkdir(exist_ok=True)
+        fresh = place.with_name(f"tmp_obj_{os.getpid()}.{threading.get_ident()}")
+        fresh.write_bytes(zlib.compress(b"%b %b\0" % (kind, size) + answer[start : at - 1], 1))
+        fresh.replace(place)
+
+
+def _place(room: ReadingRoom, oid: str) -> Path:
+    return room.objects / oid[:2] / oid[2:]
+
+
+def _lines(oids: Iterable[str]) -> bytes:
+    return "".join(f"{oid}\n" for oid in oids).encode()
