@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import Unavailable
 from code_intel_server.flow.access import ACCESS, Access, Group, blocked_by
 from code_intel_server.flow.phases import Flags, Intent, Phase, Substep
-from code_intel_server.flow.session import CHECKPOINT_LIMIT, SessionState, compress
+from code_intel_server.flow.session import CHECKPOINT_LIMIT, SessionState, _size, _size_at_most, compress
 from tests.flow.world import Session, World
 
 
@@ -107,6 +107,29 @@ def test_even_when_every_summary_is_compressed_a_body_is_made() -> None:
     assert crowded.layout()["phase_payloads"] == {"step_02_X": {"summary": "One."}}
     restored = SessionState.from_checkpoint(as_read_from_disk(crowded.to_checkpoint()))
     assert restored == crowded.model_copy(update={"summaries": {"step_02_X": "One."}})
+
+
+def test_a_draft_shares_no_collection_with_its_state() -> None:
+    original = state()
+    draft = original.draft()
+    collections = [name for name, value in original.__dict__.items() if isinstance(value, (list, dict))]
+    assert collections
+    assert [name for name in collections if getattr(draft, name) is getattr(original, name)] == []
+
+
+_PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),
+)
+
+
+@given(st.dictionaries(st.text(st.characters()), _PLAIN))
+def test_what_is_taken_to_fit_without_a_look_does(body: dict[str, JsonValue]) -> None:
+    assert _size(body) <= _size_at_most(body)
 
 
 def test_what_is_packed_and_damaged_is_a_typed_error() -> None:

@@ -256,7 +256,7 @@ class CheckpointStore:
         return f'{{"checksum": "{checksum}", "mac": "{mac}", '.encode() + rest
 
     def _mac(self, rest: bytes) -> str:
-        return hmac.new(self._key, b"checkpoint\0" + rest, hashlib.sha256).hexdigest()
+        return hmac.digest(self._key, b"checkpoint\0" + rest, "sha256").hex()
 
     def _load(self, session_id: str) -> Loaded | Unusable:
         newest, previous = self._path(session_id), self._previous(session_id)

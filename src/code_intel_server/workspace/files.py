@@ -81,7 +81,7 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
 
 def temporary_for(path: Path) -> Path:
     """A name beside `path` that nobody has and `sweep` knows."""
-    return path.parent / f".{path.name}.{os.urandom(8).hex()}.tmp"
+    return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
 def discard(temporary: Path) -> None:
