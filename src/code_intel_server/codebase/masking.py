@@ -37,7 +37,7 @@ _NOT_BLANK = re.compile(rb"[^\n]")
 
 _VARIANCE = re.compile(
     # `interface Box<in A, out B>`: the grammar knows no such modifiers.
-    rb"[<,]\s*(?://[^\n]*\n\s*|/\*[^\n]{0,200}?\*/\s*)?((?:in[ \t]+)?(?:out|in))[ \t]+(?=[A-Za-z_$])"
+    rb"[<,]\s*(?://[^\n]{0,200}\n\s*|/\*[^\n]{0,200}?\*/\s*)?((?:in[ \t]+)?(?:out|in))[ \t]+(?=[A-Za-z_$])"
 )
 _ESCAPED_TICK = re.compile(
     # In a type the grammar takes the tick of "\\`" for the template's end.
