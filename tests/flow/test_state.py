@@ -133,6 +133,16 @@ def test_what_is_taken_to_fit_without_a_look_does(body: dict[str, JsonValue]) ->
     assert _size(body) <= _size_at_most(body)
 
 
+def test_a_state_that_might_be_too_large_is_measured_and_kept_as_it_is() -> None:
+    large = state(query="q" * (CHECKPOINT_LIMIT // 4), summaries={"step_02_X": "One. Two."})
+    assert large.to_checkpoint()["phase_payloads"] == {"step_02_X": {"summary": "One. Two."}}
+
+
+def test_the_size_of_what_python_cannot_write_itself_is_measured() -> None:
+    body: dict[str, JsonValue] = {"phase": Phase.Q1, "text": "a"}
+    assert _size_at_most(body) == _size(body)
+
+
 def test_what_is_packed_and_damaged_is_a_typed_error() -> None:
     body = as_read_from_disk(state(query="q" * (CHECKPOINT_LIMIT + 1)).to_checkpoint())
     whole = str(body["packed"])
