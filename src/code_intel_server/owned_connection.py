@@ -27,14 +27,28 @@ def bound_log(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA journal_size_limit = {_LOG_PAGES * 4096}")
 
 
-@contextlib.contextmanager
-def long_log(connection: sqlite3.Connection) -> Iterator[None]:
-    """Meanwhile let the log of this connection grow four times as long: what is written at once waits less for the disk."""
+def lengthen_log(connection: sqlite3.Connection) -> None:
+    """From now on let the log of this connection grow four times as long: what is written at once waits less for the disk."""
     connection.execute(f"PRAGMA wal_autocheckpoint = {_LONG_LOG_PAGES}")
+
+
+def shorten_log(connection: sqlite3.Connection) -> None:
+    """The end of `lengthen_log`. Not while another thread is in a transaction of this connection: it could not be committed."""
+    # The connection may have been closed meanwhile, because its file was replaced.
+    with contextlib.suppress(sqlite3.Error):
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing. Whatever goes wrong, the committing included, leaves the connection ready for the next one."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
-    finally:
-        # The connection may have been closed meanwhile, because its file was replaced.
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk has ended it already; and nothing is said here instead of what went wrong.
         with contextlib.suppress(sqlite3.Error):
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.execute("ROLLBACK")
+        raise

@@ -50,6 +50,25 @@ def test_a_first_sync_indexes_every_file_and_a_second_does_nothing(bench: Bench)
     assert (second.unchanged, second.chunks, bench.encoder.encoded) == (len(SAMPLE), 0, encoded)
 
 
+def test_the_end_of_a_large_sync_stops_nobody_who_writes_beside_it(bench: Bench) -> None:
+    done = threading.Event()
+
+    def end_one_after_the_other() -> None:
+        while not done.is_set():
+            with bench.store.in_bulk():
+                pass
+
+    other = threading.Thread(target=end_one_after_the_other)
+    other.start()
+    try:
+        for number in range(400):
+            bench.store.set_meta(number=str(number))
+    finally:
+        done.set()
+        other.join()
+    assert bench.store.meta("number") == "399"
+
+
 def test_the_log_beside_the_index_is_short_after_a_sync_that_wrote_much_at_once(bench: Bench) -> None:
     body = "\n".join(f"    total += {number} * {number}" for number in range(40))
     text = "".join(f"def function_{number}(total):\n{body}\n\n\n" for number in range(20))

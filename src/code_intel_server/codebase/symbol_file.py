@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from code_intel_server.owned_connection import OwnedConnection, bound_log
+from code_intel_server.owned_connection import OwnedConnection, bound_log, transaction
 
 SCHEMA_VERSION = 9
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
@@ -101,11 +101,10 @@ def _usable(root: Path, path: Path) -> bool:
 def _create(root: Path, path: Path) -> None:
     with contextlib.closing(connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        make_tables(connection)
-        connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(root),))
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
+        with transaction(connection):
+            make_tables(connection)
+            connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(root),))
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 @contextlib.contextmanager

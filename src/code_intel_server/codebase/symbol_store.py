@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.symbol_file import connect, make_tables, prepared, remove, wait_for_writers
-from code_intel_server.owned_connection import OwnedConnection, long_log
+from code_intel_server.owned_connection import OwnedConnection, lengthen_log, shorten_log, transaction
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
 _INDEXES = (
@@ -166,10 +166,13 @@ class SymbolStore:
     @contextlib.contextmanager
     def in_bulk(self) -> Iterator[None]:
         """Meanwhile what this thread puts waits less for the disk; for a first refresh."""
-        with contextlib.ExitStack() as stack:
-            with self._connection() as connection:
-                stack.enter_context(long_log(connection))
+        with self._connection() as connection:
+            lengthen_log(connection)
+        try:
             yield
+        finally:
+            with self._lock:
+                shorten_log(connection)
 
     def index(self) -> None:
         """Make what exact lookups need to be fast; called after the first full refresh."""
@@ -286,14 +289,8 @@ class SymbolStore:
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that commits at the end; writers of this process take turns, those of others wait."""
-        with self._lock, self._connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+        with self._lock, self._connection() as connection, transaction(connection):
+            yield connection
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

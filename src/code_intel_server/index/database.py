@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from code_intel_server.owned_connection import OwnedConnection, bound_log, long_log
+from code_intel_server.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
 from code_intel_server.workspace.paths import aimed_elsewhere
 
 SCHEMA_VERSION = "1"
@@ -113,12 +113,11 @@ class Database:
         return str(self.path.parent.stat().st_ino)
 
     def _create(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA.split(";\n"):
-            connection.execute(statement)
         known = {"store": uuid.uuid4().hex, "schema": SCHEMA_VERSION, "folder": self._folder()}
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", known.items())
-        connection.execute("COMMIT")
+        with transaction(connection):
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", known.items())
         return connection
 
     def _check_place(self) -> None:
@@ -221,21 +220,21 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writing connection within one transaction, rolled back if the body raises."""
         with self._write_lock:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(self._writer):
                 yield self._writer
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._writer.execute("ROLLBACK")
-                raise
-            self._writer.execute("COMMIT")
             self.generation += 1
 
     @contextlib.contextmanager
     def in_bulk(self) -> Iterator[None]:
         """Meanwhile what is written need not be moved into the file after each batch; for a large sync."""
-        with long_log(self._writer):
+        with self._write_lock:
+            writer = self._writer
+            lengthen_log(writer)
+        try:
             yield
+        finally:
+            with self._write_lock:
+                shorten_log(writer)
 
 
 def _meta(connection: sqlite3.Connection) -> dict[str, str]:
