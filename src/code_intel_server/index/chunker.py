@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.languages import Language, LanguageKind
 from code_intel_server.codebase.syntax import Block, Symbol, SymbolKind
-from code_intel_server.index.values import Chunk, ChunkStrategy
+from code_intel_server.index.values import Chunk, ChunkStrategy, called
 from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Best, Lines, Section, Span, by_layout, cut, sections
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.structure import Borders
 
-CHUNKER_VERSION = "9"
+CHUNKER_VERSION = "10"
 """Another version means other chunks: the index is then cut anew."""
 
 MERGE_FRACTION = 0.4
@@ -43,13 +43,14 @@ MAX_WINDOWS_OF_A_LINE = 8
 
 
 class _Piece(NamedTuple):
-    """Lines on the way to a chunk. `whole` says that it is the entire definition, not a part of one."""
+    """Lines on the way to a chunk. `leads` says that they are the head of a definition whose members are chunks of their own."""
 
     span: Span
     kind: str = "text"
     symbol: str = ""
     scope: str = ""
     header: str = ""
+    leads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def _definition(source: _Source, block: Block, span: Span, header: str) -> Itera
         head = Span(span.start, header_end)
         if inner and not inner[0].symbol and source.lines.tokens(Span(head.start, inner[0].span.end)) <= source.limit:
             head = Span(head.start, inner.pop(0).span.end)
-        yield from _split(source, piece._replace(span=head), source.limit)
+        yield from _split(source, piece._replace(span=head, leads=True), source.limit)
         yield from inner
     else:
         yield from _split(source, piece, source.limit)
@@ -177,7 +178,7 @@ def _split(source: _Source, piece: _Piece, limit: int) -> list[_Piece]:
     if span.start >= span.end:
         return []
     if source.lines.tokens(span) <= limit:
-        return [_Piece(span, piece.kind, piece.symbol, piece.scope, piece.header)]
+        return [piece._replace(span=span)]
     spans = cut(source.lines, span, limit, source.best(span))
     parts = [piece._replace(span=part) for part in spans]
     symbol = _defined_in(source, piece)
@@ -214,7 +215,9 @@ def _merged(source: _Source, parts: Sequence[_Piece], header: str) -> list[_Piec
 
 
 def _importance(piece: _Piece) -> int:
-    """Types before functions before the rest; `max` takes the first of equals."""
+    """Heads of large types before types before functions before the rest; `max` takes the first of equals."""
+    if piece.leads:
+        return 4
     return _IMPORTANCE.get(piece.kind, 1) if piece.symbol else 0
 
 
@@ -236,13 +239,17 @@ def _finish(path: str, piece: _Piece, source: _Source) -> Iterator[Chunk]:
         return
     whole = source.lines.text(span)
     if source.symbols:
-        names = tuple(dict.fromkeys(symbol.name for symbol in source.defined_in(span) if symbol.name.strip()))
+        names = _names(source.defined_in(span))
     else:
         names = (piece.symbol,) if piece.symbol else defined_names(whole)
     for text in _bounded(whole, source.limit):
         yield Chunk(
             "", path, span.start + 1, span.end, text, piece.kind, piece.symbol, piece.scope, piece.header, names
         )
+
+
+def _names(symbols: Iterable[Symbol]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for symbol in symbols for name in called(symbol.kind, symbol.name) if name.strip()))
 
 
 _MODIFIERS = (

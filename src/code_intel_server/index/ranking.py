@@ -8,15 +8,17 @@ files that only re-export, unless the question asks for such. The weights were s
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from code_intel_server.codebase.syntax import SymbolKind
 from code_intel_server.index.lexical import parts, stem
 from code_intel_server.index.placement import aside, flat, likeness, path_words, stem_of
 from code_intel_server.index.questions import SEPARATOR, QueryKind, Question
 from code_intel_server.index.rows import Row
+from code_intel_server.index.values import Chunk, called
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Weights:
     definition_hint: float = 0.3
     folded: float = 0.6
     mentioned: float = 0.7
+    same_scope: float = 0.4
     same_stem: float = 1.28
     path: float = 1.6
     path_power: float = 0.665
@@ -187,28 +190,44 @@ def _raise_definitions(
     if not names:
         return
     exact, folded = set(names), {flat(name) for name in names}
-    scopes = {flat(part) for part in SEPARATOR.split(question.text.removesuffix("()"))[:-1]}
+    above = [flat(part) for part in SEPARATOR.split(question.text.removesuffix("()"))[:-1]]
+    opened = _opened(found)
     for one in found:
         chunk = one.row.chunk
-        if chunk.symbol in exact:
-            value = 1.0
-        elif exact.intersection(chunk.names):
-            value = weights.mentioned
-        elif flat(chunk.symbol) in folded:
-            value = weights.folded
-        elif any(flat(name) in folded for name in chunk.names):
-            value = weights.folded * weights.mentioned
-        else:
+        value = _said_by(chunk, exact, folded, weights)
+        if not value:
             continue
-        value *= _KIND_VALUE.get(chunk.kind, 1.0)
-        if scopes and scopes & {flat(part) for part in SEPARATOR.split(chunk.scope)}:
-            value += 0.4
+        value *= _KIND_VALUE.get(chunk.kind, 1.0) / opened.get(chunk.symbol, 1)
+        around = [flat(part) for part in SEPARATOR.split(chunk.scope)]
+        if above and set(above) & set(around):
+            value += weights.same_scope
+        if above and around[-len(above) :] == above:
+            value += weights.same_scope
         if stem_of(chunk.path) in folded:
             value += weights.same_stem
         one.defines += weight * value
         one.reasons.append(f"defines {next((n for n in (chunk.symbol, *chunk.names) if flat(n) in folded), '')}")
 
 
+def _said_by(chunk: Chunk, exact: set[str], folded: set[str], weights: Weights) -> float:
+    """How much a chunk is the definition of one of the names: most where it is about nothing else and the case agrees."""
+    own = called(chunk.kind, chunk.symbol)
+    if exact.intersection(own):
+        return 1.0
+    if exact.intersection(chunk.names):
+        return weights.mentioned
+    if folded.intersection(map(flat, own)):
+        return weights.folded
+    return weights.folded * weights.mentioned if any(flat(name) in folded for name in chunk.names) else 0.0
+
+
+def _opened(found: Sequence[Candidate]) -> Mapping[str, int]:
+    """In how many files each module or namespace is opened: what every file opens is defined in none of them."""
+    chunks = (one.row.chunk for one in found)
+    return Counter(name for name, _ in {(chunk.symbol, chunk.path) for chunk in chunks if chunk.kind in _OPENED})
+
+
+_OPENED = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 _KIND_VALUE = {"impl": 0.6, "section": 0.3, "key": 0.3, "heading": 0.3, "variable": 0.7, "field": 0.7, "text": 0.8}
 
 
@@ -283,12 +302,20 @@ def _cohere(question: Question, found: Sequence[Candidate], idf: Mapping[str, fl
 
 
 def _set_aside(question: Question, found: Sequence[Candidate]) -> None:
-    """Lower what stands aside; less so what the question names, since that may only exist there."""
+    """Lower what stands aside; less so what the question names, since that may only exist there.
+
+    A file that re-exports may also define things of its own (`mod.rs`, `__init__.py`): they are as good as any.
+    """
     for one in found:
-        factor, why = aside(one.row.chunk.path, question.wants)
+        chunk = one.row.chunk
+        wants = question.wants if chunk.kind in _PASSED_ON else question.wants | {"barrel"}
+        factor, why = aside(chunk.path, wants)
         one.score = one.score * factor + one.defines * math.sqrt(factor)
         if why:
             one.reasons.append(f"lowered: {why}")
+
+
+_PASSED_ON = frozenset({"text", "section", SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.VARIABLE})
 
 
 def _diverse(found: Sequence[Candidate], limit: int, weights: Weights) -> list[Candidate]:

@@ -19,6 +19,11 @@ Progress = Callable[[int, int, str], None]
 """Called with files done, files in all, and a short message."""
 
 
+def called(kind: str, name: str) -> tuple[str, ...]:
+    """What a definition is looked for by: its name, and of a module's (`Plug.Conn`) the last part too."""
+    return (name, name.rpartition(".")[2]) if kind == "module" and "." in name else (name,)
+
+
 class ChunkStrategy(StrEnum):
     """How files are cut (`config.json` `chunk_strategy`)."""
 
