@@ -318,7 +318,7 @@ def test_a_folder_that_may_only_be_read_is_answered_from(
         "make_index(Path(sys.argv[2])).sync()\n"
         "os.setuid(65534)\n"
         "index = make_index(Path(sys.argv[1]))\n"
-        "answer = index.search('login throttle')\n"
+        "answer = index.search('login throttle', wait=60)\n"
         "print(answer.hits[0].path, index.status().notes)\n"
         "index.close()\n"
     )
