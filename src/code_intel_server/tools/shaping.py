@@ -14,9 +14,14 @@ Fields = dict[str, JsonValue]
 
 DEFAULT_CHARACTERS = 10_000
 MAX_BYTES = 256 * 1024
-_MAX_TEXT = 64 * 1024
+_SHORTER = (16 * 1024, 4 * 1024, 1024)
+"""Characters of a text that are left, step by step, of an answer that is too large whatever rows are dropped."""
+_ITEMS = 50
 _WIDEST = 4
 """Bytes of a character at most."""
+_AROUND = 400
+"""Characters of an answer that are not its rows."""
+_CAN_BE_CUT = 2
 
 
 def plain(value: object) -> JsonValue:
@@ -40,18 +45,21 @@ def plain(value: object) -> JsonValue:
 def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
     """An answer as every list tool gives it, cut to `budget` characters of JSON with the place to go on from."""
     shaped: list[JsonValue] = []
-    used = 400
+    used = _AROUND
+    narrow = False
     for row in answer.results:
         entry = plain(row)
-        used += len(json.dumps(entry, ensure_ascii=False)) + 2
-        if shaped and used > budget:
+        used += size_of(entry) + 2
+        if used > budget and shaped:
             break
+        if used > budget and isinstance(entry, dict):
+            entry, narrow = narrowed({**entry, "cut": True}, budget - _AROUND), True
         shaped.append(entry)
     cut = len(shaped) < len(answer.results)
     result: Fields = {
         "results": shaped,
         "total": answer.total,
-        "truncated": answer.truncated or cut,
+        "truncated": answer.truncated or cut or narrow,
         "engine": answer.engine,
         "complete": answer.complete,
     }
@@ -77,6 +85,28 @@ def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTE
     return result
 
 
+def narrowed(fields: Fields, room: int) -> Fields:
+    """Fields of at most `room` characters: the longest texts and lists lose their ends, and `left_out` counts what."""
+    kept, left_out = dict(fields), Fields()
+    while (over := size_of({**kept, "left_out": left_out}) - room) > 0:
+        name = max(fields, key=lambda name: size_of(kept[name]))
+        whole, value = fields[name], kept[name]
+        if not isinstance(whole, str | list) or not isinstance(value, str | list) or len(value) < _CAN_BE_CUT:
+            break
+        size = size_of(value)
+        # Not more than is too much, and at most half: another text or list may be the longer one then.
+        kept[name] = shorter = _beginning(value, len(value) * max(size - over, size // 2) // size)
+        left_out[name] = len(whole) - len(shorter)
+    return {**kept, "left_out": left_out} if left_out else kept
+
+
+def _beginning(value: str | list[JsonValue], most: int) -> str | list[JsonValue]:
+    """The first items of a list, or of a text the first lines, if there are any within `most` characters."""
+    if isinstance(value, list):
+        return value[:most]
+    return value[: value.rfind("\n", 0, most) + 1].rstrip("\n") or value[:most]
+
+
 def within_limit(answer: Fields, warning: Callable[[], str]) -> tuple[Fields, str]:
     """An answer of at most 256 KB, and its JSON: rows are dropped from the end, then long texts are cut, and
     `truncation_warning` says so.
@@ -91,8 +121,11 @@ def within_limit(answer: Fields, warning: Callable[[], str]) -> tuple[Fields, st
         while results and _size(cut) > MAX_BYTES:
             results = results[: len(results) // 2]
             cut["results"] = results
-    if _size(cut) > MAX_BYTES:
-        cut = {name: _shortened(value) for name, value in cut.items()}
+    for most in _SHORTER:
+        if _size(cut) > MAX_BYTES:
+            cut = {name: _shortened(value, most) for name, value in cut.items()}
+    while _size(cut) > MAX_BYTES:
+        del cut[max(cut, key=lambda name: size_of(cut[name]))]
     return cut, as_json(cut)
 
 
@@ -101,14 +134,19 @@ def as_json(answer: Fields) -> str:
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _shortened(value: JsonValue) -> JsonValue:
+def _shortened(value: JsonValue, most: int) -> JsonValue:
     if isinstance(value, str):
-        return value[: _MAX_TEXT // 4]
+        return value[:most]
     if isinstance(value, list):
-        return [_shortened(item) for item in value[:50]]
+        return [_shortened(item, most) for item in value[:_ITEMS]]
     if isinstance(value, dict):
-        return {name: _shortened(item) for name, item in list(value.items())[:50]}
+        return {name: _shortened(item, most) for name, item in list(value.items())[:_ITEMS]}
     return value
+
+
+def size_of(value: object) -> int:
+    """Characters of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False))
 
 
 def _size(answer: Fields) -> int:
