@@ -233,9 +233,9 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
 
 def _structure_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Outline", annotations=READ)
-    def get_symbols(path: Path_) -> Listed:
+    def get_symbols(path: Path_, offset: Offset = 0) -> Listed:
         """The symbols of one file."""
-        return call("get_symbols", lambda: tools.exploration.get_symbols(late.bench, path))
+        return call("get_symbols", lambda: tools.exploration.get_symbols(late.bench, path, offset))
 
     @mcp.tool(title="Function at line", annotations=READ)
     def get_function_at_line(path: Path_, line: Annotated[int, Field(description="1-based")]) -> Listed:
@@ -243,9 +243,9 @@ def _structure_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         return call("get_function_at_line", lambda: tools.exploration.get_function_at_line(late.bench, path, line))
 
     @mcp.tool(title="Analyze structure", annotations=READ)
-    def analyze_structure(path: Path_) -> Listed:
+    def analyze_structure(path: Path_, offset: Offset = 0) -> Listed:
         """Classes, functions, imports and calls of a file or folder."""
-        return call("analyze_structure", lambda: tools.exploration.analyze_structure(late.bench, path))
+        return call("analyze_structure", lambda: tools.exploration.analyze_structure(late.bench, path, offset))
 
     @mcp.tool(title="Query", annotations=READ)
     def query(
@@ -284,9 +284,12 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         targets: Annotated[list[str], Field(description="Symbols or paths that are to change")],
         depth: int = 2,
         limit: Limit = 100,
+        offset: Offset = 0,
     ) -> Listed:
         """What a change touches: code, tests, configuration, documentation, markup; must_verify and should_verify."""
-        return call("analyze_impact", lambda: tools.exploration.analyze_impact(late.bench, targets, depth, limit))
+        return call(
+            "analyze_impact", lambda: tools.exploration.analyze_impact(late.bench, targets, depth, limit, offset)
+        )
 
     @mcp.tool(title="Sync index", annotations=WRITE)
     def sync_index(ctx: Context, rebuild: Annotated[bool, Field(description="From nothing")] = False) -> Reported:

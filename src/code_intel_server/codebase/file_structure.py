@@ -1,6 +1,6 @@
 """get_symbols, get_function_at_line, analyze_structure: what a file or folder is made of, by syntax tree (SPEC 2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -156,9 +156,10 @@ def analyze_structure(
     where = inside(project.root, path)
     if (project.root / where).is_dir():
         listing = project_files(project)
-        below = [name for name in listing.paths if (where == "." or name.startswith(f"{where}/")) and language_of(name)]
+        below, without = _with_grammar(name for name in listing.paths if where == "." or name.startswith(f"{where}/"))
         problems = [
             *listing.problems,
+            *([f"there is no grammar for {', '.join(without)}"] if without else []),
             *([f"only the first {MAX_FOLDER_FILES} of {len(below)} files"] if len(below) > MAX_FOLDER_FILES else []),
         ]
     else:
@@ -170,6 +171,17 @@ def analyze_structure(
         problems.append(f"{len(named) - len(present)} files went while they were looked for")
     rows = [row for name in present if (row := _structure_row(project, name, problems))]
     return answer(rows, page, len(below), engine=SYNTAX_TREE, incomplete_because=problems, skipped=skipped)
+
+
+def _with_grammar(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The files that have a structure, and the names of the languages of those that have none."""
+    from code_intel_server.codebase import structure
+
+    languages = {name: language for name in names if (language := language_of(name))}
+    below = [name for name, language in languages.items() if structure.has_grammar(language)]
+    return below, sorted(
+        {language.name for name, language in languages.items()} - {languages[name].name for name in below}
+    )
 
 
 def _read(project: Project, path: str) -> tuple[_Source | None, str]:

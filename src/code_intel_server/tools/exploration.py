@@ -7,19 +7,22 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.file_structure import FIRST_FILES
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.turn import Note
 from code_intel_server.index.values import Agreement, Collection, Hit
 from code_intel_server.tools.guard import contract_of
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain, rows
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, narrowed, plain, rows, size_of
 from code_intel_server.tools.workbench import Workbench
 
 _MAX_LIMIT = 1000
 _SNIPPET = 900
 _AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
 """How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
+_BESIDE_ROWS = 3_500
+"""Characters of an impact that are not its rows: what must and what should be verified, at most."""
 _MOST_LINES = DEFAULT_CHARACTERS // 80
 """Rows of `search_text` that an answer can show at most: none is shorter than 80 characters, and each is held against its file."""
 
@@ -94,9 +97,11 @@ def find_references(
     return _listed(found, page)  # type: ignore[arg-type]
 
 
-def get_symbols(bench: Workbench, path: str) -> Fields:
+def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
     """See SPEC 2."""
-    return rows(bench.desk.explorer.get_symbols(path))  # type: ignore[arg-type]
+    first = page_of(1, offset).offset
+    found = bench.desk.explorer.get_symbols(path)
+    return rows(replace(found, results=found.results[first:]), first)  # type: ignore[arg-type]
 
 
 def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
@@ -104,9 +109,10 @@ def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
     return rows(bench.desk.explorer.get_function_at_line(path, line))  # type: ignore[arg-type]
 
 
-def analyze_structure(bench: Workbench, path: str) -> Fields:
+def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
     """See SPEC 2."""
-    return rows(bench.desk.explorer.analyze_structure(path))  # type: ignore[arg-type]
+    page = page_of(FIRST_FILES.limit, offset)
+    return _listed(bench.desk.explorer.analyze_structure(path, page=page), page)  # type: ignore[arg-type]
 
 
 def query(bench: Workbench, question: str, limit: int) -> Fields:
@@ -205,18 +211,20 @@ def fetch_chunk_detail(bench: Workbench, chunk_id: str, neighbours: int) -> Fiel
     return {"results": results, "total": len(results), "truncated": False, "engine": "sqlite", "complete": True}
 
 
-def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: int) -> Fields:
+def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: int, offset: int) -> Fields:
     """What a change to these symbols or files touches."""
     if not [target for target in targets if target.strip()]:
         raise Rejected("tool_errors.query.no_symbol")
-    page = page_of(limit, 0)
+    page = page_of(limit, offset)
     found = bench.desk.explorer.analyze_impact(
         targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history
     )
-    answer = rows(found.answer)  # type: ignore[arg-type]
-    answer["targets"] = plain(found.targets)
-    answer["must_verify"] = [*found.must_verify[:40]]
-    answer["should_verify"] = [*found.should_verify[:40]]
+    beside: Fields = {
+        "targets": plain(found.targets),
+        "must_verify": [*found.must_verify],
+        "should_verify": [*found.should_verify],
+    }
     if found.unresolved:
-        answer["unresolved"] = [*found.unresolved]
-    return answer
+        beside["unresolved"] = [*found.unresolved]
+    beside = narrowed(beside, _BESIDE_ROWS)
+    return rows(found.answer, page.offset, DEFAULT_CHARACTERS - size_of(beside)) | beside  # type: ignore[arg-type]
