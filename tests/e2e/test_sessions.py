@@ -233,11 +233,45 @@ def test_clean_with_a_query_starts_anew(server: Server) -> None:
     assert answer["cleaned"]
 
 
+def test_clean_with_a_query_says_all_that_clean_alone_would_say(server: Server, root: Path) -> None:
+    first = start(server)
+    git(root, "branch", "llm_task_20200101_000000")
+    (root / "mine.txt").write_text("mine\n")
+    answer = server.call("start_session", query="Another task", flags={"clean": True})
+    assert answer["branches_removed"] == ["llm_task_20200101_000000"]
+    assert answer["checkpoints_removed"] == [first["session_id"]]
+    assert "mine.txt" in answer["warnings"][0]
+    assert "No .code-intel folder" not in str(answer["warnings"])
+
+
+def test_a_query_that_cannot_be_taken_cleans_nothing(server: Server) -> None:
+    first = start(server)
+    for query, error in (("odd \0 text", "payload_mismatch"), ("x" * 70_000, "payload_too_large")):
+        assert server.call("start_session", query=query, flags={"clean": True})["error"] == error
+    assert server.call("get_session_status")["session_id"] == first["session_id"]
+
+
+def test_a_start_that_is_refused_after_cleaning_says_what_was_cleaned(server: Server, root: Path) -> None:
+    first = start(server)
+    git(root, "checkout", "-q", "--detach")
+    answer = server.call("start_session", query="Another task", flags={"clean": True})
+    assert answer["error"] == "branch_setup_failed"
+    assert answer["checkpoints_removed"] == [first["session_id"]]
+    assert answer["cleaned"]
+
+
 def test_rebuild_without_a_query_rebuilds_the_index_and_ends(server: Server) -> None:
     answer = server.call("start_session", flags={"rebuild": True})
     assert answer["phase"] == "SESSION_COMPLETE"
     assert "Index rebuilt" in answer["message"]
     assert server.call("get_session_status")["error"] == "no_active_session"
+
+
+def test_the_projects_own_words_are_used_for_a_rebuild_too(server: Server, root: Path) -> None:
+    (root / ".code-intel").mkdir(exist_ok=True)
+    own = "success:\n  session:\n    rebuild_done:\n      message: 'Fresh: {files} files.'\n"
+    (root / ".code-intel" / "phase_contract.yml").write_text(own)
+    assert server.call("start_session", flags={"rebuild": True})["message"].startswith("Fresh: ")
 
 
 class TestRecovery:

@@ -154,6 +154,15 @@ class Endings:
         self._final_file.unlink(missing_ok=True)
 
 
+def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
+    """An answer with what `clean` did before it: nothing that was removed, or had to be left, goes unsaid."""
+    told: Fields = {"cleaned": cleaned["message"]}
+    told |= {name: cleaned[name] for name in ("branches_removed", "checkpoints_removed")}
+    given = [fields.get("warnings") for fields in (cleaned, answer)]
+    said = [warning for warnings in given if isinstance(warnings, list) for warning in warnings]
+    return answer | told | ({"warnings": [*said]} if said else {})
+
+
 @lru_cache(maxsize=8)
 def _marker_in(folder: Path, session_id: str) -> Path:
     """Made once: it is looked for with every submit."""

@@ -1,10 +1,10 @@
-"""Flags as clients send them: booleans by name, a gate level, the long spellings of v1.16 (SPEC 3.2)."""
+"""Flags and intent as clients send them: booleans by name, a gate level, the long spellings of v1.16 (SPEC 3.2)."""
 
 from collections.abc import Mapping
 from dataclasses import fields
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.phases import CONFLICTS, FLAG_ALIASES, FLAG_NAMES, Flags, GateLevel
+from code_intel_server.flow.phases import CONFLICTS, FLAG_ALIASES, FLAG_NAMES, Flags, GateLevel, Intent
 
 _GATES = {"full": GateLevel.FULL, "f": GateLevel.FULL, "auto": GateLevel.AUTO, "a": GateLevel.AUTO}
 
@@ -28,6 +28,14 @@ def parse_flags(given: Mapping[str, object]) -> Flags:
                 "tool_errors.start_session.invalid_flags", first=first, second=second, why=_WHY[first, second]
             )
     return flags
+
+
+def parse_intent(text: str) -> Intent:
+    """The intent of a call. Raises Rejected for any other word."""
+    try:
+        return Intent(text.strip().upper())
+    except ValueError as error:
+        raise Rejected("tool_errors.start_session.intent_invalid") from error
 
 
 _WHY = {

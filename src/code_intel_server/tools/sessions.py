@@ -25,8 +25,8 @@ from code_intel_server.tools import archives, learning
 from code_intel_server.tools.beginning import fresh
 from code_intel_server.tools.decisions import Decision, accepted_submits, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
-from code_intel_server.tools.endings import Endings
-from code_intel_server.tools.flags import parse_flags
+from code_intel_server.tools.endings import Endings, with_cleaned
+from code_intel_server.tools.flags import parse_flags, parse_intent
 from code_intel_server.tools.standing import first_answer, standing
 from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
@@ -64,7 +64,8 @@ class Sessions:
 
     def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
-        wanted, aim = parse_flags(flags), _intent(intent)
+        wanted, aim = parse_flags(flags), parse_intent(intent)
+        check_text({"query": query})
         if wanted.rebuild:
             answer = self._rebuilt(query, wanted, progress)
             if answer is not None:
@@ -83,11 +84,19 @@ class Sessions:
 
     def _start(self, query: str, intent: Intent, flags: Flags) -> Fields:
         cleaned = self.clean() if flags.clean else None
+        if cleaned is None:
+            return self._begin(query, intent, flags)
         if not query.strip():
-            if cleaned is not None:
-                return cleaned
+            return cleaned
+        try:
+            return with_cleaned(self._begin(query, intent, flags), cleaned)
+        except CodeIntelError as error:
+            error.details = with_cleaned({}, cleaned) | error.details
+            raise
+
+    def _begin(self, query: str, intent: Intent, flags: Flags) -> Fields:
+        if not query.strip():
             raise Rejected("tool_errors.start_session.query_required")
-        check_text({"query": query})
         kit = self._desk.read_kit()
         branches = self._desk.branches(kit.config)
         survey = branches.survey()
@@ -105,11 +114,10 @@ class Sessions:
         self._desk.lock.acquire(state.session_id)
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
-        answer = first_answer(
-            self._desk, state, kit, survey, self.ports(self.active, silent), recoverable, has_scaffold=has_scaffold
-        )
+        ports = self.ports(self.active, silent)
+        answer = first_answer(self._desk, state, kit, survey, ports, recoverable, has_scaffold=has_scaffold)
         self._desk.warm_up()
-        return answer if cleaned is None else answer | {"cleaned": cleaned["message"]}
+        return answer
 
     def _session_active(self, state: SessionState) -> Rejected:
         details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}
@@ -125,14 +133,13 @@ class Sessions:
         """Rebuild the index before anything else, which takes long and may be cancelled; an answer where that was all."""
         if self.active is not None and not flags.clean:
             raise self._session_active(self.active.state)
-        check_text({"query": query})
         self._desk.project.check_folders()
         done = self._desk.index.sync(rebuild=True, progress=progress)
         if query.strip() or flags.clean:
             return None
-        contract = Contract.load(None)
         note = Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks})
-        return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": responses.say(contract, note)}
+        message = responses.say(self._desk.read_kit().contract, note)
+        return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": message}
 
     def _prepare_folders(self) -> None:
         git = self._desk.git
@@ -386,13 +393,6 @@ class Sessions:
 
 _CONTRACT = ".code-intel/phase_contract.yml"
 _CONFIG = ".code-intel/config.json"
-
-
-def _intent(text: str) -> Intent:
-    try:
-        return Intent(text.strip().upper())
-    except ValueError as error:
-        raise Rejected("tool_errors.start_session.intent_invalid") from error
 
 
 def _digest_of(data: JsonValue) -> str:
