@@ -527,7 +527,20 @@ class TestVerification:
         answer = session.send(passed=False, verifier_used="tests", details="again")
         assert answer["step"] == 12
         assert answer["requires_user_intervention"] is True
-        assert "3 times" in str(answer["warning"])
+        assert str(answer["warning"]).count("3 times") == 1
+
+    def test_that_the_user_must_be_asked_is_said_until_the_new_plan_and_not_after_it(self) -> None:
+        """An agent that has forgotten everything can act on any one answer."""
+        session = Session(Flags(no_intervention=True)).to_ready().to_verify()
+        session.state.verification_failure_count = 2
+        session.send(passed=False, verifier_used="tests", details="again")
+        for answer in (session.status(), session.raw({}), session.send(tasks=[])):
+            assert answer["requires_user_intervention"] is True
+            assert "3 times" in str(answer["warning"])
+        fix = {"id": "fix", "description": "Fix it", "status": "pending", "checklist": ["Fix it"]}
+        answer = session.send(tasks=[{"id": "t1", "description": "As it is", "status": "completed"}, fix])
+        assert answer["step"] == 13
+        assert "requires_user_intervention" not in answer and "warning" not in answer
 
     @pytest.mark.parametrize(("passed", "said"), [(True, "passed"), (False, "failed")])
     def test_only_verify_ends_with_its_verdict(self, passed: bool, said: str) -> None:
@@ -536,6 +549,8 @@ class TestVerification:
         answer = session.send(passed=passed, verifier_used="generic", details="looked at it")
         assert answer["phase"] == "SESSION_COMPLETE"
         assert f"Verification {said}" in str(answer["message"])
+        verification = "none" if passed else "not passed"
+        assert f"1 step(s), 1 accepted submit(s); verification: {verification}." in str(answer["instruction"])
 
     def test_procedures_that_only_the_package_has_are_sent_as_text(self) -> None:
         session = Session(world=World(packaged_prompts=True)).to_ready().to_verify()
@@ -900,6 +915,7 @@ class TestEndings:
         answer = session.send(needs_impact_analysis=False, reason=REASON)
         assert answer["phase"] == "SESSION_COMPLETE"
         assert "Exploration complete" in str(answer["message"])
+        assert "6 step(s), 6 accepted submit(s); verification: not part of this session." in str(answer["instruction"])
         assert answer["call"] == "none"
 
     def test_quick_ends_with_the_verdict_and_makes_no_branch(self) -> None:
@@ -911,6 +927,9 @@ class TestEndings:
         assert session.world.current == "main"
         answer = session.send(passed=True, verifier_used="tests", details="green")
         assert "(--quick)" in str(answer["message"])
+        assert "5 step(s), 5 accepted submit(s); 1 of 1 tasks completed; verification: none; skipped" in str(
+            answer["instruction"]
+        )
 
     def test_quick_without_verification_ends_with_the_completion(self) -> None:
         session = Session(Flags(quick=True, no_doc=True, no_verify=True))

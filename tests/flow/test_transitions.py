@@ -127,6 +127,13 @@ def test_only_verify_ignores_what_shapes_the_rest() -> None:
     assert Road(Intent.IMPLEMENT, Flags(fast=True)).ignored_flags() == ()
 
 
+def test_a_flag_that_only_verify_ignores_skips_nothing() -> None:
+    road = Road(Intent.IMPLEMENT, Flags(only_verify=True, no_doc=True))
+    assert road.ignored_flags() == ("no_doc",)
+    assert road.gates_skipped_by_flag() == ()
+    assert Road(Intent.QUESTION, Flags(no_doc=True)).gates_skipped_by_flag() == ("DOCUMENT_RESEARCH",)
+
+
 def test_a_move_that_is_not_in_the_table_is_illegal() -> None:
     with pytest.raises(IllegalMove):
         settle(Road(Intent.IMPLEMENT, Flags()), PRE_COMMIT, Event.PASSED, Counters())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from code_intel_server.codebase.reference import RangeVerdict
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
+from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.phases import Flags, Intent
 from code_intel_server.flow.ports import Ports, SymbolRelevance
@@ -407,6 +408,11 @@ class Session:
         if self.last.state is not None:
             self.state = self.last.state
         return dict(self.last.response)
+
+    def status(self) -> dict[str, object]:
+        """Where the session stands, read anew from its checkpoint."""
+        restored = SessionState.from_checkpoint(self.state.to_checkpoint())
+        return dict(responses.standing(restored, self.contract, self.ports))
 
     @property
     def error(self) -> str:

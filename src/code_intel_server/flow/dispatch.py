@@ -108,8 +108,8 @@ def _accept(
         draft.compacted = False
     if payload.compaction_count is not None:
         draft.compaction_count = payload.compaction_count
-    response = _respond(draft, settled, outcome, extra, contract, ports)
     draft.submits += 1
+    response = _respond(draft, settled, outcome, extra, contract, ports)
     stored = {name: value for name, value in response.items() if name != "phase_summaries"}
     with_summaries = "phase_summaries" in response
     # Not validated: it is our own answer, as large as all the rest of a state together.
@@ -206,8 +206,6 @@ def _respond(
     if settled.to == READY_PLAN and outcome.event is Event.ISSUES:
         limit = {"count": draft.quality_revert_count, "limit": QUALITY_LIMIT}
         warnings.append(Note("warnings.quality_reverted", limit))
-    if settled.to == READY_PLAN and settled.needs_user:
-        warnings.append(Note("warnings.third_failure", {"count": draft.verification_failure_count}))
     fields = responses.accepted(draft, contract, ports, extra, warnings, outcome.hints)
     if settled.needs_user:
         fields["requires_user_intervention"] = True

@@ -64,6 +64,9 @@ def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     unattended = _unattended(state)
     if unattended is not None:
         fields["hints"] = [say(contract, unattended)]
+    if state.handed_over:
+        third = Note("warnings.third_failure", {"count": state.verification_failure_count})
+        fields |= {"warning": say(contract, third), "requires_user_intervention": True}
     if state.escalating:
         count = Note("failures.VERIFY_INTERVENTION.escalation_count", {"count": state.intervention_count})
         how = Note("failures.VERIFY_INTERVENTION.user_escalation")
@@ -154,7 +157,7 @@ def accepted(
 ) -> Fields:
     """The answer to an accepted submit that leads to another place."""
     fields = standing(state, contract, ports) | dict(extra)
-    said = [say(contract, note) for note in warnings]
+    said = [*([str(fields["warning"])] if state.handed_over else []), *(say(contract, note) for note in warnings)]
     if said:
         fields["warning"] = "\n".join(said)
     suggested = [say(contract, note) for note in hints]
@@ -211,7 +214,7 @@ def finished(
 def account_of(state: SessionState) -> str:
     """What happened, in one paragraph of figures."""
     done = sum(task.status is TaskStatus.COMPLETED for task in state.tasks)
-    parts = [f"{len(state.completed_steps)} steps, {state.submits} accepted submits"]
+    parts = [f"{len(state.completed_steps)} step(s), {state.submits} accepted submit(s)"]
     if state.tasks:
         parts.append(f"{done} of {len(state.tasks)} tasks completed")
     if state.commits:

@@ -18,7 +18,7 @@ from code_intel_server.flow.packing import packed, unpacked
 from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
 from code_intel_server.flow.query_frame import QueryFrame
 from code_intel_server.flow.tasks import TaskModel, worst
-from code_intel_server.flow.transitions import Answers, Counters, Road, escalates
+from code_intel_server.flow.transitions import Answers, Counters, Road, escalates, hands_over
 from code_intel_server.workspace.values import GitIntent, ProofStatus, TaskBranch
 
 CHECKPOINT_LIMIT = 256 * 1024
@@ -188,6 +188,11 @@ class SessionState(_Stored):
     def escalating(self) -> bool:
         """Whether this VERIFY_INTERVENTION must ask the user."""
         return self.phase is Phase.VERIFY_INTERVENTION and escalates(self.counters)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether the user must be asked before this READY plan is made anew."""
+        return hands_over(self.road, self.place, self.counters)
 
     @property
     def judged_base(self) -> str:

@@ -211,7 +211,6 @@ class Road:
         flags, answers = self.flags, self.answers
         gate_full = flags.gate_level is GateLevel.FULL
         held = {
-            Reason.NO_DOC: flags.no_doc,
             Reason.DOC_DISABLED: not answers.documents_enabled,
             Reason.NO_STALE_BRANCH: not answers.stale_branches,
             Reason.Q1_NO: not (answers.q1 or gate_full),
@@ -221,9 +220,10 @@ class Road:
         if flags.only_verify:
             held[Reason.ONLY_VERIFY] = True
         elif self.investigating:
-            held[Reason.INVESTIGATION] = True
+            held |= {Reason.INVESTIGATION: True, Reason.NO_DOC: flags.no_doc}
         else:
             held |= {
+                Reason.NO_DOC: flags.no_doc,
                 Reason.NO_VERIFY: flags.no_verify,
                 Reason.NO_QUALITY: flags.no_quality,
                 Reason.FAST: flags.fast,
@@ -318,7 +318,7 @@ def _failed(road: Road, counters: Counters) -> Settled:
     if road.runs(VERIFY_INTERVENTION):
         to = VERIFY_INTERVENTION if worst >= FAILURE_LIMIT else READY_PLAN
         return Settled(to, counters, needs_user=to is VERIFY_INTERVENTION and escalates(counters))
-    return Settled(READY_PLAN, counters, needs_user=counters.verification_failures % FAILURE_LIMIT == 0)
+    return Settled(READY_PLAN, counters, needs_user=hands_over(road, READY_PLAN, counters))
 
 
 def _quality(road: Road, counters: Counters) -> Settled:
@@ -345,6 +345,12 @@ def enter(standing: Standing, settled: Settled) -> None:
     standing.quality_revert_count = counters.quality_reverts
     if isinstance(settled.to, Place):
         standing.phase, standing.substep = settled.to.phase, settled.to.substep
+
+
+def hands_over(road: Road, place: Place, counters: Counters) -> bool:
+    """Whether the user must say how to plan: every third failure in a row, where flags leave no intervention (SPEC 3.4)."""
+    failures = counters.verification_failures
+    return place == READY_PLAN and failures > 0 and failures % FAILURE_LIMIT == 0 and not road.runs(VERIFY_INTERVENTION)
 
 
 def escalates(counters: Counters) -> bool:
