@@ -1,0 +1,120 @@
+"""Clauses of SPEC 4 that are easily lost: exact borders, whose failures count, what is measured from where."""
+
+import pytest
+
+from code_intel_server.flow.payloads import FIELD_LIMIT, ITEM_LIMIT, PLAN_LIMIT
+from code_intel_server.flow.phases import Flags
+from code_intel_server.workspace.values import ProofStatus
+from tests.flow.world import Session, World
+
+
+def test_the_limits_are_those_of_the_specification() -> None:
+    assert (FIELD_LIMIT, PLAN_LIMIT, ITEM_LIMIT) == (64 * 1024, 96 * 1024, 2000)
+
+
+@pytest.mark.parametrize(("size", "accepted"), [(FIELD_LIMIT, True), (FIELD_LIMIT + 1, False)])
+@pytest.mark.parametrize("character", ["x", "é"])
+def test_a_field_holds_64_kb_to_the_byte(size: int, accepted: bool, character: str) -> None:
+    session = Session()
+    width = len(character.encode())
+    summary = character * (size // width) + "x" * (size % width)
+    answer = session.send(documents_reviewed=["README.md"], summary=summary)
+    assert answer["success"] is accepted
+    if not accepted:
+        assert (answer["error"], session.error) == ("payload_too_large", "common_failures.payload_too_large")
+        assert "summary is too large: at most 64 KB" in str(answer["message"])
+
+
+@pytest.mark.parametrize(("items", "accepted"), [(ITEM_LIMIT, True), (ITEM_LIMIT + 1, False)])
+def test_a_field_holds_2000_items(items: int, accepted: bool) -> None:
+    answer = Session().send(documents_reviewed=["README.md"] * items)
+    assert answer["success"] is accepted
+    assert accepted or "documents_reviewed is too large: at most 2000 items" in str(answer["message"])
+
+
+@pytest.mark.parametrize(("more", "accepted"), [(0, True), (1, False)])
+def test_a_plan_holds_96_kb_to_the_byte(more: int, accepted: bool) -> None:
+    session = Session().to_ready()
+    task = {"id": "t1", "description": "", "status": "pending", "checklist": ["Do it"]}
+    words = sum(len(str(text)) for text in ("id", "t1", "description", "status", "pending", "checklist", "Do it"))
+    answer = session.send(tasks=[task | {"description": "x" * (PLAN_LIMIT - words + more)}])
+    assert answer["success"] is accepted, answer["message"]
+    assert accepted or session.error == "failures.READY.plan_too_large"
+
+
+def test_where_no_task_is_named_the_failure_counts_for_those_of_this_round_alone() -> None:
+    session = Session().to_ready().to_verify()
+    session.send(passed=False, verifier_used="tests", details="first")
+    session.plan("t2")
+    session.edit(text="def main():\n    return 1 + 2\n").report("t2", "app.py:2")
+    session.send(summary="Done again.")
+    session.send(passed=False, verifier_used="tests", details="second")
+    assert [(task.id, task.failure_count) for task in session.state.tasks] == [("t1", 1), ("t2", 1)]
+
+
+def test_a_quality_revert_opens_a_new_round_too() -> None:
+    session = Session().to_ready().to_commit()
+    session.commit()
+    session.send(issues=["app.py:2 - a better name"], quality_prompt_used="quality_review")
+    session.plan("t2")
+    session.edit(text="def main():\n    return 1 + 2\n").report("t2", "app.py:2")
+    session.send(summary="Done again.")
+    session.send(passed=False, verifier_used="tests", details="second")
+    assert [(task.id, task.failure_count) for task in session.state.tasks] == [("t1", 0), ("t2", 1)]
+
+
+def test_after_continue_changes_are_measured_from_head_as_it_was_at_the_start() -> None:
+    """What lay uncommitted on that branch is part of the work that goes on: it is reviewed, and evidence may point to it."""
+    world = World(stale=("llm_task_old",), current="llm_task_old", current_base="main")
+    world.heads[world.head()] = dict(world.files)
+    world.files["app.py"] = "def main():\n    return 3\n"
+    session = Session(world=world)
+    session.send(choice="continue")
+    session.to_ready().plan("t1")
+    assert session.report("t1", "app.py:2")["success"], session.error
+    session.send(summary="Done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.send(reviewed_files=[], commit_message="Go on", review_prompt_used="garbage_detection", summary="Nothing.")
+    assert session.error == "common_failures.required_tools_not_used"
+    world.call("review_changes")
+    answer = session.send(
+        reviewed_files=[],
+        commit_message="Go on",
+        review_prompt_used="garbage_detection",
+        tools_used=["review_changes"],
+    )
+    assert answer["missing"] == ["app.py"]
+
+
+def test_quotes_can_be_copied_from_the_answer_that_asks_for_them() -> None:
+    session = Session(query="Add a login page")
+    assert session.send(documents_reviewed=["README.md"])["query"] == "Add a login page"
+    assert session.status()["query"] == "Add a login page"
+    assert "query" not in session.frame()
+
+
+def test_an_answer_that_was_lost_is_given_again_with_all_it_said() -> None:
+    """Not only where the session stands: what the server thinks of the exploration came with that answer alone."""
+    session = Session(Flags(no_doc=True))
+    session.frame()
+    first = session.explore()
+    assert {"confidence", "unseen_files"} <= set(first)
+    again = session.send(
+        explored_files=["app.py"],
+        findings=["app.py:1 - entry"],
+        tools_used=["mcp__code-intel__search_text", "find_definitions"],
+    )
+    assert again == first
+
+
+def test_without_verification_no_command_runs_at_the_commit() -> None:
+    session = Session(Flags(no_verify=True), world=World(proof=ProofStatus.FAILED)).to_ready()
+    session.to_verify()
+    assert session.state.phase == "PRE_COMMIT"
+    assert session.commit()["success"]
+    assert session.world.proof_runs == 0
+
+
+def test_a_refusal_says_what_to_do_about_it() -> None:
+    answer = Session().send(documents_reviewed=["nowhere.md"])
+    assert "search_files finds them" in str(answer["remedy"])
