@@ -13,8 +13,8 @@ TWO = {"id": "t2", "description": "Second", "status": "pending", "checklist": ["
         ("app.py:6", "was not changed"),
         ("lib.py:5", "was not changed"),
         ("app.py:99", "exceeds file length"),
-        ("app.py:0", ""),
-        ("app.py:3-1", ""),
+        ("app.py:0", "within 1-10"),
+        ("app.py:3-1", "invalid format"),
         ("nowhere.py:1", "not found"),
         ("../outside.py:1", "not found"),
         ("/etc/passwd:1", "not found"),
@@ -144,6 +144,17 @@ def test_a_link_to_an_unchanged_file(stage: Stage) -> None:
     stage.call("check_write_target", path="alias.py")
     (stage.root / "alias.py").symlink_to("lib.py")
     stage.refused("was not changed", **report(evidence="alias.py:5"))
+
+
+def test_an_unchanged_line_of_a_file_that_was_renamed_and_changed(stage: Stage) -> None:
+    """Stopped by: by its new name a renamed file is judged as any changed file, hunk by hunk, white space aside."""
+    stage.planned("app.py", "main.py")
+    stage.call("check_write_target", path="main.py")
+    (stage.root / "app.py").unlink()
+    stage.write("main.py", APP_DONE.replace("- 1", "-  1"))
+    stage.refused("was not changed", **report(evidence="main.py:6"))
+    stage.refused("only changes of white space", **report(evidence="main.py:10"))
+    stage.accepted(**report(evidence="main.py:2"))
 
 
 def test_a_skipped_item_without_a_reason(stage: Stage) -> None:

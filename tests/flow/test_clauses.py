@@ -52,6 +52,36 @@ def test_where_no_task_is_named_the_failure_counts_for_those_of_this_round_alone
     assert [(task.id, task.failure_count) for task in session.state.tasks] == [("t1", 1), ("t2", 1)]
 
 
+def test_where_tasks_are_named_the_failure_counts_for_them_alone() -> None:
+    session = Session().to_ready()
+    session.plan("t1", "t2")
+    session.edit().report("t1")
+    session.edit("README.md", "# App\n\nMore.\n")
+    session.world.call("check_write_target")
+    skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is done already."}
+    session.state.added_files["README.md"] = "It says how to start."
+    session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
+    session.send(summary="Done.")
+    session.send(passed=False, verifier_used="tests", details="no", failed_tasks=["t2"])
+    assert [(task.id, task.failure_count) for task in session.state.tasks] == [("t1", 0), ("t2", 1)]
+
+
+@pytest.mark.parametrize("run", ["app.py", "main.py"])
+def test_a_script_that_a_verify_command_runs_needs_a_reason_under_its_old_name_and_its_new_one(run: str) -> None:
+    session = Session().to_ready()
+    session.state.added_files["main.py"] = "The new name of it."
+    session.plan("t1")
+    session.world.files["main.py"] = session.world.files.pop("app.py")
+    session.report("t1", "main.py:1")
+    session.send(summary="Done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.world.scripts[run] = f"python {run}"
+    answer = session.commit("main.py")
+    assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+    assert f"the verify command python {run} runs this file" in str(answer["message"])
+    assert session.commit({"path": "main.py", "reason": "It got a better name."})["success"]
+
+
 def test_a_quality_revert_opens_a_new_round_too() -> None:
     session = Session().to_ready().to_commit()
     session.commit()

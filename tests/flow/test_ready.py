@@ -216,7 +216,7 @@ class TestReport:
             ([{**ITEM, "status": "done", "evidence": "/etc/passwd:1"}], "checklist_evidence_file_not_found"),
             ([{**ITEM, "status": "done", "evidence": "app.py:0"}], "checklist_evidence_line_out_of_range"),
             ([{**ITEM, "status": "done", "evidence": "app.py:3"}], "checklist_evidence_line_out_of_range"),
-            ([{**ITEM, "status": "done", "evidence": "app.py:2-1"}], "checklist_evidence_line_out_of_range"),
+            ([{**ITEM, "status": "done", "evidence": "app.py:2-1"}], "checklist_evidence_format_invalid"),
             ([{**ITEM, "status": "done", "evidence": "app.py:1"}], "checklist_evidence_unchanged"),
             ([{**ITEM, "status": "done", "evidence": "README.md:1"}], "checklist_evidence_unchanged"),
         ],

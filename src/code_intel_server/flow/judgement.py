@@ -170,7 +170,7 @@ class Judge:
         if not text:
             raise Rejected("failures.READY.checklist_evidence_required", item=item.item)
         reference = parse_reference(text)
-        if reference is None:
+        if reference is None or reference.start > reference.end:
             raise Rejected("failures.READY.checklist_evidence_format_invalid", evidence=text)
         path = self.ports.evidence.normal(reference.path)
         own = self.ports.evidence.own_name(reference.path) or ""
@@ -201,7 +201,7 @@ class Judge:
         return total
 
     def _in_range(self, reference: Reference, total: int) -> None:
-        if not 1 <= reference.start <= reference.end <= total:
+        if not (reference.start >= 1 and reference.end <= total):
             line = reference.start if reference.start < 1 else reference.end
             raise Rejected("failures.READY.checklist_evidence_line_out_of_range", line=line, total=total)
 
