@@ -148,3 +148,39 @@ def test_without_verification_no_command_runs_at_the_commit() -> None:
 def test_a_refusal_says_what_to_do_about_it() -> None:
     answer = Session().send(documents_reviewed=["nowhere.md"])
     assert "search_files finds them" in str(answer["remedy"])
+
+
+def test_who_has_forgotten_the_plan_is_told_the_next_task_and_how_far_it_is() -> None:
+    session = Session().to_ready()
+    session.plan("t1", "t2")
+    session.edit().report("t1")
+    for answer in (session.status(), session.raw({})):
+        assert answer["task_progress"] == "1/2"
+        assert answer["next_task"] == {"id": "t2", "description": "Do t2", "checklist": ["Item of t2"]}
+    session.world.call("check_write_target")
+    skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is done already."}
+    session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
+    assert "next_task" not in session.status()
+
+
+def test_a_new_plan_may_reword_what_is_pending_and_nothing_that_is_done() -> None:
+    session = Session().to_ready()
+    session.plan("t1", "t2")
+    session.edit().report("t1")
+    tasks = [
+        {"id": "t1", "description": "Other words", "status": "completed"},
+        {"id": "t2", "description": "Do less", "status": "pending", "checklist": ["Only this", "And this"]},
+    ]
+    answer = session.send(tasks=tasks)
+    assert answer["next_task"] == {"id": "t2", "description": "Do less", "checklist": ["Only this", "And this"]}
+    done = session.state.tasks[0]
+    assert (done.description, [item.evidence for item in done.checklist]) == ("Do t1", ["app.py:2"])
+
+
+def test_issues_that_stay_unresolved_are_named_in_the_answer_that_goes_on() -> None:
+    session = Session().to_ready().to_commit()
+    session.commit()
+    session.state.quality_revert_count = 2
+    answer = session.send(issues=["app.py:2 - a better name"], quality_prompt_used="quality_review")
+    assert (answer["phase"], answer["issues"]) == ("MERGE", ["app.py:2 - a better name"])
+    assert "unresolved quality issues" in str(answer["warning"])
