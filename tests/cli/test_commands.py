@@ -211,6 +211,14 @@ def test_find_answers_as_the_server_does(root: Path, capsys: Said) -> None:
     assert find.main(["symbols", "../outside.py"]) == 1
 
 
+def test_find_leaves_no_trace_in_git(root: Path) -> None:
+    (root / ".git" / "info" / "exclude").unlink(missing_ok=True)
+    before = git(root, "status", "--porcelain")
+    find.main(["def", "greet"])
+    assert (root / ".code-intel" / "cache").is_dir()
+    assert git(root, "status", "--porcelain") == before
+
+
 def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said) -> None:
     (root / "shop.py").write_text(
         "from app import greet\n\n\nclass Shop:\n    def open(self, name):\n        return greet(name)\n",

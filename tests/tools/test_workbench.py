@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.e2e.driver import repository
+from tests.e2e.driver import git, repository
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.tools.archives import KEPT_ARCHIVES
@@ -213,3 +213,15 @@ def test_a_refresh_of_the_symbols_ends_with_the_desk(bench: Workbench) -> None:
             assert thread.daemon
             thread.join(30)
     assert bench.desk.explorer.cache.store.count() == (0, 0)
+
+
+def test_lookups_outside_a_session_leave_no_trace_in_git(bench: Workbench, tmp_path: Path) -> None:
+    """Symbol cache and index are written at the first lookup, before any session has prepared the folder."""
+    root = repository(tmp_path / "bare", {"app.py": "def main():\n    return 1\n"})
+    sessions = bench.take_up(str(root))
+    assert bench.desk.explorer.find_definitions("main").total == 1
+    assert git(root, "status", "--porcelain") == ""
+    bench.desk.index.sync()
+    assert (root / ".code-intel" / "cache").is_dir()
+    assert git(root, "status", "--porcelain") == ""
+    assert "No .code-intel folder" in str(sessions.start("Change it", "MODIFY", QUICK)["warnings"])

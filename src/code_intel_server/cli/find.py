@@ -10,9 +10,8 @@ from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.printable import printable
+from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
-from code_intel_server.workspace.config import ConfigFile
-from code_intel_server.workspace.paths import Project
 
 _MOST_CHARACTERS = 200
 
@@ -39,9 +38,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    root = project_root(options.project)
-    excluded = ConfigFile.load(Project(root).config_file).config.exclude_patterns
-    found = _LOOKUPS[options.what](Explorer(root, excluded), options)
+    found = _LOOKUPS[options.what](Desk(project_root(options.project)).explorer, options)
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:

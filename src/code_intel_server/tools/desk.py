@@ -24,7 +24,7 @@ from code_intel_server.workspace.context_provider import ContextProvider
 from code_intel_server.workspace.journals import Journal, LedgerFile
 from code_intel_server.workspace.key import load_key, private_folder
 from code_intel_server.workspace.lock import ProjectLock
-from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.prompts import Kind, PromptLibrary
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ class Desk:
         """Lookups over the project's files."""
         from code_intel_server.codebase.explorer import Explorer
 
+        self._keep_out_of_git()
         return Explorer(self.root, ConfigFile.load(self.project.config_file).config.exclude_patterns)
 
     @made_once
@@ -174,6 +175,7 @@ class Desk:
         from code_intel_server.index.code_index import CodeIndex
         from code_intel_server.index.embedding import load_encoder
 
+        self._keep_out_of_git()
         config = ConfigFile.load(self.project.config_file).config
         return CodeIndex(
             self.root,
@@ -181,6 +183,12 @@ class Desk:
             encoder=lambda: load_encoder(config.embedding_model),
             lister=lambda: project_files(self.explorer.project).paths,
         )
+
+    def _keep_out_of_git(self) -> None:
+        """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""
+        with contextlib.suppress(CodeIntelError, OSError, ValueError):
+            if not isinstance(git := self.git, str):
+                exclude_from_git(self.project, git.at.common_dir, git.at.top)
 
     def history(self) -> "Iterable[tuple[str, ...]]":
         """The paths each of the last commits changed, newest first; nothing without a git that answers."""

@@ -106,7 +106,7 @@ class Sessions:
         state = fresh(self._desk, road, query, kit, survey)
         recoverable = self._recoverable()
         learning.catch_up(self._desk, now())
-        has_scaffold = self._desk.project.folder.is_dir()
+        has_scaffold = self._desk.project.scaffolded
         self._prepare_folders()
         self._ends.forget_final()
         ledger = self._desk.ledger(state.session_id)

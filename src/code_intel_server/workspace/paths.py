@@ -99,6 +99,14 @@ class Project:
         """The project's own messages and instructions."""
         return self.folder / "phase_contract.yml"
 
+    @property
+    def scaffolded(self) -> bool:
+        """Whether the folder holds more than what the server itself leaves there."""
+        try:
+            return not {*os.listdir(self.folder)} <= {*EXCLUDED}  # noqa: PTH208 - names alone
+        except OSError:
+            return False
+
     def ledger_file(self, session_id: str) -> Path:
         """The ledger of one session."""
         return self.logs / "ledger" / f"{session_id}.jsonl"
