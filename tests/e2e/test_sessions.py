@@ -314,6 +314,15 @@ class TestRecovery:
             assert server.call("get_session_status", session_id="../../etc/passwd")["success"] is False
             assert server.call("get_session_status", session_id=session_id)["phase"] == "QUERY_FRAME"
 
+    def test_with_nothing_else_to_restore_the_active_session_stays_and_is_named(self, server: Server) -> None:
+        """A lost answer to a restore is asked for again: that must not look like a session that is gone."""
+        session_id = start(server)["session_id"]
+        answer = server.call("get_session_status", discard_active=True)
+        assert answer["error"] == "checkpoint_not_found"
+        assert f"session {session_id} stays active" in answer["message"]
+        assert answer["instruction"] and answer["session_id"] == session_id
+        assert server.accepted(documents_reviewed=["README.md"])["phase"] == "QUERY_FRAME"
+
     def test_the_final_answer_can_be_asked_for_again_after_a_kill(self, server: Server, root: Path) -> None:
         to_ready(server)
         final = finish(server, root)

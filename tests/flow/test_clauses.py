@@ -184,3 +184,11 @@ def test_issues_that_stay_unresolved_are_named_in_the_answer_that_goes_on() -> N
     answer = session.send(issues=["app.py:2 - a better name"], quality_prompt_used="quality_review")
     assert (answer["phase"], answer["issues"]) == ("MERGE", ["app.py:2 - a better name"])
     assert "unresolved quality issues" in str(answer["warning"])
+
+
+def test_only_the_user_can_stop_a_session_and_only_where_they_are_asked() -> None:
+    session = Session().to_ready().to_verify()
+    session.state.verification_failure_count = 2
+    session.send(passed=False, verifier_used="tests", details="again")
+    answer = session.send(prompt_used="step_back", action_taken="Thought about it.", user_decision="stop")
+    assert (answer["phase"], answer["step"]) == ("READY", 12)

@@ -298,6 +298,8 @@ class Sessions:
             broken = self._desk.store.unusable()
             if broken:
                 raise broken[0].as_error()
+            if dropped:
+                raise Rejected("tool_errors.get_session_status.nothing_else", session_id=dropped)
             raise Rejected("session_messages.no_active_session_short")
         return found
 
