@@ -132,7 +132,7 @@ GUARDS = (
     Guard(
         "evidence is inside the file",
         JUDGE,
-        "        if not 1 <= reference.start <= reference.end <= total:",
+        "        if not (reference.start >= 1 and reference.end <= total):",
         "        if False:",
         "no_changed_line and 99",
     ),
@@ -571,7 +571,7 @@ GUARDS = (
     Guard(
         "evidence has a form",
         JUDGE,
-        "        if reference is None:\n            raise Rejected(",
+        "        if reference is None or reference.start > reference.end:\n            raise Rejected(",
         '        if reference is None:\n            return ""\n        if reference is None:\n            raise Rejected(',
         "names_no_place",
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
@@ -23,10 +23,11 @@ from code_intel_server.flow.transitions import Road
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, learning
 from code_intel_server.tools.beginning import fresh
-from code_intel_server.tools.decisions import Decision, accepted_submits, decision_of, decision_row
+from code_intel_server.tools.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings, with_cleaned
 from code_intel_server.tools.flags import parse_flags, parse_intent
+from code_intel_server.tools.recovery import lost_submits, recoverable, to_restore
 from code_intel_server.tools.standing import first_answer, standing
 from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
@@ -34,8 +35,6 @@ from code_intel_server.workspace.paths import exclude_from_git
 from code_intel_server.workspace.values import GitIntent, Survey
 
 Fields = dict[str, JsonValue]
-
-_RECOVERABLE_AT_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Sessions:
         if survey.blocker and road.runs(READY_PLAN) and not flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
         state = fresh(self._desk, road, query, kit, survey)
-        recoverable = self._recoverable()
+        others = recoverable(self._desk.store)
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.scaffolded
         self._prepare_folders()
@@ -115,7 +114,7 @@ class Sessions:
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         ports = self.ports(self.active, silent)
-        answer = first_answer(self._desk, state, kit, survey, ports, recoverable, has_scaffold=has_scaffold)
+        answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
         self._desk.warm_up()
         return answer
 
@@ -238,9 +237,9 @@ class Sessions:
             response = final["response"]
             assert isinstance(response, dict)  # noqa: S101 - checked above
             return response
-        recoverable = self._recoverable()
-        if recoverable:
-            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": recoverable})
+        others = recoverable(self._desk.store)
+        if others:
+            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": others})
         if final is not None:
             raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
         raise Rejected("session_messages.no_active_session")
@@ -281,7 +280,7 @@ class Sessions:
             dropped = self.active.state.session_id if self.active else ""
             self._desk.lock.acquire(dropped)
             try:
-                loaded = self._to_restore(session_id, dropped)
+                loaded = to_restore(self._desk.store, session_id, dropped)
                 SessionState.from_checkpoint(loaded.body)
                 left = self._ends.drop(self.active.kit, self.active.state) if self.active is not None else ()
                 self.active = None
@@ -289,19 +288,6 @@ class Sessions:
             finally:
                 if self.active is None:
                     self._desk.lock.release()
-
-    def _to_restore(self, session_id: str | None, dropped: str) -> Loaded:
-        if session_id is not None:
-            return self._desk.store.load(session_id)
-        found = next((one for one in self._desk.store.usable() if one.session_id != dropped), None)
-        if found is None:
-            broken = self._desk.store.unusable()
-            if broken:
-                raise broken[0].as_error()
-            if dropped:
-                raise Rejected("tool_errors.get_session_status.nothing_else", session_id=dropped)
-            raise Rejected("session_messages.no_active_session_short")
-        return found
 
     def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
         """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
@@ -325,7 +311,7 @@ class Sessions:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
             warnings.append(responses.say(kit.contract, problem))
-        elif missing := self._missing(state):
+        elif missing := lost_submits(self._desk.decisions, self._ends.final(), state):
             warnings.append(responses.say(kit.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
@@ -333,35 +319,8 @@ class Sessions:
             warnings.append(responses.say(kit.contract, changes))
         return answer | {"warnings": warnings} if warnings else answer
 
-    def _missing(self, state: SessionState) -> int:
-        """How many submits of the session were accepted, as the decision log says, and are not in its state."""
-        accepted = accepted_submits(self._desk.decisions.tail().records, state.session_id)
-        final = self._ends.final()
-        # A last submit that a kill came behind stands in the log, and is to be sent again.
-        ended = final is not None and final.get("session_id") == state.session_id
-        return max(0, accepted - ended - state.submits)
-
     def _standing(self, active: Active) -> Fields:
         return standing(active.state, active.kit, self.ports(active, silent))
-
-    def _recoverable(self) -> list[JsonValue]:
-        """Checkpoints of sessions that no live process has, newest first."""
-        rows: list[JsonValue] = []
-        for loaded in self._desk.store.usable()[:_RECOVERABLE_AT_MOST]:
-            try:
-                state = SessionState.from_checkpoint(loaded.body)
-            except Unavailable:
-                continue
-            rows.append(
-                {
-                    "session_id": state.session_id,
-                    "phase": str(state.phase),
-                    "step": state.place.step,
-                    "query": state.query[:300],
-                    "started_at": state.started_at,
-                }
-            )
-        return rows
 
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
