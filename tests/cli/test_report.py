@@ -113,6 +113,16 @@ def test_a_report_shows_course_loop_tasks_evidence_and_diff(looped: Path, capsys
     assert "verification failures</dt><dd>1</dd>" in content
 
 
+def test_gates_that_a_flag_skipped_are_named_and_told_from_those_that_were_not_needed(
+    looped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = written(looped, capsys)
+    gates = "DOCUMENT_RESEARCH, EXPLORATION, Q1, SEMANTIC, Q2, VERIFICATION, Q3, IMPACT_ANALYSIS, QUALITY_REVIEW"
+    assert f"<dt>Skipped by flags</dt><dd>{gates}</dd>" in content
+    assert "skipped by a flag" in content.split("18 QUALITY_REVIEW</span>")[1][:80]
+    assert "not taken" in content.split("2 BRANCH_INTERVENTION</span>")[1][:80]
+
+
 def test_planted_script_and_control_sequences_do_nothing(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = written(looped, capsys)
     assert_harmless(content)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, STEPS, Phase
+from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, Intent, Phase
+from code_intel_server.flow.transitions import Road
 from code_intel_server.tools.archives import SCHEMA
 
 Fields = Mapping[str, Any]
@@ -18,6 +19,8 @@ STEP_NAMES: dict[int, str] = {1: "start_session"} | {
     step: f"{place.phase} {place.substep}" if place.phase is Phase.READY else str(place.phase)
     for place, step in sorted(STEPS.items(), key=lambda pair: pair[1])
 }
+_BOOLEANS = tuple(name for name in FLAG_NAMES if name != "gate_level")
+_STEPS_BY_KEY = {place.contract_key: step for place, step in STEPS.items()}
 LOOP_EVENTS = {
     "failed": "verification failed",
     "reverted": "commit refused by proof or review",
@@ -99,6 +102,17 @@ def course(rows: Iterable[Fields]) -> Course:
             told.waiting = []
             since = moment(at)
     return told
+
+
+def skipped_by_flags(state: Fields) -> dict[int, str]:
+    """The gates that would have run but for a flag: step → phase, as the commit's trailer names them (SPEC 3.2)."""
+    given = mapping(state, "flags")
+    flags = Flags(**dict.fromkeys((name for name in _BOOLEANS if given.get(name) is True), True))
+    try:
+        road = Road(Intent(text(state, "intent")), flags)
+    except ValueError:
+        return {}
+    return {_STEPS_BY_KEY[key]: key for key in road.gates_skipped_by_flag()}
 
 
 def _visit(row: Fields, count: int, at: str, since: datetime | None, refusals: tuple[Refusal, ...]) -> Visit:

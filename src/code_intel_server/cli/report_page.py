@@ -17,6 +17,7 @@ from code_intel_server.cli.record import (
     moment,
     number,
     rows,
+    skipped_by_flags,
     text,
     texts,
     total,
@@ -60,6 +61,7 @@ def _header(told: Told) -> str:
                 "Flags",
                 esc(", ".join(_flag(name, value) for name, value in flags.items() if value not in {False, "auto"})),
             ),
+            ("Skipped by flags", esc(", ".join(skipped_by_flags(state).values()))),
             ("Started", esc(text(state, "started_at"))),
             ("Ended" if told.end else "Read", esc(f"{told.ended_at} ({duration(spent)})")),
             ("Branch", esc(f"{text(branch, 'name')} from {text(branch, 'base')}") if branch else ""),
@@ -106,10 +108,11 @@ def _step_row(told: Told, step: int, seconds: float | None, longest: float) -> t
     refused = sum(refusal.step == step for refusal in told.course.refusals)
     if not accepted and not refused:
         here = number(mapping(told.state, "phase_state"), "step") == step and not told.end
+        untaken = "skipped by a flag" if step in skipped_by_flags(told.state) else "not taken"
         return (
             (name, mark("here now", "warn"), "", "")
             if here
-            else (f'<span class="dim">{name}</span>', '<span class="dim">not taken</span>', "", "")
+            else (f'<span class="dim">{name}</span>', f'<span class="dim">{untaken}</span>', "", "")
         )
     drawn = bar((seconds or 0.0) / (longest or 1.0), duration(seconds)) if accepted else ""
     return name, str(accepted), mark(str(refused), "warn") if refused else "0", drawn
