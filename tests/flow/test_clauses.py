@@ -4,7 +4,7 @@ import pytest
 
 from code_intel_server.flow.payloads import FIELD_LIMIT, ITEM_LIMIT, PLAN_LIMIT
 from code_intel_server.flow.phases import Flags
-from code_intel_server.workspace.values import ProofStatus
+from code_intel_server.workspace.values import CommandRun, ProofStatus
 from tests.flow.world import Session, World
 
 
@@ -192,3 +192,20 @@ def test_only_the_user_can_stop_a_session_and_only_where_they_are_asked() -> Non
     session.send(passed=False, verifier_used="tests", details="again")
     answer = session.send(prompt_used="step_back", action_taken="Thought about it.", user_decision="stop")
     assert (answer["phase"], answer["step"]) == ("READY", 12)
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (CommandRun(("make",), ProofStatus.FAILED, 2, 0.1, "", ""), "exit status 2, without a word"),
+        (CommandRun(("make",), ProofStatus.FAILED, 1, 0.1, "1 failed", ""), "1 failed"),
+        (
+            CommandRun(("make",), ProofStatus.FAILED, -9, 300, "test 7 ...", "ended after its time limit of 300 s"),
+            "ended after its time limit of 300 s\ntest 7 ...",
+        ),
+    ],
+)
+def test_why_a_command_failed_is_in_the_message_whatever_it_printed(run: CommandRun, said: str) -> None:
+    session = Session(world=World(proof=ProofStatus.FAILED, run=run)).to_ready().to_verify()
+    answer = session.send(passed=True, verifier_used="tests", details="green")
+    assert str(answer["message"]) == f"The server ran `make` and it failed: {said}"

@@ -56,6 +56,7 @@ class World:
     calls: list[LedgerEntry] = field(default_factory=list)
     proof: ProofStatus = ProofStatus.NONE
     proof_runs: int = 0
+    run: CommandRun | None = None
     looks: int = 0
     commits: list[CommitRequest] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
@@ -293,6 +294,8 @@ class WorldProofs:
         tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
         if status is ProofStatus.NONE:
             return Proof(status, tree)
+        if self.world.run is not None:
+            return Proof(status, tree, (self.world.run,))
         return Proof(
             status,
             tree,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, Intent, Phase
+from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, GateLevel, Intent, Phase
 from code_intel_server.flow.transitions import Road
 from code_intel_server.tools.archives import SCHEMA
 
@@ -107,7 +107,7 @@ def course(rows: Iterable[Fields]) -> Course:
 def skipped_by_flags(state: Fields) -> dict[int, str]:
     """The gates that would have run but for a flag: step → phase, as the commit's trailer names them (SPEC 3.2)."""
     given = mapping(state, "flags")
-    flags = Flags(**dict.fromkeys((name for name in _BOOLEANS if given.get(name) is True), True))
+    flags = Flags(GateLevel.AUTO, **dict.fromkeys((name for name in _BOOLEANS if given.get(name) is True), True))
     try:
         road = Road(Intent(text(state, "intent")), flags)
     except ValueError:

@@ -12,6 +12,7 @@ from code_intel_server.flow.handlers.verification import (
     proof_failed,
     proof_fields,
     receipt_of,
+    said_by,
 )
 from code_intel_server.flow.judgement import named
 from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
@@ -96,7 +97,7 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str]) -> Out
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = " ".join(run.argv)
-        note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": run.output_tail[-1500:]})
+        note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": said_by(run, 1500)})
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
     state.receipt = receipt_of(proof, verifier)

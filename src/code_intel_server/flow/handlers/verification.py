@@ -9,7 +9,7 @@ from code_intel_server.flow.phases import Event
 from code_intel_server.flow.session import REASON_AT_MOST, CommandEvidence, Receipt, SessionState
 from code_intel_server.flow.tasks import count_failures, reset_failures
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.workspace.values import Proof, ProofStatus
+from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 
 DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
@@ -78,7 +78,13 @@ def count_round_failure(state: SessionState, failed: tuple[str, ...], reason: st
 def proof_failed(key: str, proof: Proof) -> Rejected:
     """The refusal of a verdict that a command contradicts, with the command and the tail of its output."""
     run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
-    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=run.output_tail)
+    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=said_by(run))
+
+
+def said_by(run: CommandRun, most: int | None = None) -> str:
+    """Why a command failed: its time limit or signal, and the end of what it printed; its exit status where that is all."""
+    tail = run.output_tail if most is None else run.output_tail[-most:]
+    return "\n".join(filter(None, [run.reason, tail])) or f"exit status {run.returncode}, without a word"
 
 
 def receipt_of(proof: Proof, verifier: str) -> Receipt:
