@@ -209,3 +209,12 @@ def test_why_a_command_failed_is_in_the_message_whatever_it_printed(run: Command
     session = Session(world=World(proof=ProofStatus.FAILED, run=run)).to_ready().to_verify()
     answer = session.send(passed=True, verifier_used="tests", details="green")
     assert str(answer["message"]) == f"The server ran `make` and it failed: {said}"
+
+
+def test_a_field_of_the_wrong_form_is_named_with_its_form_and_the_place_that_breaks_it() -> None:
+    session = Session().to_ready()
+    task = {"id": "t1", "description": "Do it", "status": "pending", "checklist": [{"item": 3}]}
+    answer = session.send(tasks=[task])
+    assert str(answer["message"]).startswith("tasks must be list[{id, description, status, checklist: ")
+    assert str(answer["message"]).endswith("(tasks.0.checklist.0.item: Input should be a valid string).")
+    assert session.send(tasks="t1")["message"].endswith("failure_count?, revert_reason?}].")  # type: ignore[attr-defined]

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 from tests.e2e.driver import repository
 
-from code_intel_server.tools.exploration import analyze_impact, analyze_structure, get_function_at_line, get_symbols
+from code_intel_server.tools.exploration import (
+    analyze_impact,
+    analyze_structure,
+    get_function_at_line,
+    get_symbols,
+    semantic_search,
+)
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields
 from code_intel_server.tools.workbench import Workbench
 
@@ -83,3 +89,15 @@ def test_a_long_function_is_shown_up_to_a_whole_line_and_says_that_it_is_cut(ben
     assert (row["cut"], answer["truncated"]) == (True, True)
     assert len(json.dumps(answer)) < DEFAULT_CHARACTERS
     assert (Path(bench.desk.root) / "big.py").read_text().endswith(LONG)
+
+
+def test_all_that_a_search_was_asked_for_is_shown_rather_than_long_pieces_of_less(bench: Workbench) -> None:
+    bench.desk.index.sync()
+    answer: dict[str, Any] = {**semantic_search(bench, "step and what is done in it", 10, ".", None, "forest")}
+    assert len(answer["results"]) == answer["total"] == 10
+    assert answer["truncated"] is False
+    assert len(json.dumps(answer, ensure_ascii=False)) < DEFAULT_CHARACTERS
+    many: dict[str, Any] = {**semantic_search(bench, "use main", 100, ".", None, "forest")}
+    assert 10 < len(many["results"]) < many["total"]
+    assert many["truncated"] is True
+    assert len(json.dumps(many, ensure_ascii=False)) < DEFAULT_CHARACTERS

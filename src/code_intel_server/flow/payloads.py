@@ -304,14 +304,16 @@ def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str,
     try:
         payload = MODELS[place].model_validate(data)
     except ValidationError as error:
-        field = str(error.errors()[0]["loc"][0])
+        found = error.errors()[0]
+        field = str(found["loc"][0])
         if field == "summary":
             raise Rejected("common_failures.summary_required") from error
         if field == "tools_used":
             raise Rejected("common_failures.tools_used_invalid") from error
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        wanted = expected.get(field, error.errors()[0]["msg"])
-        raise Rejected("common_failures.field_invalid", field=where, expected=wanted) from error
+        wanted = expected.get(field, found["msg"])
+        if len(found["loc"]) > 1:
+            wanted = f"{wanted} ({'.'.join(map(str, found['loc']))}: {found['msg']})"
+        raise Rejected("common_failures.field_invalid", field=field, expected=wanted) from error
     if not payload.summary.strip():
         raise Rejected("common_failures.summary_required")
     if payload.tools_used is None and place not in _WITHOUT_TOOLS:

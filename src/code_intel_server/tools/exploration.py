@@ -18,7 +18,8 @@ from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, narrowed
 from code_intel_server.tools.workbench import Workbench
 
 _MAX_LIMIT = 1000
-_SNIPPET = 900
+_SNIPPETS = (900, 600, 400, 200)
+"""Characters of a hit's text: the most with which all hits fit."""
 _AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
 """How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
 _BESIDE_ROWS = 3_500
@@ -138,7 +139,7 @@ def query(bench: Workbench, question: str, limit: int) -> Fields:
 
 def _semantic_answer(bench: Workbench, text: str, most: int) -> Answer[Hit]:
     found = bench.desk.index.search(text, limit=most)
-    hits = tuple(replace(hit, text=hit.text[:_SNIPPET]) for hit in found.hits)
+    hits = tuple(replace(hit, text=hit.text[: _SNIPPETS[0]]) for hit in found.hits)
     return Answer(hits, found.total, found.engine, complete=found.complete, incomplete_because=found.notes)
 
 
@@ -151,14 +152,7 @@ def semantic_search(
         text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
     )
     agreements: list[JsonValue] = [_agreement_row(one) for one in found.agreements[:_AGREEMENTS]]
-    shaped: list[JsonValue] = []
-    used = 600 + len(str(agreements))
-    for hit in found.hits:
-        row = _hit_row(hit)
-        used += len(str(row))
-        if shaped and used > DEFAULT_CHARACTERS:
-            break
-        shaped.append(row)
+    shaped = _hit_rows(found.hits, DEFAULT_CHARACTERS - 600 - size_of(agreements))
     answer: Fields = {
         "results": shaped,
         "total": found.total,
@@ -188,7 +182,21 @@ def _agreement_row(agreement: Agreement) -> JsonValue:
     return plain(replace(agreement, query=query, symbols=cut(agreement.symbols), files=cut(agreement.files)))
 
 
-def _hit_row(hit: Hit) -> JsonValue:
+def _hit_rows(hits: Sequence[Hit], room: int) -> list[JsonValue]:
+    """As many hits as fit; rather all of them with shorter snippets than fewer with longer ones."""
+    shaped: list[JsonValue] = []
+    for snippet in _SNIPPETS:
+        shaped = [_hit_row(hit, snippet) for hit in hits]
+        if sum(size_of(row) + 2 for row in shaped) <= room:
+            return shaped
+    for number, row in enumerate(shaped):
+        room -= size_of(row) + 2
+        if number and room < 0:
+            return shaped[:number]
+    return shaped
+
+
+def _hit_row(hit: Hit, snippet: int) -> JsonValue:
     row: dict[str, JsonValue] = {
         "chunk_id": hit.chunk_id,
         "path": hit.path,
@@ -199,7 +207,7 @@ def _hit_row(hit: Hit) -> JsonValue:
         "score": round(hit.score, 4),
         "why": hit.why[:_AGREED_CHARACTERS],
         "fresh": hit.fresh,
-        "snippet": hit.text[:_SNIPPET],
+        "snippet": hit.text[:snippet],
     }
     return row
 
