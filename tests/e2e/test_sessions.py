@@ -351,6 +351,38 @@ def test_a_signal_ends_the_process_at_once_and_the_session_can_be_resumed(root: 
         assert again.call("get_session_status")["session_id"] == session_id
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_work_that_was_left_on_a_task_branch_is_continued_or_the_users_own_branch_is_worked_on(
+    root: Path, here: bool
+) -> None:
+    """HEAD on the left branch: its uncommitted work goes on, and is merged where it came from. Else HEAD gets the commit."""
+    with Server(root) as server:
+        to_ready(server)
+        plan(server)
+        (root / "app.py").write_text("def main():\n    return 2\n")
+        server.kill()
+    for file in (root / ".code-intel" / "sessions").iterdir():
+        file.unlink()
+    if not here:
+        git(root, "stash", "-q")
+        git(root, "switch", "-q", "main")
+    with Server(root) as server:
+        assert start(server, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
+        assert server.accepted(choice="continue")["branch_policy"] == "continue"
+        server.accepted(action_type="change", target_symbols=["main"])
+        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+        final = finish(server, root)
+    assert final["phase"] == "SESSION_COMPLETE"
+    assert "return 2" in git(root, "show", "main:app.py")
+    parents = git(root, "log", "-1", "--format=%P", "main").split()
+    left = git(root, "branch", "--list", "llm_task_*")
+    if here:
+        assert (len(parents), left) == (2, "")
+    else:
+        assert final["message"] == "No task branch. Session complete."
+        assert len(parents) == 1 and "llm_task_" in left
+
+
 def test_only_verify_judges_the_tree_as_it_is_and_ends(server: Server) -> None:
     answer = start(server, only_verify=True, fast=True)
     assert (answer["phase"], answer["step"]) == ("POST_IMPL_VERIFY", 15)

@@ -505,6 +505,8 @@ class TestVerification:
         assert answer["requires_user_intervention"] is True
         assert "user_escalation.md" in str(answer["instruction"])
         assert "Intervention executed 2 times" in str(answer["message"])
+        for told in (session.status(), session.raw({})):
+            assert told["requires_user_intervention"] is True
         return session
 
     def test_after_two_interventions_the_user_decides(self) -> None:
