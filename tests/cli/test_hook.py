@@ -14,6 +14,7 @@ import pytest
 
 from code_intel_server.cli import hook
 from code_intel_server.cli.view import look
+from code_intel_server.tools.workbench import Workbench
 from tests.cli.helpers import own_state, project, session, state
 
 MODULES_AT_MOST = 100
@@ -233,6 +234,22 @@ def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: 
         told = ask({"hook_event_name": "SessionStart", "source": "resume", "cwd": str(root / "secrets")})
     assert "phase READY" in told.out
     assert not [*(root / ".code-intel/sessions").glob("*.compacted")]
+
+
+def test_before_the_first_submit_too_the_agent_is_told_what_to_do(root: Path, ask: Ask) -> None:
+    bench = Workbench(root)
+    try:
+        instruction = str(bench.take_up(".").start("Change it", "MODIFY", {})["instruction"])
+        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+        assert instruction in told.out
+        assert "step 3 of 19, phase DOCUMENT_RESEARCH." in told.out
+        assert look(root).sessions[0].instruction == instruction
+        answer = bench.sessions.submit({"summary": "Read.", "tools_used": [], "documents_reviewed": ["README.md"]})
+        assert answer["success"], answer
+        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+        assert str(answer["instruction"]) in told.out
+    finally:
+        bench.desk.close()
 
 
 def test_stopping_in_the_middle_is_answered_once(root: Path, ask: Ask) -> None:

@@ -45,7 +45,7 @@ class SessionView:
 
     @property
     def instruction(self) -> str:
-        """What the agent was told last; '' before the first submit."""
+        """What the agent was told last."""
         last = self.state.get("last_submit") or {}
         return str(last.get("response", {}).get("instruction", ""))
 

@@ -76,7 +76,8 @@ class UsedRange(_Stored):
 class LastSubmit(_Stored):
     """The last accepted payload, by digest, and the answer it got: the same payload again gets the same answer.
 
-    Summaries that came with it are not stored a second time.
+    Summaries that came with it are not stored a second time. Before the first submit its digest is '' and the answer that
+    to start_session, of which phase and instruction are kept.
     """
 
     digest: str

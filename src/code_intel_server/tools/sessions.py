@@ -28,7 +28,7 @@ from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings, with_cleaned
 from code_intel_server.tools.flags import parse_flags, parse_intent
 from code_intel_server.tools.recovery import lost_submits, recoverable, to_restore
-from code_intel_server.tools.standing import first_answer, standing
+from code_intel_server.tools.standing import first_answer, standing, told_at_start
 from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
@@ -107,14 +107,15 @@ class Sessions:
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.scaffolded
         self._prepare_folders()
-        self._ends.forget_final()
         ledger = self._desk.ledger(state.session_id)
+        ports = self._desk.ports(kit, ledger, self._record, silent)
+        answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
+        state.last_submit = told_at_start(answer)
+        self._ends.forget_final()
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self._desk.lock.acquire(state.session_id)
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
-        ports = self.ports(self.active, silent)
-        answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
         self._desk.warm_up()
         return answer
 

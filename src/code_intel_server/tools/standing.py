@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from code_intel_server.flow import responses
 from code_intel_server.flow.phases import READY_PLAN, Phase
 from code_intel_server.flow.ports import Ports
-from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import learning
 from code_intel_server.tools.desk import Desk, Kit
@@ -61,6 +61,11 @@ def first_answer(
     if hints:
         answer["hints"] = [*hints]
     return answer
+
+
+def told_at_start(answer: Fields) -> LastSubmit:
+    """What the checkpoint keeps of the answer to start_session, for those who only read it: the hook and `status`."""
+    return LastSubmit(digest="", response={name: answer[name] for name in ("phase", "instruction")})
 
 
 def standing(state: SessionState, kit: Kit, ports: Ports) -> Fields:
