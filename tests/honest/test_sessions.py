@@ -679,6 +679,21 @@ def test_the_rules_are_summed_up_and_the_session_is_given_up(stage: Stage) -> No
     assert "the user's own" in stage.read(".code-intel/context.yml")
 
 
+def test_what_the_session_made_of_the_users_untracked_files_is_undone_when_it_is_given_up(stage: Stage) -> None:
+    stage.write("draft.py", "mine = 1\n")
+    stage.write("todo.txt", "mine\n")
+    stage.planned("app.py", "draft.py")
+    stage.edit("draft.py", "of = 'the agent'\n")
+    stage.write("todo.txt", "mine, and more\n")
+    cleaned = stage.call("start_session", flags={"clean": True})
+    assert (stage.read("draft.py"), stage.read("todo.txt")) == ("mine = 1\n", "mine, and more\n")
+    again, left = cleaned["warnings"]
+    assert again.endswith("again (what they had become is in the trash): draft.py")
+    assert left.endswith("left as they are (what they were before is in the trash): todo.txt")
+    (earlier,) = stage.git("for-each-ref", "--format=%(refname)", "refs/code-intel/archive/*/*-earlier").split()
+    assert stage.git("show", f"{earlier}:todo.txt") == "mine\n"
+
+
 @pytest.mark.parametrize("what", ["task branch", "base"])
 def test_a_branch_that_the_user_renamed_is_not_said_to_be_archived(stage: Stage, what: str) -> None:
     """What is done under another name stays there; without its base the session cannot leave its branch."""

@@ -102,6 +102,20 @@ def half_done(repo: Repo) -> None:
     (repo.path / "gone.py").unlink()
 
 
+def of_the_users(repo: Repo) -> None:
+    """What he had untracked was taken in and edited, was edited, made executable and removed by the task."""
+    for name in ("taken.txt", "edited.txt", "run.sh", "gone.txt", "his.txt"):
+        repo.write(name, f"{name} from before\n")
+    repo.write(".git/begun", TreeJudge(repo.path).snapshot())
+    manager(repo).create(SESSION, (), ignore, None)
+    repo.write("taken.txt", "of the task\n")
+    repo.commit("work", "taken.txt")
+    repo.write("edited.txt", "of the task\n")
+    repo.write("his.txt", "of the user\n")
+    (repo.path / "run.sh").chmod(0o755)
+    (repo.path / "gone.txt").unlink()
+
+
 def with_stale(repo: Repo) -> None:
     committed(repo)
     repo.git("branch", "llm_task_other", "main")
@@ -133,6 +147,13 @@ def abandon(repo: Repo, record: Record, pending: GitIntent | None) -> object:
     return manager(repo).abandon(SESSION, branch(repo), before, record, pending).warnings
 
 
+def abandon_with_the_users(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    begun, head = repo.read(".git/begun"), branch(repo).base_oid
+    before = TreeJudge(repo.path).untracked_at(begun, head)
+    writable = ("taken.txt", "edited.txt", "run.sh", "gone.txt")
+    return manager(repo).abandon(SESSION, branch(repo), before, record, pending, begun, head, writable).warnings
+
+
 def retire(choice: str) -> Act:
     def act(repo: Repo, record: Record, pending: GitIntent | None) -> object:
         done = manager(repo).retire(choice, "20261121_990000", record, pending)
@@ -151,6 +172,7 @@ EFFECTS = {
     "merge into a moved base": Effect(base_moved, merge),
     "keep the branch": Effect(committed, keep),
     "abandon": Effect(half_done, abandon),
+    "abandon with files of the user's": Effect(of_the_users, abandon_with_the_users),
     "delete stale branches": Effect(with_stale, retire("delete")),
     "merge the stale branch": Effect(with_stale, retire("merge")),
     "merge the stale branch that has not moved": Effect(stale_unmoved, retire("merge")),
@@ -306,6 +328,17 @@ def test_an_effect_killed_at_any_step_loses_nothing_and_is_finished_once(
             break
         fatal += 1
     assert fatal >= 3
+
+
+def test_what_the_user_had_is_what_he_has_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the kills of this effect come to in the end."""
+    repo = template(tmp_path, monkeypatch)
+    of_the_users(repo)
+    abandon_with_the_users(repo, ignore, None)
+    found = {name: (kind, content.decode()) for name, (kind, content) in repo.files().items()}
+    for name in ("taken.txt", "edited.txt", "run.sh", "gone.txt"):
+        assert found[name] == ("file", f"{name} from before\n")
+    assert found["his.txt"] == ("file", "of the user\n")
 
 
 def archived(repo: Repo) -> set[str]:

@@ -68,17 +68,19 @@ class Endings:
         return answer | {"warnings": [*left]} if left else answer
 
     def abandon(self, kit: Kit, state: SessionState) -> Abandoned:
-        """Shelve a session's branch and uncommitted work; what was untracked at its start stays where it is."""
-        before = self._desk.tree.untracked_at(
-            state.trees.start, state.task_branch.base_oid if state.task_branch else state.head_at_start
-        )
+        """Shelve a session's branch and uncommitted work; what was untracked at its start stays, as it was then where the session may have written to it."""
+        trees, head = state.trees, state.task_branch.base_oid if state.task_branch else state.head_at_start
+        before = self._desk.tree.untracked_at(trees.start, head)
 
         def record(intent: GitIntent) -> None:
             pending = state.model_copy(update={"pending": intent})
             self._desk.store.save(state.session_id, pending.to_checkpoint())
 
         branches = self._desk.branches(kit.config)
-        return branches.abandon(state.session_id, state.task_branch, before, record, state.pending, state.trees.start)
+        writable = (*state.explored_files, *state.added_files)
+        return branches.abandon(
+            state.session_id, state.task_branch, before, record, state.pending, trees.start, head, writable
+        )
 
     def restorable(self) -> list[SessionState]:
         """The sessions whose checkpoints can be read, newest first."""

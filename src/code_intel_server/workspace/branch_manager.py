@@ -15,6 +15,7 @@ from code_intel_server.workspace import merges, placing, stale, status
 from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
+from code_intel_server.workspace.earlier import Earlier, earlier
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
@@ -261,27 +262,34 @@ class BranchManager:
         record: Record,
         pending: GitIntent | None,
         start: str = "",
+        head: str = "",
+        writable: Collection[str] = (),
     ) -> Abandoned:
         """Shelve the session's branch and uncommitted work and return HEAD to base (`clean`).
 
-        `before` is `Survey.untracked` of the session's start: those files stay where they are. Where no branch was made
-        (yet), all work since snapshot `start` stays, and a copy of it is shelved. Never refuses because of the
-        repository's state: what stays, or had to be left, is told in `warnings`.
+        `before` is `Survey.untracked` of the session's start: those files stay where they are, those in `writable`, which
+        the session may have written to, as they were in snapshot `start`, taken at commit `head`. Where no branch was made (yet), all work since
+        then stays, and a copy of it is shelved. Never refuses because of the repository's state: what stays, or had to be
+        left, is told in `warnings`.
         """
         git = self._open()
         if isinstance(git, str):
             return Abandoned((), "")
         branch = branch or self._begun(git, session_id, pending)
         if branch is None:
-            return self._copy_work(git, session_id, start)
+            return self._copy_work(git, session_id, start, head)
         prefix = git.at.prefix
         own = pending if pending and pending.operation is GitOperation.ABANDON else None
 
         def untracked() -> Mapping[str, str]:
             return {prefix + path: oid for path, oid in self._tree.untracked().items()}
 
+        def lost() -> Earlier:
+            return earlier(self._tree, prefix, start, branch.base_oid)
+
         mine = {prefix + path: oid for path, oid in before.items()}
-        return Abandon(git, session_id, branch, mine, untracked, record, own).run()
+        allowed = {prefix + path for path in writable}
+        return Abandon(git, session_id, branch, mine, untracked, record, own, lost, allowed).run()
 
     def _begun(self, git: Git, session_id: str, pending: GitIntent | None) -> TaskBranch | None:
         """The session's branch where it was made and the state that names it was not saved any more."""
@@ -291,7 +299,7 @@ class BranchManager:
         base = read_base(git, name)
         return TaskBranch(name, base.base, base.oid) if base else None
 
-    def _copy_work(self, git: Git, session_id: str, start: str) -> Abandoned:
+    def _copy_work(self, git: Git, session_id: str, start: str, head: str) -> Abandoned:
         """Keep a copy of what changed since the session's start; the files themselves stay, on the user's own branch."""
         try:
             changes = self._tree.changes(start, self._tree.snapshot()) if start else ()
@@ -299,7 +307,8 @@ class BranchManager:
             lost = f"what changed since session {session_id} began cannot be told any more; all files stay as they are"
             return Abandoned((), git.current(), (lost,))
         touched = {path for change in changes for path in (change.path, change.old_path) if path}
-        return copy_work(git, session_id, {git.at.prefix + path for path in touched})
+        mine = earlier(self._tree, git.at.prefix, start, head or git.oid("HEAD"))
+        return copy_work(git, session_id, {git.at.prefix + path for path in touched}, mine)
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""

@@ -1,4 +1,4 @@
-"""Copies of what a reading room only borrows: git stores no object that the repository has already.
+"""Copies between a reading room and the repository it borrows from: git stores no object that the repository has already.
 
 There it may be nobody's: what was staged once and changed since is gone after the user's next `git gc --prune=now`, and
 whoever is to give the user's file back needs it. So the room keeps what a snapshot has beyond a tree that cannot vanish.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.git import split_z
+from code_intel_server.workspace.git_child import Manner
 from code_intel_server.workspace.reading_room import ReadingRoom
 from code_intel_server.workspace.status import GITLINK
 
@@ -36,6 +37,16 @@ def keep_lent(room: ReadingRoom, index: Path, kept: str, tree: str, big: int) ->
     sizes = {row[0]: int(row[2]) for row in rows if len(row) == 3 and (row[1] == "tree" or int(row[2]) <= big)}
     for group in _groups(sizes):
         _copy(room, room.must("cat-file", "--batch", index=index, stdin=_lines(group)))
+
+
+def hand_over(room: ReadingRoom, index: Path, oids: Iterable[str]) -> set[str]:
+    """Store these contents of the room in the repository itself, for whoever keeps them by a ref; those that are there then."""
+    asked = room.must("cat-file", "--batch-check", index=index, stdin=_lines(sorted(oids))).decode().splitlines()
+    sizes = {row[0]: int(row[2]) for row in (row.split() for row in asked) if len(row) == 3}
+    for group in _groups(sizes):
+        pack = room.must("pack-objects", "-q", "--stdout", "--window=0", index=index, stdin=_lines(group))
+        room.git.must("unpack-objects", "-q", manner=Manner.OWN, stdin=pack)
+    return {*sizes}
 
 
 def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:

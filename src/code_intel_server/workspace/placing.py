@@ -21,7 +21,7 @@ from pathlib import Path
 from code_intel_server.workspace import files
 from code_intel_server.workspace.git import Git
 
-LINK, PROGRAM = "120000", "100755"
+LINK, PROGRAM, PLAIN = "120000", "100755", "100644"
 _TEMPORARY = re.compile(r"\.code-intel-[0-9a-f]{24}\.tmp")
 _NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -25,7 +25,7 @@ from code_intel_server.workspace.git import ARCHIVE, Git, RefChange, join_z, por
 from code_intel_server.workspace.git_child import Manner, command_name, environment_config, output_of
 from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import copy_index, hash_file, lstat
+from code_intel_server.workspace.snapshot_index import copy_index, hash_file, lstat, mode_of
 from code_intel_server.workspace.status import GITLINK
 
 _US = "code-intel"
@@ -45,6 +45,7 @@ class Kind(StrEnum):
     WORK = "work"
     DISCARD = "discard"
     STAGED = "staged"
+    EARLIER = "earlier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,16 @@ class Shelf:
     def of_files(self, paths: Sequence[str], parent: str, kind: Kind, **facts: str) -> Shelved:
         """Prepare an archive ref for the present raw content of `paths` (from the top), as a commit on `parent`."""
         return self.of_commit(self.commit_files(paths, parent, kind), kind, **facts)
+
+    def of_entries(self, entries: Mapping[str, tuple[str, str]], parent: str, kind: Kind, **facts: str) -> Shelved:
+        """Prepare an archive ref for stored contents: path from the top → mode and id, as a commit on `parent`."""
+        rows = join_z(f"{mode} {oid}\t{path}" for path, (mode, oid) in entries.items())
+        with scratch_index(self._git) as index:
+            env = {"GIT_INDEX_FILE": str(index)}
+            self._git.must("read-tree", parent, manner=Manner.OWN, env=env)
+            self._git.must("update-index", "-z", "--replace", "--index-info", manner=Manner.OWN, env=env, stdin=rows)
+            tree = self._git.must("write-tree", manner=Manner.OWN, env=env).decode().strip()
+        return self.of_commit(self._commit(tree, parent, f"Kept by code-intel: {kind.value}"), kind, **facts)
 
     def of_index(self, parent: str) -> Shelved:
         """Prepare an archive ref for what the user has staged."""
@@ -252,6 +263,19 @@ def raw_oid(git: Git, path: str) -> str:
     return _oid_of(git, git.at.top / path) if _is_file(lstat(git.at.top, path, {})) else ""
 
 
+def entry_at(git: Git, path: str) -> tuple[str, str]:
+    """Git's mode and the hash of the raw content of what stands at a path from the top; both '' where there is no file or link."""
+    found = lstat(git.at.top, path, {})
+    return (mode_of(found), _oid_of(git, git.at.top / path)) if found and _is_file(found) else ("", "")
+
+
+def is_same(git: Git, one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether two files (mode and id) need not be told apart: by the executable bit only where the repository heeds it."""
+    if one[1] == other[1] and {one[0], other[0]} == {placing.PROGRAM, placing.PLAIN}:
+        return git.config().get("core.filemode", "true").lower() in {"false", "no", "off", "0"}
+    return one == other
+
+
 def tree_entries(git: Git, commit: str, paths: Collection[str]) -> dict[str, tuple[str, str]]:
     """Path → (mode, id) of those of the paths that the commit holds as files, links or submodules."""
     wanted = set(paths)
@@ -295,9 +319,9 @@ def is_repository(git: Git, path: str) -> bool:
     return place.is_dir() and not place.is_symlink() and os.path.lexists(place / ".git")
 
 
-def blocked(top: Path, path: str) -> bool:
-    """Whether a file or a link stands where one of the path's folders must be."""
-    parents = [top / parent for parent in Path(path).parents if parent.parts]
+def blocked(top: Path, path: str, going: Collection[str] = ()) -> bool:
+    """Whether a file or a link stands, that is not `going` away, where one of the path's folders must be."""
+    parents = [top / parent for parent in Path(path).parents if parent.parts and parent.as_posix() not in going]
     return any(os.path.lexists(parent) and (parent.is_symlink() or not parent.is_dir()) for parent in parents)
 
 

@@ -267,11 +267,11 @@ class _Streams:
         marks = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode]
         known = self._known.get(path)
         if isinstance(known, list) and known[:-1] == marks:
-            return Entry(_mode(found), str(known[-1])), False
+            return Entry(mode_of(found), str(known[-1])), False
         oid = hash_file(git.at.top / path, found, git.hash_name())
         self._known[path] = [*marks, oid]
         self._changed = True
-        return Entry(_mode(found), oid), True
+        return Entry(mode_of(found), oid), True
 
     def save(self) -> None:
         if self._changed:
@@ -324,7 +324,10 @@ def _behind_link(top: Path, folder: str, linked: dict[str, bool]) -> bool:
     return linked[folder]
 
 
-def _mode(found: os.stat_result) -> str:
+def mode_of(found: os.stat_result) -> str:
+    """Git's mode of a file or link."""
+    if stat.S_ISLNK(found.st_mode):
+        return "120000"
     return "100755" if found.st_mode & stat.S_IXUSR else "100644"
 
 

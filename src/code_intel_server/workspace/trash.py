@@ -19,6 +19,7 @@ from code_intel_server.workspace.shelf import Kind
 
 KEEP_DAYS = 90
 _DAY_SECONDS = 86400
+_NOTHING = ("", "")
 _FORMAT = "%00".join(("%(refname)", "%(objectname)", "%(*objectname)", "%(taggerdate:unix)", "%(contents:subject)"))
 
 
@@ -109,27 +110,35 @@ class Trash:
         return name
 
     def _restore_files(self, entry: TrashEntry) -> Restored:
-        """A file comes back where nothing stands, or where the version it was put back to stands."""
+        """A file comes back where nothing stands, or where a version stands that it was put back to, or that is itself kept."""
         before = f"{entry.commit}^"
         paths = split_z(self._git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", before, entry.commit))
         kept = shelf.tree_entries(self._git, entry.commit, paths)
-        base = shelf.tree_entries(self._git, before, paths)
-        present = {path: shelf.raw_oid(self._git, path) for path in paths}
-        wanted = [path for path in paths if present[path] != _oid(kept, path)]
+        known = [kept, shelf.tree_entries(self._git, before, paths), *self._later(entry, paths)]
+        present = {path: shelf.entry_at(self._git, path) for path in paths}
+        wanted = [path for path in paths if not shelf.is_same(self._git, present[path], kept.get(path, _NOTHING))]
+        going = set(wanted) - kept.keys()
         hits = [
             path
             for path in wanted
-            if present[path] not in {"", _oid(base, path)}
-            or (not present[path] and self._stays(path, set(wanted) - kept.keys()))
-            or shelf.blocked(self._git.at.top, path)
+            if present[path][1] not in {"", *(entries.get(path, _NOTHING)[1] for entries in known)}
+            or (not present[path][1] and self._stays(path, going))
+            or shelf.blocked(self._git.at.top, path, going)
         ]
         if hits:
             raise UserActionNeeded("tool_errors.trash.in_the_way", details={"files": hits}, files=", ".join(hits[:20]))
-        for path in set(wanted) - kept.keys():
+        for path in going:
             self._remove(path)
         back = [path for path in wanted if path in kept]
-        done = {*shelf.write_back(self._git, entry.commit, back, replace=wanted), *(set(wanted) - kept.keys())}
+        done = {*shelf.write_back(self._git, entry.commit, back, replace=wanted), *going}
         return Restored(files=tuple(path for path in wanted if path in done), hint="git status")
+
+    def _later(self, entry: TrashEntry, paths: Sequence[str]) -> list[dict[str, tuple[str, str]]]:
+        """What the user's files had become, of which the entry holds the earlier versions: it was shelved on top of them."""
+        if entry.kind is not Kind.EARLIER:
+            return []
+        same = (row for row in self.entries() if row.kind is Kind.WORK and row.session_id == entry.session_id)
+        return [shelf.tree_entries(self._git, row.commit, paths) for row in same]
 
     def _stays(self, path: str, removed: Collection[str]) -> bool:
         """Whether what stands at a path, being neither file nor link, is still there without the removed files."""
@@ -146,10 +155,6 @@ class Trash:
         with contextlib.suppress(OSError):
             for folder in itertools.takewhile(lambda folder: folder != self._git.at.top, place.parents):
                 folder.rmdir()
-
-
-def _oid(entries: dict[str, tuple[str, str]], path: str) -> str:
-    return entries[path][1] if path in entries else ""
 
 
 def _entry(line: str) -> TrashEntry:

@@ -28,6 +28,7 @@ from code_intel_server.workspace.git import (
     portions,
 )
 from code_intel_server.workspace.git_child import is_yes, succeeded
+from code_intel_server.workspace.lent import hand_over
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, lstat, read_json, write_json
@@ -194,6 +195,22 @@ class TreeJudge:
         except Unavailable:
             return self.untracked()
         return {change.path: change.oid for change in changes if change.kind in {ChangeKind.ADDED, ChangeKind.RENAMED}}
+
+    def store(self, snapshot: str, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Copy what a snapshot holds of these paths into the repository's own store: mode and id of what is there then.
+
+        What was too big to be kept is left out, and so are repositories within. Raises as `changes` does.
+        """
+        with self._lock:
+            opened = self._open()
+        if opened is None or not snapshot:
+            return {}
+        _, room, index = opened
+        wanted = set(paths)
+        rows = ((head.split(), name) for names in portions(paths) for head, name in _rows(room, index, snapshot, names))
+        found = {name: (head[0], head[2]) for head, name in rows if name in wanted and head[1] == "blob"}
+        there = hand_over(room, index.path, {oid for _, oid in found.values()})
+        return {name: entry for name, entry in found.items() if entry[1] in there}
 
     def forget(self) -> None:
         """Throw the private index and objects away: no snapshot made so far can be compared afterwards."""

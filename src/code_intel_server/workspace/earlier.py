@@ -1,0 +1,41 @@
+"""What a session found that no commit held, and has taken away: the user's own files as they were before it (SPEC 6.1).
+
+The session's first snapshot is the only copy of such a text, and its private store outlives no session for sure. So a
+session that is given up stores it in the repository, where an archive ref keeps it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from code_intel_server.errors import Unavailable
+from code_intel_server.workspace.tree import TreeJudge
+
+Held = tuple[str, str]
+"""Git's mode, and the id of the raw content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """By path from the top: what is `stored` in the repository now, and what was `too_large` to be kept by any snapshot."""
+
+    stored: Mapping[str, Held]
+    too_large: tuple[str, ...] = ()
+
+
+NOTHING = Earlier({})
+
+
+def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
+    """What snapshot `start` of the project at `prefix` held beyond a checkout of commit `head`, and the files do not hold any more."""
+    try:
+        changes = tree.changes(start, tree.snapshot()) if start else ()
+        paths = sorted({path for change in changes for path in (change.path, change.old_path) if path})
+        had, committed = tree.oids(start, paths), tree.oids(tree.head_snapshot(head), paths)
+    except Unavailable as error:
+        if error.key != "tool_errors.tree.snapshot_lost":
+            raise
+        return NOTHING
+    own = [path for path, oid in had.items() if oid != committed.get(path)]
+    stored = tree.store(start, own)
+    too_large = tuple(prefix + path for path in own if path not in stored)
+    return Earlier({prefix + path: held for path, held in stored.items()}, too_large)
