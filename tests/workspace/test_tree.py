@@ -670,6 +670,38 @@ def test_a_pointer_of_large_file_storage_is_that_to_the_content_that_was_reviewe
     assert judge.altered(repo.git("rev-parse", "HEAD"), names, seen) == ("more.sh", "other.bin", "short.bin")
 
 
+def test_the_expansion_of_an_ident_is_no_difference_and_what_else_stands_there_is(repo: Repo) -> None:
+    repo.write(".gitattributes", "marked* ident\n")
+    repo.commit("attributes")
+    judge = TreeJudge(repo.path)
+    for name in ("marked.py", "marked2.py", "plain.py"):
+        repo.write(name, "# $Id: 0123 $\nx = '$Id: open\n$'\n")
+    seen = judge.snapshot()
+    for name, text in (("marked2.py", "# $Id$\nx = 2\n"), ("plain.py", "# $Id$\nx = '$Id: open\n$'\n")):
+        repo.write(name, text)
+    commit = repo.commit("all")
+    assert repo.git("show", "HEAD:marked.py") == "# $Id$\nx = '$Id: open\n$'"
+    names = ("marked.py", "marked2.py", "plain.py")
+    assert judge.altered(commit, names, seen) == ("marked2.py", "plain.py")
+
+
+def test_another_kind_of_the_same_content_is_another_file(repo: Repo) -> None:
+    """A hook may make a reviewed file executable, or a link of it, without a letter of it changing."""
+    names = ("run.sh", "link", "same.py")
+    for name in names:
+        repo.write(name, "a.py")
+    judge = TreeJudge(repo.path)
+    seen = judge.snapshot()
+    repo.git("add", "-A")
+    repo.git("update-index", "--chmod=+x", "run.sh")
+    repo.git("update-index", "--cacheinfo", f"120000,{repo.git('rev-parse', ':link')},link")
+    repo.git("commit", "-qm", "otherwise")
+    commit = repo.git("rev-parse", "HEAD")
+    assert judge.altered(commit, names, seen) == ("link", "run.sh")
+    repo.git("config", "core.filemode", "false")
+    assert judge.altered(commit, names, seen) == ("link",)
+
+
 def test_one_altered_file_is_found_among_hundreds_that_differ_by_line_endings_only(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.entries import Entries, Entry
-from code_intel_server.workspace.git import Git, split_z
+from code_intel_server.workspace.git import Git, join_z, split_z
 from code_intel_server.workspace.git_child import is_yes
+from code_intel_server.workspace.placing import PLAIN, PROGRAM
 from code_intel_server.workspace.reading_room import ReadingRoom
 from code_intel_server.workspace.snapshot_index import hash_file
 
@@ -22,13 +23,16 @@ _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-\d-[\w.-]+ sha256:[0-9a-f]{64}\n)*"
     rb"oid sha256:(?P<oid>[0-9a-f]{64})\nsize (?P<size>\d{1,18})\n"
 )
+_IDENT = re.compile(rb"\$Id:[^$\n]*+\$")
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is compared of a content: its digest with line endings as line feeds, and what it points to as a pointer."""
+    """What is compared of a content: its digest with line endings as line feeds, the same with `$Id$` as git stores it,
+    and what it points to as a pointer."""
 
     digest: bytes
+    bare: bytes
     pointer: tuple[str, int] | None
     itself: tuple[str, int]
 
@@ -44,8 +48,9 @@ class Alterations:
     def of(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """Those of `paths` whose content in the commit is not the snapshot's or that it lacks, and every other path it changes.
 
-        One outside the project's folder comes with `../`. Line endings are no difference, nor is a pointer of large file
-        storage to the very content. Content that was too big to be kept is read from disk, where it is still there as it was seen.
+        One outside the project's folder comes with `../`. Line endings are no difference, nor is the expansion of `$Id$`
+        under the attribute `ident`, nor a pointer of large file storage to the very content, nor the executable bit where the
+        repository does not heed it. Content that was too big to be kept is read from disk, where it is still there as it was seen.
         """
         prefix = self._git.at.prefix
         stored = f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}"
@@ -55,7 +60,10 @@ class Alterations:
         differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
         sides = {path: (there.get(path), here.get(path)) for path in differing}
         looks = dict(self._looks({entry.oid for both in sides.values() for entry in both if entry}))
-        other = [path for path, both in sides.items() if self._is_other(path, *both, looks)]
+        alike = {path for path, both in sides.items() if self._is_same_kind(*both)}
+        other = [path for path, both in sides.items() if path not in alike or self._is_other(path, *both, looks)]
+        expanded = self._expanded([path for path in other if path in alike and _is_bare(*sides[path], looks)])
+        other = [path for path in other if path not in expanded]
         words = ("diff-tree", "-r", "--no-renames", "--name-only", "-z", f"{commit}^", commit)
         changed = self._room.must(*words, index=self._index)
         touched = {os.path.relpath(path, prefix) if prefix else path for path in split_z(changed)}
@@ -73,6 +81,21 @@ class Alterations:
         if committed.pointer is not None:
             return committed.pointer != reviewed.itself
         return committed.digest != reviewed.digest
+
+    def _is_same_kind(self, stored: Entry | None, seen: Entry | None) -> bool:
+        if stored is None or seen is None:
+            return False
+        return stored.mode == seen.mode or (
+            {stored.mode, seen.mode} == {PROGRAM, PLAIN} and not self._git.heeds_executable_bit()
+        )
+
+    def _expanded(self, paths: list[str]) -> set[str]:
+        """Those of the paths in which git expands `$Id$`."""
+        if not paths:
+            return set()
+        stdin = join_z(self._git.at.prefix + path for path in paths)
+        told = split_z(self._git.must("check-attr", "-z", "--stdin", "ident", stdin=stdin))
+        return {path for path, value in zip(paths, told[2::3], strict=True) if value == "set"}
 
     def _on_disk(self, path: str, seen: Entry) -> _Look | None:
         """What is compared of a file that was too big to be kept; None where it is not as it was seen any more."""
@@ -113,7 +136,16 @@ class Alterations:
             found = _POINTER.fullmatch(content)
             pointer = (found["oid"].decode(), int(found["size"])) if found else None
             itself = (hashlib.sha256(content).hexdigest(), len(content))
-            yield oid, _Look(hashlib.sha256(content.replace(b"\r\n", b"\n")).digest(), pointer, itself)
+            text = content.replace(b"\r\n", b"\n")
+            digest = hashlib.sha256(text).digest()
+            bare = hashlib.sha256(_IDENT.sub(b"$Id$", text)).digest() if b"$Id:" in text else digest
+            yield oid, _Look(digest, bare, pointer, itself)
+
+
+def _is_bare(stored: Entry | None, seen: Entry | None, looks: dict[str, _Look]) -> bool:
+    """Whether what is stored is what was seen without the expansion of `$Id$`."""
+    both = [looks.get(entry.oid) for entry in (stored, seen) if entry]
+    return len(both) == 2 and both[0] is not None and both[1] is not None and both[0].digest == both[1].bare
 
 
 def _streamed(file: Path) -> _Look:
@@ -127,4 +159,4 @@ def _streamed(file: Path) -> _Look:
             last = b"\r" if piece.endswith(b"\r") else b""  # its line feed may be the next piece's first byte
             lines.update(piece.removesuffix(b"\r").replace(b"\r\n", b"\n"))
     lines.update(last)
-    return _Look(lines.digest(), None, (raw.hexdigest(), size))
+    return _Look(lines.digest(), lines.digest(), None, (raw.hexdigest(), size))

@@ -210,6 +210,10 @@ class Git:
         rows = (os.fsdecode(entry).partition("\n") for entry in out.split(b"\0") if entry)
         return {name: value if newline else "true" for name, newline, value in rows}
 
+    def heeds_executable_bit(self) -> bool:
+        """Whether a file's executable bit counts here."""
+        return self.config().get("core.filemode", "true").lower() not in {"false", "no", "off", "0"}
+
     # -- state ------------------------------------------------------------------------------------------------------
 
     def await_index(self) -> None:

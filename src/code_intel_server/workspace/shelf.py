@@ -272,7 +272,7 @@ def entry_at(git: Git, path: str) -> tuple[str, str]:
 def is_same(git: Git, one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether two files (mode and id) need not be told apart: by the executable bit only where the repository heeds it."""
     if one[1] == other[1] and {one[0], other[0]} == {placing.PROGRAM, placing.PLAIN}:
-        return git.config().get("core.filemode", "true").lower() in {"false", "no", "off", "0"}
+        return not git.heeds_executable_bit()
     return one == other
 
 
