@@ -327,17 +327,17 @@ def test_work_without_a_branch_stays_is_copied_and_named(repo: Repo) -> None:
 
 
 def test_of_work_without_a_branch_neither_a_large_file_nor_what_head_holds_is_copied(repo: Repo) -> None:
-    begun = TreeJudge(repo.path).snapshot()
+    begun, head = TreeJudge(repo.path).snapshot(), repo.git("rev-parse", "HEAD")
     large(repo, "dump.bin")
     repo.write("a.py", "one = 'committed meanwhile'\n")
     repo.git("commit", "-qam", "the user's own")
-    done = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun)
+    done = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun, head)
     assert (done.archived, repo.objects_over(1_000_000)) == ((), [])
     assert [warning.partition(", too large")[2] for warning in done.warnings] == [
         " to be copied, left as they are: dump.bin"
     ]
     repo.write("new.py", "x = 1\n")
-    (ref,) = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun).archived
+    (ref,) = manager(repo).abandon(SESSION, None, {}, Intents().append, None, begun, head).archived
     assert repo.git("diff", "--name-only", "HEAD", ref) == "new.py"
 
 

@@ -20,13 +20,20 @@ _IN_PROGRESS = {
     "REVERT_HEAD": "a revert",
     "sequencer/todo": "a cherry-pick or revert of several commits",
 }
+_KEPT_AS_REFS = ("CHERRY_PICK_HEAD", "REVERT_HEAD")
+"""Those of them that git keeps among its refs where these stand in tables (reftable), not in files."""
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 _SMALL_FILE_BYTES = 1 << 20
 
 
 def in_progress(git: Git) -> str:
     """What is half done in this working tree ("a merge"), or ''."""
-    found = (words for name, words in _IN_PROGRESS.items() if (git.at.git_dir / name).exists())
+    as_refs = _KEPT_AS_REFS if (git.at.git_dir / "reftable").is_dir() else ()
+    found = (
+        words
+        for name, words in _IN_PROGRESS.items()
+        if (git.at.git_dir / name).exists() or (name in as_refs and git.oid(name))
+    )
     return next(found, "")
 
 
