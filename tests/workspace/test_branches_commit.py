@@ -1,7 +1,9 @@
 """PRE_COMMIT commits what was reviewed and nothing else, with the user's hooks, filters and signature."""
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -619,3 +621,22 @@ def test_a_discard_whose_copy_cannot_be_cleared_away_is_told_and_can_be_repeated
     work.commit("a.py", discard=("left.log",))
     assert not (work.repo.path / "left.log").exists()
     assert not list((work.repo.path / ".git" / "code-intel" / "aside").glob("*"))
+
+
+@pytest.mark.parametrize("kind", ["a named pipe", "a socket"])
+def test_what_is_no_file_in_the_place_of_one_is_called_by_its_name(work: Work, kind: str) -> None:
+    """Found by an opponent: it was said to have been changed by somebody, again and again."""
+    (work.repo.path / "b.py").unlink()
+    if kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(work.repo.path):
+            listening.bind("b.py")
+    else:
+        os.mkfifo(work.repo.path / "b.py")
+    with pytest.raises(UserActionNeeded) as caught:
+        work.commit(discard=("b.py",))
+    assert caught.value.details["reason"] == "special_file"
+    assert f"{kind} stands at b.py" in str(caught.value.details["output"])
+    assert "rm b.py" in str(caught.value.details["output"])
+    (work.repo.path / "b.py").unlink()
+    work.commit(discard=("b.py",))
+    assert work.repo.read("b.py") == "two = 2\n"

@@ -9,10 +9,11 @@ import contextlib
 import json
 import os
 import secrets
+import shlex
 import shutil
 import stat
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -25,6 +26,7 @@ from code_intel_server.workspace.git import ARCHIVE, Git, RefChange, join_z, por
 from code_intel_server.workspace.git_child import Manner, command_name, environment_config, output_of
 from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
+from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.snapshot_index import copy_index, hash_file, lstat, mode_of
 from code_intel_server.workspace.status import GITLINK
 
@@ -35,6 +37,12 @@ _NOBODY = {
     for what, value in (("NAME", _US), ("EMAIL", "code-intel@localhost.invalid"))
 }
 _MANY = 2_000
+_SPECIAL = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 _DURABLE = environment_config({"core.fsync": "all"})
 
 
@@ -152,8 +160,10 @@ def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
 
     Every file is first moved aside and compared with what commit `shelved` keeps of it, and nothing that stands in its
     place by then is overwritten, so an edit that came in between is noticed and nothing is lost:
-    UserActionNeeded('tool_errors.git.changed_meanwhile'). The user's index follows.
+    UserActionNeeded('tool_errors.git.changed_meanwhile'). The user's index follows. A pipe, a socket or a device is nothing
+    that could be kept: UserActionNeeded('tool_errors.git.special_file') where one stands, and nothing has changed.
     """
+    _refuse_special(git, paths)
     wanted = tree_entries(git, source, paths)
     kept = tree_entries(git, shelved, paths)
     aside = _aside(git) / shelved
@@ -171,6 +181,21 @@ def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
         raise
     if aside.exists():
         shutil.rmtree(aside)  # what stayed here would come back (`return_aside`): a failure has to be heard
+
+
+def _refuse_special(git: Git, paths: Iterable[str]) -> None:
+    for path in paths:
+        kind = _SPECIAL.get(_file_type(git.at.top / path))
+        if kind:
+            why = f"{kind} stands at {path}, which git cannot hold: remove it (`rm {shlex.quote(path)}`)"
+            raise refuse("special_file", why, path=path)
+
+
+def _file_type(place: Path) -> int:
+    try:
+        return stat.S_IFMT(place.lstat().st_mode)
+    except OSError:
+        return 0
 
 
 def return_aside(git: Git) -> None:
