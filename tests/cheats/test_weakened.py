@@ -114,6 +114,21 @@ def test_the_script_that_is_to_prove_the_work_is_rewritten(stage: Stage) -> None
     stage.refused("weakened without a reason", **stage.commit())
 
 
+def test_a_test_moves_to_a_file_that_is_not_kept(stage: Stage) -> None:
+    """Stopped by: a test counts as moved only where its copy is committed with what it left."""
+    spare = "def test_spare():\n    assert helper(0) == 1\n"
+    stage.planned("app.py", "tests/test_app.py", "tests/test_spare.py")
+    stage.edit()
+    stage.write("tests/test_app.py", TESTS.replace(f"\n\n{spare}", ""))
+    stage.write("tests/test_spare.py", f"from app import helper\n\n\n{spare}")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.cheat()
+    left = {"path": "tests/test_spare.py", "decision": "discard", "reason": "Not needed after all."}
+    stage.refused("weakened without a reason", **stage.commit(left))
+
+
 def test_a_test_file_moved_out_of_sight(stage: Stage) -> None:
     """Stopped by: a test file that is renamed to something no test is counts as removed."""
     session(stage, "tests/test_app.py", TESTS, None)

@@ -651,6 +651,11 @@ class TestPreCommit:
         assert weakened(session.ports, "ci.toml", ["x"], ["y"]) == (
             "the verify command pytest -c ci.toml runs this file",
         )
+        session.world.arguments = {"tests/unit": "pytest tests/unit"}
+        assert weakened(session.ports, "tests/a_test.py", ["x"], ["x"], "tests/unit/a_test.py") == (
+            "leaves a folder that the verify command pytest tests/unit names",
+        )
+        assert weakened(session.ports, "tests/unit/b_test.py", ["x"], ["x"], "tests/unit/a_test.py") == ()
         session.commit({"path": "app.py", "decision": "keep", "reason": "It checks one thing more."})
         assert session.world.commits[0].keep == ("app.py",)
 
@@ -696,6 +701,21 @@ class TestPreCommit:
         assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
         assert "test_login deleted" in str(answer["message"])
         session.commit({"path": "app.py", "reason": "the feature is gone"})
+        assert session.state.phase is Phase.QUALITY_REVIEW
+
+    def test_a_test_that_moved_to_a_file_that_is_kept_needs_none(self) -> None:
+        session = self.at(weak={"app.py": ("test_login deleted",)}, moved={"app.py": "more.py"})
+        session.state.added_files |= {"more.py": "beside", "other/less.py": "beside"}
+        session.edit("more.py", "def test_login():\n    assert main()\n")
+        session.edit("other/less.py", "x = 1\n")
+        beside = {"path": "more.py", "decision": "leave", "reason": "the user's own"}
+        session.commit("app.py", beside, "other/")
+        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+        session.world.arguments = {"app.py": "pytest app.py"}
+        session.commit("*", "other/")
+        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason", "the command names the file it left"
+        session.world.arguments = {}
+        session.commit("*", "other/")
         assert session.state.phase is Phase.QUALITY_REVIEW
 
     def test_an_edit_after_the_receipt_runs_the_proofs_again(self) -> None:

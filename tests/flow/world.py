@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.codebase.reference import RangeVerdict, Version
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
@@ -66,6 +66,7 @@ class World:
     hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     scripts: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
@@ -183,9 +184,15 @@ class WorldEvidence:
         )
 
     def weakened(
-        self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+        self,
+        path: str,
+        before: Sequence[str] | None,
+        after: Sequence[str] | None,
+        old_path: str = "",
+        beside: Callable[[], Sequence[Version]] = tuple,
     ) -> tuple[str, ...]:
-        return self.world.weak.get(path, ())
+        moved_to = {other for other, _, now in beside() if now}
+        return () if self.world.moved.get(path) in moved_to else self.world.weak.get(path, ())
 
 
 @dataclass

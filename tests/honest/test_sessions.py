@@ -679,6 +679,16 @@ def test_the_rules_are_summed_up_and_the_session_is_given_up(stage: Stage) -> No
     assert "the user's own" in stage.read(".code-intel/context.yml")
 
 
+def test_a_test_moves_to_another_file(stage: Stage) -> None:
+    spare = "def test_spare():\n    assert helper(0) == 1\n"
+    stage.planned("app.py", "tests/test_app.py", "tests/test_spare.py")
+    stage.edit()
+    stage.edit("tests/test_app.py", TESTS.replace(f"\n\n{spare}", ""))
+    stage.edit("tests/test_spare.py", f"from app import helper\n\n\n{spare}")
+    stage.accepted(**report())
+    finish(stage)
+
+
 def test_what_the_session_made_of_the_users_untracked_files_is_undone_when_it_is_given_up(stage: Stage) -> None:
     stage.write("draft.py", "mine = 1\n")
     stage.write("todo.txt", "mine\n")

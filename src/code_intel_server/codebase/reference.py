@@ -1,6 +1,7 @@
 """`path:line` and `path:start-end`: the only form in which evidence points at code (v1.16, READY impl)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _STRICT = re.compile(r"(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?", re.DOTALL)
@@ -8,6 +9,9 @@ _LINES = re.compile(r":(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?")
 _NO_PATH = re.compile(r"[^\w./@+~\-]")
 _ENDS_AS_PATH = re.compile(r"[\w\-]\.?\Z")
 _PATH_AT_MOST = 1024
+
+Version = tuple[str, Sequence[str] | None, Sequence[str] | None]
+"""A file that changed: its path, its lines before and now; `None` where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
     name = PurePosixPath(path).name
     if _shadows(path) and _there(after):
         return (f"takes the place of the module {_module(path)} that tests run by",)
-    rule = next((rule for rule in _RULES if rule.names.fullmatch(name)), None)
+    rule = _rule_of(name)
     if rule is None or [*(before or ())] == [*(after or ())]:
         return ()
     if any("\0" in line for line in after or ()):
@@ -105,6 +105,21 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
     both = {*old} & {*new}
     shown = next((line for line in (*new, *old, *lost) if line not in both), "their order")
     return (f"changes which tests run, or how: {shown[:_PHRASE_CHARACTERS]}",)
+
+
+def decides(name: str) -> bool:
+    """Whether a file of this name may decide which tests run, or how."""
+    return _rule_of(name) is not None
+
+
+def telling_lines(name: str, lines: Sequence[str]) -> list[str]:
+    """The lines of a file of this name that decide which tests run, or how."""
+    rule = _rule_of(name)
+    return [] if rule is None else _telling(rule, lines)
+
+
+def _rule_of(name: str) -> _Rule | None:
+    return next((rule for rule in _RULES if rule.names.fullmatch(name)), None)
 
 
 def _there(lines: Sequence[str] | None) -> bool:

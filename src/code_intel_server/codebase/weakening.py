@@ -54,6 +54,8 @@ _EXITS = re.compile(
 MAX_COMPARED_CHARACTERS = 4 * 1024 * 1024
 """Code that is longer tells by its length; other files of tests that are longer, which are data, tell nothing."""
 
+_PASSED_BY = re.compile(r"\..*|build|CVS|_darcs|.*\.egg")
+_PASSED_BY_GO = re.compile(r"[._].*|testdata")
 _TESTS_BEGIN = re.compile(r"[ \t]*+#\[cfg\((?:all\()?test\b")
 _ATTRIBUTE = re.compile(r"[ \t]*+(?:#\[|//|$)")
 _MODULE = re.compile(r"[ \t]*+(?:\][ \t]*+)?(?:pub(?:\(\w+\))?[ \t]++)?mod[ \t]")
@@ -120,10 +122,37 @@ def _compared(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
     return (*lost, *moved, *gained)
 
 
+def count_tests(path: str, text: str, language: Language | None) -> int:
+    """How many tests a part of a test file holds that can run."""
+    read = _read(text.split("\n"), language)
+    reached = (read or _as_written(text.split("\n"))).text
+    return _count(_shrinking(path, reached)[0][0], reached)
+
+
+def certain_tests(path: str, lines: Sequence[str], language: Language | None) -> int | None:
+    """How many tests of a file run whatever happens; None where its syntax does not tell, or where something may keep
+    tests from running or from failing."""
+    read = _read(lines, language)
+    if read is None or any(pattern.search(read.text) for pattern, _, _ in _GROWING):
+        return None
+    return _count(_shrinking(path, read.text)[0][0], read.certain)
+
+
 def leaves_the_tests(old_path: str, path: str) -> bool:
-    """Whether a renamed test file is one no more: by its folder, or by the names that runners collect."""
-    hidden = named_as_tests(old_path) and not named_as_tests(path)
+    """Whether a renamed test file is one no more: by its folder, by the names that runners collect, or as they enter no such folder."""
+    hidden = (named_as_tests(old_path) and not named_as_tests(path)) or (
+        _is_entered(old_path) and not _is_entered(path)
+    )
     return is_test_file(old_path) and (hidden or not is_test_file(path))
+
+
+def _is_entered(path: str) -> bool:
+    """Whether the runners of a file's language look into all of its folders, as long as nobody tells them otherwise."""
+    *folders, name = path.split("/")
+    if name.endswith(".rs"):
+        return folders[-1:] == ["tests"] or "tests" not in folders  # a folder below holds modules of tests
+    passed_by = _PASSED_BY_GO if name.endswith(".go") else _PASSED_BY
+    return not any(passed_by.fullmatch(folder) for folder in folders)
 
 
 def is_test_file(path: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.codebase.reference import RangeVerdict, Version
 from code_intel_server.workspace.values import (
     Abandoned,
     Change,
@@ -182,9 +182,17 @@ class Evidence(Protocol):
         ...
 
     def weakened(
-        self, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+        self,
+        path: str,
+        before: Sequence[str] | None,
+        after: Sequence[str] | None,
+        old_path: str = "",
+        beside: Callable[[], Sequence[Version]] = tuple,
     ) -> tuple[str, ...]:
-        """What a change took from a test file, one short phrase each; nothing for other files. `old_path` of a rename."""
+        """What a change took from a test file, one short phrase each; nothing for other files.
+
+        `old_path` of a rename; `beside` gives the other changed files of its folder, to which a test may have moved.
+        """
         ...
 
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
-from code_intel_server.flow.handlers.review import weakened
+from code_intel_server.flow.handlers.review import beside, weakened
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
@@ -100,18 +100,21 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     ports = bench.sessions.ports(active)
     wanted = None if path is None else _names(desk.project, path)[-1]
     budget = DEFAULT_CHARACTERS * (3 if wanted else 1)
+    sides = (state.trees.base, present)
+    changes = desk.tree.changes(*sides)
     page = review(
         desk.tree,
-        state.trees.base,
-        present,
+        *sides,
         path=wanted,
         limit=min(max(limit, 1), 200),
         offset=max(offset, 0),
         tasks=_tasks(desk, state),
         characters=budget,
-        weakened=lambda path, before, after, old: weakened(ports, path, before.split("\n"), after.split("\n"), old),
+        weakened=lambda path, before, after, old: weakened(
+            ports, path, before.split("\n"), after.split("\n"), old, lambda: beside(ports, path, sides, changes)
+        ),
     )
-    if wanted and not page.total and desk.tree.changes(state.trees.base, present):
+    if wanted and not page.total and changes:
         raise Rejected(
             "tool_errors.generic.argument_invalid", field="path", expected="a path below which something changed"
         )

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from posixpath import dirname
 
 from code_intel_server import globs
+from code_intel_server.codebase.reference import Version
 from code_intel_server.codebase.roles import named_as_tests
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
@@ -102,8 +104,9 @@ def _require_reasons(
     strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
     if strays:
         raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
+    staying = [changed[path] for path in kept]
     for path in sorted(kept):
-        weak = _weakened(turn, changed[path], now)
+        weak = _weakened(turn, changed[path], now, staying)
         entry = decisions[path]
         # A reason given for a whole glob speaks of no file in particular.
         given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
@@ -115,23 +118,56 @@ _NO_TEXT = ("\0",)
 """Stands for content that is there and cannot be read as lines."""
 
 
-def _weakened(turn: Turn[CommitPayload], change: Change, now: str) -> tuple[str, ...]:
-    before = turn.ports.tree.lines(turn.state.trees.base, change.old_path or change.path)
-    after = turn.ports.tree.lines(now, change.path)
+def _weakened(turn: Turn[CommitPayload], change: Change, now: str, others: Sequence[Change]) -> tuple[str, ...]:
+    ports, base = turn.ports, turn.state.trees.base
+    before = ports.tree.lines(base, change.old_path or change.path)
+    after = ports.tree.lines(now, change.path)
     there = change.kind is not ChangeKind.DELETED
-    return weakened(turn.ports, change.path, before, after or (_NO_TEXT if there else None), change.old_path)
+
+    def nearby() -> list[Version]:
+        return beside(ports, change.path, (base, now), others)
+
+    return weakened(ports, change.path, before, after or (_NO_TEXT if there else None), change.old_path, nearby)
+
+
+def beside(ports: Ports, path: str, sides: tuple[str, str], changes: Sequence[Change]) -> list[Version]:
+    """The versions in two snapshots of the other files of the folder of `path` that changed and are still there."""
+    near = (change for change in changes if change.path != path and dirname(change.path) == dirname(path))
+    return [
+        (
+            change.path,
+            ports.tree.lines(sides[0], change.old_path or change.path),
+            ports.tree.lines(sides[1], change.path),
+        )
+        for change in near
+        if change.kind is not ChangeKind.DELETED
+    ]
 
 
 def weakened(
-    ports: Ports, path: str, before: Sequence[str] | None, after: Sequence[str] | None, old_path: str = ""
+    ports: Ports,
+    path: str,
+    before: Sequence[str] | None,
+    after: Sequence[str] | None,
+    old_path: str = "",
+    nearby: Callable[[], Sequence[Version]] = tuple,
 ) -> tuple[str, ...]:
     """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run.
 
-    A file of tests that a command hands to its runner is asked only for what it loses.
+    A file of tests that a command hands to its runner is asked only for what it loses, also to another file `nearby`.
     """
-    found = ports.evidence.weakened(path, before, after, old_path)
-    for name in dict.fromkeys((old_path or path, path)):
+    names = [*dict.fromkeys((old_path or path, path))]
+    named_by_a_command = any(ports.proofs.script(name) or ports.proofs.argument(name) for name in names)
+    found = ports.evidence.weakened(path, before, after, old_path, tuple if named_by_a_command else nearby)
+    for name in names:
         command = ports.proofs.script(name) or ("" if named_as_tests(name) else ports.proofs.argument(name))
         if command:
             return (*found, f"the verify command {command} runs this file")
-    return found
+    left = _folders(old_path) - _folders(path) if old_path else set()
+    command = next((command for folder in sorted(left) if (command := ports.proofs.argument(folder))), "")
+    return (*found, f"leaves a folder that the verify command {command} names") if command else found
+
+
+def _folders(path: str) -> set[str]:
+    parts = path.split("/")[:-1]
+    return {"/".join(parts[: number + 1]) for number in range(len(parts))}
