@@ -704,6 +704,25 @@ def test_what_the_session_made_of_the_users_untracked_files_is_undone_when_it_is
     assert stage.git("show", f"{earlier}:todo.txt") == "mine\n"
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_what_the_tasks_took_of_the_users_uncommitted_text_is_in_the_trash(stage: Stage, *, quick: bool) -> None:
+    """Found by an opponent: a draft that the session finished, or removed, was nowhere any more as the user had left it."""
+    for name in ("draft.py", "gone.py", "same.py"):
+        stage.write(name, "mine = 1\n")
+    paths = ("app.py", "draft.py", "gone.py", "same.py")
+    stage.planned(*paths, **({"quick": True, "no_verify": True} if quick else {}))
+    stage.edit()
+    stage.edit("draft.py", "finished = True\n")
+    (stage.root / "gone.py").unlink()
+    stage.accepted(**report())
+    done = stage.accepted(summary="All tasks are done.") if quick else finish(stage)
+    assert done["phase"] == "SESSION_COMPLETE"
+    assert done["warnings"][0].endswith("left as they are (what they were before is in the trash): draft.py, gone.py")
+    (ref,) = stage.git("for-each-ref", "--format=%(refname)", "refs/code-intel/archive/*/*-earlier").split()
+    assert stage.git("diff", "--name-only", f"{ref}^", ref).split() == ["draft.py", "gone.py"]
+    assert stage.git("show", f"{ref}:draft.py") == stage.git("show", f"{ref}:gone.py") == "mine = 1\n"
+
+
 @pytest.mark.parametrize("what", ["task branch", "base"])
 def test_a_branch_that_the_user_renamed_is_not_said_to_be_archived(stage: Stage, what: str) -> None:
     """What is done under another name stays there; without its base the session cannot leave its branch."""

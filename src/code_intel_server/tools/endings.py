@@ -82,6 +82,16 @@ class Endings:
             state.session_id, state.task_branch, before, record, state.pending, trees.start, head, writable
         )
 
+    def keep_earlier(self, kit: Kit, state: SessionState) -> tuple[str, ...]:
+        """Shelve what the user had uncommitted at the session's start and its tasks took away; what is to be said of that.
+
+        The commit holds what became of it, the session's own snapshots alone what it was.
+        """
+        if not state.tasks:
+            return ()
+        head = state.task_branch.base_oid if state.task_branch else state.head_at_start
+        return self._desk.branches(kit.config).keep_earlier(state.session_id, state.trees.start, head).warnings
+
     def restorable(self) -> list[SessionState]:
         """The sessions whose checkpoints can be read, newest first."""
         states: list[SessionState] = []

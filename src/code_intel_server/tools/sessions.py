@@ -200,8 +200,10 @@ class Sessions:
         """
         if submission.end is End.ABANDONED:
             left = self._ends.abandon(active.kit, state).warnings
-            if left:
-                submission.response["warnings"] = [*left]
+        else:
+            left = self._ends.keep_earlier(active.kit, state)
+        if left:
+            submission.response["warnings"] = [*left]
         self._ends.keep_final(state, submission)
         self._log(decision_of(submission), active, state, began)
         archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())

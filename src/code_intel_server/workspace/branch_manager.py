@@ -310,6 +310,13 @@ class BranchManager:
         mine = earlier(self._tree, git.at.prefix, start, head or git.oid("HEAD"))
         return copy_work(git, session_id, {git.at.prefix + path for path in touched}, mine)
 
+    def keep_earlier(self, session_id: str, start: str, head: str) -> Abandoned:
+        """At the end of a session that was not given up: shelve what it took away of what the user had uncommitted at its start."""
+        git = self._open()
+        if isinstance(git, str) or not start:
+            return Abandoned((), "")
+        return copy_work(git, session_id, (), earlier(self._tree, git.at.prefix, start, head))
+
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
         found = self.stale()
