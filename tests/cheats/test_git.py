@@ -58,6 +58,24 @@ def test_the_task_branch_is_moved_before_the_commit(stage: Stage, move: Callable
     stage.refused("head_moved", **stage.commit())
 
 
+@pytest.mark.parametrize("mark", ["--skip-worktree", "--assume-unchanged"])
+def test_what_the_user_hides_from_git_is_committed_with_the_work(stage: Stage, mark: str) -> None:
+    """Seen by: what lay in a committed file uncommitted before the session is named by response and trailer."""
+    stage.write("lib.py", stage.read("lib.py") + "\n\nSECRET = 'local'\n")
+    stage.git("update-index", mark, "lib.py")
+    stage.planned("app.py", "lib.py")
+    stage.edit()
+    stage.cheat()
+    stage.edit("lib.py", stage.read("lib.py").replace("10", "11"))
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    answer = stage.accepted(**stage.commit())
+    assert "which the review did not show: lib.py" in answer["warning"]
+    assert "Code-Intel-Unreviewed: lib.py" in stage.git("log", "-1", "--format=%B")
+    stage.notice()
+
+
 def test_the_branch_is_switched_before_the_commit(stage: Stage) -> None:
     """Stopped by: a commit is made on the task branch only."""
     stage.verified()

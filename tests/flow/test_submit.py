@@ -718,6 +718,12 @@ class TestPreCommit:
         session.commit("*", "other/")
         assert session.state.phase is Phase.QUALITY_REVIEW
 
+    def test_what_was_uncommitted_before_is_not_committed_in_silence(self) -> None:
+        session = self.at(uncommitted=("app.py", "more.py"))
+        answer = session.commit()
+        assert "which the review did not show: app.py" in str(answer["warning"])
+        assert ("Code-Intel-Unreviewed", "app.py") in session.world.commits[0].trailers
+
     def test_an_edit_after_the_receipt_runs_the_proofs_again(self) -> None:
         session = self.at(proof=ProofStatus.PROVEN)
         assert session.world.proof_runs == 1

@@ -67,6 +67,7 @@ class World:
     links: dict[str, str | None] = field(default_factory=dict)
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
+    uncommitted: tuple[str, ...] = ()
     scripts: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
@@ -138,6 +139,9 @@ class WorldTree:
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         return self.world.altered
+
+    def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if path in self.world.uncommitted)
 
     def head_snapshot(self, commit: str) -> str:
         return self.snapshot() if commit not in self.world.heads else self._kept(self.world.heads[commit])

@@ -103,6 +103,47 @@ def test_a_branch_is_not_made_on_a_dirty_tree(repo: Repo) -> None:
     assert repo.sentinel() == before
 
 
+def test_a_branch_is_not_made_over_an_edit_where_a_sparse_checkout_leaves_the_file_out(repo: Repo) -> None:
+    """Found by an opponent: git itself calls such a file modified, and the switch took it away."""
+    repo.git("sparse-checkout", "set", "--no-cone", "/a.py")
+    repo.write("b.py", "of the user\n")
+    assert repo.git("status", "--porcelain") == " M b.py"
+    assert manager(repo).survey().dirty == ("b.py",)
+    with pytest.raises(UserActionNeeded):
+        start(repo)
+    repo.write("b.py", "two = 2\n")
+    assert manager(repo).survey().dirty == ()
+    assert start(repo).name == NAME
+
+
+def test_what_git_is_told_not_to_look_at_is_no_obstacle_and_is_known_for_what_it_is(repo: Repo) -> None:
+    """A local edit that the user hides from git stays his: it is neither called dirty nor taken for what HEAD holds."""
+    repo.write("a.py", "local\n")
+    repo.git("update-index", "--skip-worktree", "a.py")
+    repo.write("b.py", "local\n")
+    repo.git("update-index", "--assume-unchanged", "b.py")
+    assert manager(repo).survey().dirty == ()
+    judge, head = TreeJudge(repo.path), repo.git("rev-parse", "HEAD")
+    assert judge.uncommitted(judge.snapshot(), head, ["a.py", "b.py"]) == ("a.py", "b.py")
+    repo.write("b.py", "two = 2\n")
+    fresh = TreeJudge(repo.path)
+    fresh.tidy()
+    assert fresh.uncommitted(fresh.snapshot(), head, ["a.py", "b.py"]) == ("a.py",)
+
+
+def test_what_only_a_filter_could_tell_is_not_called_uncommitted(repo: Repo) -> None:
+    repo.git("config", "filter.up.clean", "tr a-z A-Z")
+    repo.write(".gitattributes", "*.up filter=up\n")
+    repo.write("f.up", "small\n")
+    repo.commit("filtered")
+    judge, head = TreeJudge(repo.path), repo.git("rev-parse", "HEAD")
+    start, names = judge.snapshot(), ["f.up", "g.up"]
+    repo.write("f.up", "other\n")
+    repo.write("g.up", "new\n")
+    assert judge.uncommitted(start, head, names) == ()
+    assert judge.uncommitted(judge.snapshot(), head, names) == ("g.up",)
+
+
 def test_abandoning_shelves_the_work_and_returns_to_base(repo: Repo) -> None:
     repo.write("mine.txt", "untracked before\n")
     before = manager(repo).survey().untracked

@@ -153,6 +153,10 @@ class WorkTree(Protocol):
         """
         ...
 
+    def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that a snapshot held otherwise than a checkout of `commit`: untracked, or with changes."""
+        ...
+
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have, for measuring from a commit."""
         ...

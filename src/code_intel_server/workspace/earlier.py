@@ -30,12 +30,11 @@ def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
     try:
         changes = tree.changes(start, tree.snapshot()) if start else ()
         paths = sorted({path for change in changes for path in (change.path, change.old_path) if path})
-        had, committed = tree.oids(start, paths), tree.oids(tree.head_snapshot(head), paths)
+        own = tree.uncommitted(start, head, paths)
     except Unavailable as error:
         if error.key != "tool_errors.tree.snapshot_lost":
             raise
         return NOTHING
-    own = [path for path, oid in had.items() if oid != committed.get(path)]
     stored = tree.store(start, own)
     too_large = tuple(prefix + path for path in own if path not in stored)
     return Earlier({prefix + path: held for path, held in stored.items()}, too_large)

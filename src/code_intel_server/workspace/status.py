@@ -1,11 +1,13 @@
 """What is uncommitted, untracked or ignored, found out without running anything of the repository."""
 
 import os
+import shutil
+import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from code_intel_server.workspace.entries import Entries
-from code_intel_server.workspace.git import Git, names_in, open_repository, portions, split_z
+from code_intel_server.workspace.git import Git, join_z, names_in, open_repository, portions, split_z
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
 
@@ -28,15 +30,41 @@ def staged(git: Git) -> set[str]:
     return set(split_z(git.must("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--")))
 
 
-def unstaged(git: Git) -> set[str]:
+def unstaged(git: Git, *, marked: bool = False) -> set[str]:
     """Tracked paths whose file differs from the index, or is gone.
 
     A file under a filter driver (LFS) whose time stamp alone has changed counts as different, because only running the
-    driver could tell; the user's own `git status` settles it.
+    driver could tell; the user's own `git status` settles it. A file that stands where a sparse checkout leaves it out is
+    looked at as git looks at it; those that the user has git not look at (skip-worktree, assume-unchanged) if `marked`.
     """
     room = status_room(git)
     room.prepare()
-    return set(split_z(room.must("ls-files", "-m", "-z", index=user_index(git))))
+    index = user_index(git)
+    sparse = git.config().get("core.sparsecheckout", "false").lower() in {"true", "yes", "on", "1"}
+    hidden = _hidden(room, index, every=marked) if marked or sparse else []
+    if not hidden:
+        return set(split_z(room.must("ls-files", "-m", "-z", index=index)))
+    scratch = room.path / f"index.seen.{os.getpid()}.{threading.get_ident()}"
+    try:
+        shutil.copyfile(index, scratch)
+        found = index.stat()
+        os.utime(
+            scratch, ns=(found.st_atime_ns, found.st_mtime_ns)
+        )  # tells git which entries are too young to be believed
+        for mark in ("--no-skip-worktree", "--no-assume-unchanged"):
+            room.must("update-index", "-z", mark, "--stdin", index=scratch, stdin=join_z(hidden))
+        os.utime(scratch, ns=(found.st_atime_ns, found.st_mtime_ns))
+        return set(split_z(room.must("ls-files", "-m", "-z", index=scratch)))
+    finally:
+        for path in (scratch, scratch.with_name(f"{scratch.name}.lock")):
+            path.unlink(missing_ok=True)
+
+
+def _hidden(room: ReadingRoom, index: Path, *, every: bool) -> list[str]:
+    """The files that are there and marked as left out by a sparse checkout, or `every` one that git is told not to look at."""
+    rows = (row.partition(" ") for row in names_in(room.must("ls-files", "-v", "-z", index=index)))
+    marked = (path for tag, _, path in rows if tag in {"S", "s"} or (every and tag.islower()))
+    return [path for path in marked if os.path.lexists(room.git.at.top / path)]
 
 
 def dirty(git: Git, nesting: int = 0) -> set[str]:

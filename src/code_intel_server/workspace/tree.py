@@ -17,7 +17,8 @@ from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
 from code_intel_server.workspace.alterations import Alterations
-from code_intel_server.workspace.entries import Entries, Entry, side_by_side
+from code_intel_server.workspace.checkout import Checkout
+from code_intel_server.workspace.entries import side_by_side
 from code_intel_server.workspace.git import (
     ARGUMENT_BYTES,
     Git,
@@ -26,19 +27,19 @@ from code_intel_server.workspace.git import (
     names_in,
     open_readable,
     portions,
+    split_z,
 )
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.lent import hand_over
 from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, lstat, read_json, write_json
+from code_intel_server.workspace.snapshot_index import SnapshotIndex, lstat, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
-_CONVERT_AT_MOST = 500
 _COMPARED_AT_MOST = 16
 
 
@@ -156,7 +157,7 @@ class TreeJudge:
             if isinstance(snapshot, str) and is_oid(snapshot) and _is_there(room, index, snapshot):
                 return snapshot
             index.update()
-            made = _Checkout(git, room, index).tree_of(commit)
+            made = Checkout(git, room, index).tree_of(commit)
             write_json(memory, {**known, commit: made})
             return made
 
@@ -211,6 +212,24 @@ class TreeJudge:
         found = {name: (head[0], head[2]) for head, name in rows if name in wanted and head[1] == "blob"}
         there = hand_over(room, index.path, {oid for _, oid in found.values()})
         return {name: entry for name, entry in found.items() if entry[1] in there}
+
+    def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that a snapshot held otherwise than a checkout of `commit`: untracked, or with changes.
+
+        Not what the commit holds under a filter driver: only the driver could tell. Raises as `changes` does.
+        """
+        had, committed = self.oids(snapshot, paths), self.oids(self.head_snapshot(commit), paths)
+        own = [path for path in paths if path in had and had[path] != committed.get(path)]
+        with self._lock:
+            opened = self._open()
+        tracked = [path for path in own if path in committed]
+        if opened is None or not tracked:
+            return tuple(own)
+        git = opened[0]
+        stdin = join_z(git.at.prefix + path for path in tracked)
+        told = split_z(git.must("check-attr", "-z", "--stdin", "filter", stdin=stdin))[2::3]
+        driven = {path for path, value in zip(tracked, told, strict=True) if value not in {"unspecified", "unset"}}
+        return tuple(path for path in own if path not in driven)
 
     def forget(self) -> None:
         """Throw the private index and objects away: no snapshot made so far can be compared afterwards."""
@@ -282,74 +301,6 @@ class _Comparison:
         rows = self._room.must("cat-file", "--batch-check", index=self._index.path, stdin=stdin).decode().splitlines()
         words = (row.split(" ") for row in rows)
         return {oid: int(rest[1]) if len(rest) == 2 else None for oid, *rest in words}
-
-
-class _Checkout:
-    """Works out the raw content a checkout of a commit gives, without a filter driver."""
-
-    def __init__(self, git: Git, room: ReadingRoom, index: SnapshotIndex) -> None:
-        self._git = git
-        self._room = room
-        self._index = index
-
-    def tree_of(self, commit: str) -> str:
-        """A snapshot id.
-
-        A file that is unchanged since its checkout is on disk as checked out. For the others git converts line
-        endings itself; what only a filter driver could tell stays as the commit stores it.
-        """
-        tree = self._git.project_tree(commit)
-        stored = Entries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
-        prefix = self._git.at.prefix
-        changed = status.unstaged(self._git)
-        wanted: dict[str, Entry | None] = {}
-        unsure = []
-        sides = side_by_side(stored.rows(below=prefix), self._index.entries().rows(), self._index.tracked.rows())
-        for full, (entry, raw, tracked) in sides:
-            path = full[len(prefix) :]
-            if entry is None:
-                continue
-            if self._index.is_excluded(full):
-                wanted[path] = None
-            elif raw and tracked and tracked.oid == entry.oid and full not in changed:
-                if raw.oid != entry.oid:
-                    wanted[path] = Entry(entry.mode, raw.oid)
-            elif entry.mode.startswith("100"):
-                unsure.append(path)
-        if self._converts():
-            wanted |= {path: self._converted(path, stored[path]) for path in unsure[:_CONVERT_AT_MOST]}
-        return self._edited(tree, {path: new for path, new in wanted.items() if new != stored[path]})
-
-    def _converts(self) -> bool:
-        config = self._git.config()
-        eager = config.get("core.autocrlf", "false").lower() not in {"false", "no", "off", "0"}
-        attributes = (self._git.at.common_dir / "info" / "attributes", self._git.at.top / ".gitattributes")
-        return eager or any(path.exists() for path in attributes)
-
-    def _converted(self, path: str, entry: Entry) -> Entry:
-        room = status.status_room(self._git)
-        room.prepare()
-        full = self._git.at.prefix + path
-        user_index = status.user_index(self._git)
-        done = room.run("cat-file", "--filters", f"--path={full}", entry.oid, index=user_index)
-        if not done.ok:
-            return entry
-        storing = ("hash-object", "-w", "--stdin", "--no-filters")
-        oid = self._room.must(*storing, index=self._index.path, stdin=done.stdout).decode().strip()
-        return Entry(entry.mode, oid)
-
-    def _edited(self, tree: str, edits: dict[str, Entry | None]) -> str:
-        if not edits:
-            return tree
-        scratch = self._room.path / f"index.head.{threading.get_ident()}"
-        zero = self._git.zero()
-        rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in edits.items()]
-        try:
-            self._room.must("read-tree", tree, index=scratch)
-            self._room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(rows))
-            return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
-        finally:
-            discard_index(scratch)
 
 
 def _is_there(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> bool:

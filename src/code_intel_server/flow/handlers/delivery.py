@@ -153,7 +153,10 @@ def _commit(
     """Commit, and hold the commit against what was reviewed: a filter, a hook or a write at that moment is named."""
     state, ports = turn.state, turn.ports
     state.left = [*request.leave]
-    request = replace(request, trailers=trailers(state))
+    # What lay there uncommitted before the session is committed with it, and the review showed only what came on top.
+    unseen = ports.tree.uncommitted(state.trees.base, _start(state), request.keep)
+    unseen_row = (("Code-Intel-Unreviewed", " ".join(named(unseen).split())),) if unseen else ()
+    request = replace(request, trailers=(*trailers(state), *unseen_row))
     result = ports.branches.commit(request, ports.record, state.pending)
     state.pending, state.tip = None, result.tip
     state.trees.committed = state.trees.judged = ports.tree.snapshot()
@@ -169,6 +172,8 @@ def _commit(
     state.altered = sorted({*ports.tree.altered(oid, request.keep, reviewed), *earlier})
     other = (Note("warnings.committed_differs", {"files": named(state.altered)}),) if state.altered else ()
     again = (Note("warnings.proof_voided"),) if voided else ()
+    if unseen and result.oid:
+        again = (*again, Note("warnings.committed_unseen", {"files": named(unseen)}))
     state.left = [path for path in request.leave if path not in state.altered]
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
