@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.stage import APP, APP_DONE, Stage, report, verdict
+from tests.e2e.stage import APP, APP_DONE, Stage, plan, report, verdict
 
 EVIL = "def main():\n    return 666\n"
 
@@ -56,6 +56,18 @@ def test_the_task_branch_is_moved_before_the_commit(stage: Stage, move: Callable
     stage.verified("app.py", "lib.py")
     move(stage)
     stage.refused("head_moved", **stage.commit())
+
+
+@pytest.mark.parametrize("more", ["", "# and the agent's, too early\n"])
+def test_the_users_uncommitted_work_is_explained_away(stage: Stage, more: str) -> None:
+    """Stopped by: a branch is made over changes of the session only; what was uncommitted before it is the user's."""
+    stage.write("lib.py", "LIMIT = 12  # not ready yet\n")
+    stage.ready("app.py", "lib.py")
+    stage.cheat()
+    stage.write("lib.py", stage.read("lib.py") + more)
+    stage.refused("tracked files have changes that are not committed: lib.py", **plan())
+    assert stage.git("branch", "--show-current").strip() == "main"
+    assert stage.read("lib.py") == "LIMIT = 12  # not ready yet\n" + more
 
 
 @pytest.mark.parametrize("mark", ["--skip-worktree", "--assume-unchanged"])

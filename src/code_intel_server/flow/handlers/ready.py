@@ -50,25 +50,28 @@ def _planned_already(state: SessionState) -> Outcome:
 def _enter_ready(turn: Turn[PlanPayload]) -> None:
     state, ports = turn.state, turn.ports
     now = ports.tree.snapshot()
-    _refuse_early_changes(turn, now)
+    touched = _refuse_early_changes(turn, now)
     if state.branch_policy is None and not state.flags.quick and state.task_branch is None:
-        explained = frozenset(state.added_files)
+        # An explanation is one of what the session changed: what was uncommitted before it is the user's (SPEC 6.2).
+        mine = ports.tree.uncommitted(state.trees.start, state.head_at_start, sorted(touched))
+        explained = touched.difference(mine)
         state.task_branch = ports.branches.create(state.session_id, explained, ports.record, state.pending)
         state.base, state.tip, state.pending = state.task_branch.base, state.task_branch.base_oid, None
     state.trees.ready = state.trees.judged = now
 
 
-def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> None:
-    """What changed between the session's start and its plan was written before it was understood."""
+def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
+    """What changed between the session's start and its plan, written before it was understood: refused without a reason."""
     state, start = turn.state, turn.state.trees.start
     if not start or not now or start == now:
-        return
+        return frozenset()
     touched = {
         path for change in turn.ports.tree.changes(start, now) for path in (change.path, change.old_path) if path
     }
     early = touched - set(state.added_files)
     if early:
         raise Rejected("failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=named(early))
+    return frozenset(touched)
 
 
 def report(turn: Turn[ReportPayload]) -> Outcome:
