@@ -49,14 +49,15 @@ _RULES = (
         r"conftest\.py",
         r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|make_\w+|generate_tests|itemcollected|deselected|runtest_\w+"
         r"|plugins|pyfunc_call|report_teststatus|session\w+|configure|unconfigure|addoption|load_initial_conftests|cmdline_\w+)\b"
-        r"|\bos\._exit\b|\b(?:sys|pytest)\.exit\b|\bSystemExit\b|\bexitstatus\s*=",
+        r"|\bos\._exit\b|\b(?:sys|pytest)\.exit\b|\bSystemExit\b|\bexitstatus\s*="
+        r"|\bautouse\b|\bsys\.(?:modules|path|meta_path)\b|\bbuiltins\b|\bAssertionError\b",
     ),
     _rule(
         r"\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
         r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under|xfail_strict|confcutdir|empty_parameter_set_mark)\b"
-        r"|\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b"
+        r"|^\s*(?:usefixtures|env|required_plugins|asyncio_mode)\s*=|\bPYTHONOPTIMIZE\b|\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b"
         r"|--(?:ignore|deselect|collect-only|co)\b|(?:^|[\s\"'])-[km][\s=\"']",
-        block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs)\s*=",
+        block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs|usefixtures|env)\s*=",
     ),
     _rule(
         r"package\.json|deno\.jsonc?|composer\.json",
@@ -69,7 +70,7 @@ _RULES = (
         r"\b(?:testPathIgnorePatterns|testMatch|testRegex|testIgnore|testDir|passWithNoTests|setupFiles\w*|globalSetup|exclude|include"
         r"|spec|ignore|grep|invert|runner|testRunner)\b",
     ),
-    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", _NOTHING, block=r"\s*(?:task\s+:?)?(?>[\w.:-]*?(?:test|check|verify|spec))[\w.-]*+\s*[:=]", overrules=False),
+    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", r"\bPYTHONOPTIMIZE\b|\bPYTEST_\w", block=r"\s*(?:task\s+:?)?(?>[\w.:-]*?(?:test|check|verify|spec))[\w.-]*+\s*[:=]", overrules=False),
     _rule(
         r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|\.rspec|noxfile\.py",
         r"(?i)\bskip(?:tests|exec)?\b|\bexcludes?\b|ignoreFailures|testFailureIgnore|\benabled\s*=\s*false|^\s*(?:test|harness|autotests|doctest)\s*="
@@ -78,6 +79,19 @@ _RULES = (
         overrules=False,
     ),
     _rule(r".*_test\.go", r"^//\s*(?:go:build|\+build)\b"),
+    _rule(r"(?:jest|vitest|tests?|mocha)[.-]?setup\.[cm]?[jt]sx?|setup[.-]?(?:tests?|jest|vitest|mocha)\.[cm]?[jt]sx?", r"\S", overrules=False),
+)  # fmt: skip
+
+_PIPELINE = re.compile(
+    r"(?:.*/)?\.(?:github/workflows|forgejo/workflows|gitea/workflows|circleci)/[^/]+\.ya?ml"
+    r"|(?:.*/)?(?:\.gitlab-ci|azure-pipelines|bitbucket-pipelines|\.travis|\.drone|appveyor)\.ya?ml|(?:.*/)?jenkinsfile",
+    re.IGNORECASE,
+)
+_PIPELINES = _rule(
+    r".*",
+    r"(?i)\btest|\bpytest\b|\bjest\b|\bvitest\b|\btox\b|\bnox\b|\bmake\b|\bmvn\b|\bgradlew?\b|\bcheck\b|\bverify\b"
+    r"|\bcontinue-on-error\b|\ballow_failure\b|\|\|\s*(?:true|:|exit 0)|\bset \+e\b|^\s*+(?:-\s*+)?(?:if|when|only|except|rules|needs|on|branches|paths)\s*+:",
+    overrules=False,
 )  # fmt: skip
 
 
@@ -86,7 +100,7 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
     name = PurePosixPath(path).name
     if _shadows(path) and _there(after):
         return (f"takes the place of the module {_module(path)} that tests run by",)
-    rule = _rule_of(name)
+    rule = _PIPELINES if _PIPELINE.fullmatch(path) else _rule_of(name)
     if rule is None or [*(before or ())] == [*(after or ())]:
         return ()
     if any("\0" in line for line in after or ()):

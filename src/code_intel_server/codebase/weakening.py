@@ -37,6 +37,8 @@ _SKIPS = re.compile(
     r"|#!?\[ignore\b|#!?\[cfg\((?!test\))|#!?\[cfg_attr\([^\n\]]{0,200}\bignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|@(?:Disabled|Enabled)(?:If|On|For)\w"
     r"|\bassum(?:e|ing)(?:True|False|That)\s*+\(|\bSkip\s*+=\s*+\"|\[Ignore\b|\bmarkTest(?:Skipped|Incomplete)\(|\bXCTSkip|\bGTEST_SKIP|\bpending\b[ \t]*+(?:[\"'(]|$)"
     r"|@(?:module|describe)?tag\s++:?skip\b|\bDISABLED_\w+|\b__test__\s*+=\s*+False|\b__unittest_skip__\b|\bSkipTest\b|^[ \t]*+skip\b(?![ \t]*+[=.:,)])"
+    r"|\bgetattr\([ \t]?pytest\.mark\b|\btesting\.Short\(|\babstract[ \t]++class[ \t]++\w*Tests?\b"
+    r"|@(?:Test|ParameterizedTest|RepeatedTest)\b[ \t]*+\n?[ \t]*+(?:private|static|abstract)\b"
     r"|\bparametrize\([^()\[\]\n]{0,200}\[[ \t]?\]|\.each\(\[[ \t]?\]\)|\bglobals\(\)\.(?:pop|clear|__delitem__)\b|\bdef load_tests\b",
     re.MULTILINE,
 )
@@ -45,8 +47,24 @@ _FOCUS = re.compile(
 )
 _HOLLOW = re.compile(
     r"\bassert[ \t]*+(?:\(\s*+)?(?:True|true|1)\b\s*+\)?[ \t]*+;?[ \t\r]*+$|\bassert[ \t]++(?:True|1)[ \t\r]*+$|\bassertTrue\s*+\(\s*+(?:True|true)\s*+\)"
-    r"|\bexpect\(\s*+(true|1)\s*+\)\.(?:toBe|toEqual)\(\s*+\1\s*+\)|\bassert!\(true\)|\bassert[ \t]++(\w{1,80})[ \t]++==[ \t]++\2[ \t\r]*+$|\|\|\s*+true\b|\bor\s++True\b",
+    r"|\bexpect\(\s*+(true|1)\s*+\)\.(?:toBe|toEqual)\(\s*+\1\s*+\)|\bassert!\(true\)|\bassert[ \t]++(\w{1,80})[ \t]++==[ \t]++\2[ \t\r]*+$|\|\|\s*+true\b|\bor\s++True\b"
+    r"|\bassert[ \t]*+\([^()\n]{0,300},[^()\n]{0,300}\)[ \t\r]*+$|\bmacro_rules![ \t]++\w*assert",
     re.MULTILINE,
+)
+_SWALLOWS = re.compile(
+    r"\bexcept\b[ \t]*+\*?[ \t]*+(?::|\(?[^\n:]{0,200}\b(?:AssertionError|BaseException|Exception)\b)"
+    r"|\b(?:suppress|raises|assertRaises)\([^\n()]{0,200}\b(?:AssertionError|BaseException|Exception)\b"
+    r"|\bcatch[ \t]*+(?:\([ \t]*+\w*+[ \t]*+\))?[ \t]*+\{[ \t\n]*+\}|\.catch\([ \t]*+\([ \t]*+\w*+[ \t]*+\)[ \t]*+=>[ \t]*+\{[ \t\n]*+\}"
+    r"|\bcatch[ \t]*+\([^\n()]{0,100}\b(?:Throwable|AssertionError|Error|Exception)\b"
+    r"|\bassertThrows\([ \t]?(?:Throwable|AssertionError|Error|Exception)\.class|\bexpected[ \t]?=[ \t]?(?:Throwable|AssertionError|Error|Exception)\.class"
+    r"|(?<![.\w])recover\(\)|\bcatch_unwind\b|#\[should_panic\]|\brescue[ \t]*+(?:=>|\n|Exception\b|Minitest::Assertion\b)"
+)
+_REPEATS = re.compile(
+    r"\bretryTimes\(|\bthis\.retries\(|\bmark\.flaky\b|@flaky\b|@(?:RepeatedIfExceptionsTest|RetryingTest)\b|\bretries:[ \t]?[1-9]"
+)
+_IN_PLACE = re.compile(
+    r"\bMagicMock\b|\bAsyncMock\b|\bmonkeypatch\.set\w++|\b(?:mock|mocker)\.patch\b|@patch\b|\b(?:jest|vi)\.(?:mock|spyOn|doMock)\("
+    r"|\bsinon\.(?:stub|replace|mock)\b|\bMockito\.(?:mock|when)\b|@(?:MockBean|Mock)\b"
 )
 _EXITS = re.compile(
     r"\bos\._exit\(|\b(?:process|Deno|System)\.exit\(|\bos\.Exit\([ \t]?0|\bprocess::exit\(|\bexitProcess\(|\bexit!(?!=)"
@@ -65,6 +83,8 @@ _GROWING = (
     (_FOCUS, "focused test", "focused tests"),
     (_HOLLOW, "assertion that always holds", "assertions that always hold"),
     (_EXITS, "exit from the whole run", "exits from the whole run"),
+    (_SWALLOWS, "place where a failure is swallowed", "places where a failure is swallowed"),
+    (_REPEATS, "test that may fail", "tests that may fail"),
 )
 _SHRINKING = ((_TESTS, "test", "tests"), (_ASSERTIONS, "assertion", "assertions"))
 # What Python's runners collect: another name is a test no more.
@@ -119,7 +139,11 @@ def _compared(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
         for pattern, one, many in _GROWING
         if (more := _count(pattern, new.text) - _count(pattern, old.text)) > 0
     ]
-    return (*lost, *moved, *gained)
+    # A new test may need its stand-ins; tests that were there get them in the place of what they tested.
+    more_tests = max(-fewer[0], 0)
+    replaced = _count(_IN_PLACE, new.text) - _count(_IN_PLACE, old.text)
+    mocked = [f"{_counted(replaced, 'stand-in', 'stand-ins')} more"] if replaced > 0 and not more_tests else []
+    return (*lost, *moved, *gained, *mocked)
 
 
 def count_tests(path: str, text: str, language: Language | None) -> int:
