@@ -199,6 +199,18 @@ def test_the_earlier_text_outlives_the_private_store_and_a_garbage_collection(re
     assert repo.git("show", f"{done.archived[0]}:mine.txt") == "mine"
 
 
+def test_of_many_files_all_are_kept(repo: Repo) -> None:
+    for number in range(150):
+        repo.write(f"many/{number}.txt", f"{number}\n")
+    session = Session(repo).on_a_branch()
+    shutil.rmtree(repo.path / "many")
+    done = session.abandon()
+    shutil.rmtree(repo.path / ".git/code-intel")
+    repo.git("gc", "-q", "--prune=now")
+    assert repo.git("show", f"{done.archived[0]}:many/149.txt") == "149"
+    assert len(Trash(repo.path).restore(done.archived[0]).files) == 150
+
+
 class Killed(BaseException):
     """As if the process ended here."""
 

@@ -17,6 +17,7 @@ from code_intel_server.workspace.reading_room import ReadingRoom
 from code_intel_server.workspace.status import GITLINK
 
 _AT_ONCE = 16 * MEBIBYTE
+_LOOSE_AT_MOST = 100
 
 
 def keep_lent(room: ReadingRoom, index: Path, kept: str, tree: str, big: int) -> None:
@@ -45,7 +46,9 @@ def hand_over(room: ReadingRoom, index: Path, oids: Iterable[str]) -> set[str]:
     sizes = {row[0]: int(row[2]) for row in (row.split() for row in asked) if len(row) == 3}
     for group in _groups(sizes):
         pack = room.must("pack-objects", "-q", "--stdout", "--window=0", index=index, stdin=_lines(group))
-        room.git.must("unpack-objects", "-q", manner=Manner.OWN, stdin=pack)
+        # Of many a pack: brought to the disk one by one they would take seconds.
+        storing = ("unpack-objects", "-q") if len(group) <= _LOOSE_AT_MOST else ("index-pack", "--stdin")
+        room.git.must(*storing, manner=Manner.OWN, stdin=pack)
     return {*sizes}
 
 
