@@ -920,6 +920,11 @@ class TestQualityAndMerge:
         session.world.failing.clear()
         assert session.raw({"summary": "end"})["phase"] == "SESSION_COMPLETE"
 
+    def test_a_merge_that_nobody_verified_as_a_whole_is_said_to_be_one(self) -> None:
+        session = self.at(combined=True)
+        session.send(issues=[], quality_prompt_used="quality_review")
+        assert "nobody has verified them together" in str(session.raw({"summary": "end"})["warning"])
+
     def test_commits_that_the_merge_brought_back_are_named(self) -> None:
         session = self.at(brought_back=("0123456789abcdef",))
         session.send(issues=[], quality_prompt_used="quality_review")

@@ -77,6 +77,7 @@ class World:
     packaged_prompts: bool = False
     push_hint: str = ""
     brought_back: tuple[str, ...] = ()
+    combined: bool = False
     unmoved: bool = False
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
@@ -276,7 +277,9 @@ class WorldBranches:
         self.world.fail("merge")
         self.world.current, self.world.current_base = branch.base, ""
         oid = "" if self.world.unmoved else self.world.head()
-        return MergeResult(oid, branch.name, branch.base, self.world.push_hint, self.world.brought_back)
+        return MergeResult(
+            oid, branch.name, branch.base, self.world.push_hint, self.world.brought_back, self.world.combined
+        )
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
         return self.world.hand_merges

@@ -72,6 +72,17 @@ def test_a_base_that_moved_is_merged_anew(work: Work) -> None:
     assert repo.git("rev-parse", "HEAD") == result.oid
 
 
+def test_a_merge_of_both_sides_is_marked_as_one_that_nobody_verified(work: Work) -> None:
+    """Found by an opponent: each side passed its tests, both together were merged as if they had."""
+    work.on_base(b__py="two = 'moved'\n")
+    done = work.merge()
+    assert done.combined
+    assert "Code-Intel-Unproven: the merge as a whole, as main had moved on" in work.repo.git(
+        "log", "-1", "--format=%B"
+    )
+    assert work.merge(work.intents[-1]).combined, "told again after a kill"
+
+
 def test_there_is_always_a_merge_commit_with_trailers(work: Work) -> None:
     work.repo.git("config", "merge.ff", "only")
     work.merge()

@@ -59,7 +59,8 @@ class Merge:
             run_hook(self.git, "post-merge", "0", may_fail=True)
         remove(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
         back = _brought_back(self.git, self.branch, f"{oid}^1") if oid else ()
-        return MergeResult(oid, self.branch.name, self.branch.base, brought_back=back)
+        combined = bool(oid) and self.git.oid(oid, "tree") != self.git.oid(f"{oid}^2", "tree")
+        return MergeResult(oid, self.branch.name, self.branch.base, brought_back=back, combined=combined)
 
     def keep_branch(self) -> MergeResult:
         """Finish mode `branch`: keep the task branch, return to base, say how to push. An unmoved one is removed."""
@@ -127,6 +128,8 @@ class Merge:
         subject = f"Merge branch '{self.branch.name}' into {self.branch.base}"
         back = _brought_back(self.git, self.branch, base)
         rows = [*self.trailers, *_driven(self.git, base, tip, tree)]
+        if tree != self.git.oid(tip, "tree"):
+            rows.append(("Code-Intel-Unproven", f"the merge as a whole, as {self.branch.base} had moved on"))
         rows += [("Code-Intel-Brought-Back", " ".join(oid[:12] for oid in back))] if back else []
         message = judged(self.git, with_trailers(subject, rows), prepare=False, env={})
         return commit_object(self.git, tree, [base, tip], with_missing(message, rows))

@@ -142,6 +142,7 @@ class MergeResult:
     """`oid` of the merge commit; '' where the task branch had not moved and was only removed.
 
     `brought_back` are commits (at most twenty, newest first) that the base held when the task branch was made and had lost since.
+    `combined` says that the merge holds more than the task branch: the base had moved on, and nobody has verified both together.
     """
 
     oid: str
@@ -149,6 +150,7 @@ class MergeResult:
     to_branch: str
     pushed_hint: str = ""
     brought_back: tuple[str, ...] = ()
+    combined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

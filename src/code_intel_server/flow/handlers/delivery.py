@@ -269,6 +269,8 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
         return Outcome(Event.MERGED, {"push": result.pushed_hint}, warnings, ending=kept)
     if not result.oid:
         return Outcome(Event.MERGED, ending=Note("success.MERGE.unmoved_branch_removed", where))
+    if result.combined:
+        warnings = (*warnings, Note("warnings.merged_combined", {"branch": result.to_branch}))
     if result.brought_back:
         back = ", ".join(oid[:12] for oid in result.brought_back)
         warnings = (*warnings, Note("warnings.brought_back", {"branch": result.to_branch, "commits": back}))
