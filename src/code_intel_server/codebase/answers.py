@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
+"""Answers are only read: one of symbols is one of objects too."""
 
 EXACT_TOTAL_LIMIT = 10_000
 """Totals are exact up to here; beyond it an answer says `total_at_least`."""
@@ -21,7 +23,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[Row]):
+class Answer(Generic[Row_co]):
     """One page of rows, most relevant first, and its warranty.
 
     `total` counts all rows there are; with `total_at_least` there are more. `complete` is False where something that
@@ -29,7 +31,7 @@ class Answer(Generic[Row]):
     number of files whose symbols are not yet (or no longer) in the cache.
     """
 
-    results: tuple[Row, ...]
+    results: tuple[Row_co, ...]
     total: int
     engine: str
     total_at_least: bool = False

@@ -62,13 +62,13 @@ def search_text(
         context_lines=min(max(context_lines, 0), 20),
         page=page,
     )
-    return _listed(found, page)  # type: ignore[arg-type]
+    return _listed(found, page)
 
 
 def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
     """See SPEC 2."""
     page = page_of(limit, offset)
-    return _listed(bench.desk.explorer.search_files(pattern, path, page=page), page)  # type: ignore[arg-type]
+    return _listed(bench.desk.explorer.search_files(pattern, path, page=page), page)
 
 
 def find_definitions(
@@ -77,7 +77,7 @@ def find_definitions(
     """See SPEC 2."""
     page = page_of(limit, offset)
     found = bench.desk.explorer.find_definitions(symbol, kind=kind, path=path, match=NameMatch(match), page=page)
-    return _listed(found, page)  # type: ignore[arg-type]
+    return _listed(found, page)
 
 
 def find_references(
@@ -95,25 +95,25 @@ def find_references(
     found = bench.desk.explorer.find_references(
         symbol, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
     )
-    return _listed(found, page)  # type: ignore[arg-type]
+    return _listed(found, page)
 
 
 def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
     """See SPEC 2."""
     first = page_of(1, offset).offset
     found = bench.desk.explorer.get_symbols(path)
-    return rows(replace(found, results=found.results[first:]), first)  # type: ignore[arg-type]
+    return rows(replace(found, results=found.results[first:]), first)
 
 
 def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
     """See SPEC 2."""
-    return rows(bench.desk.explorer.get_function_at_line(path, line))  # type: ignore[arg-type]
+    return rows(bench.desk.explorer.get_function_at_line(path, line))
 
 
 def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
     """See SPEC 2."""
     page = page_of(FIRST_FILES.limit, offset)
-    return _listed(bench.desk.explorer.analyze_structure(path, page=page), page)  # type: ignore[arg-type]
+    return _listed(bench.desk.explorer.analyze_structure(path, page=page), page)
 
 
 def query(bench: Workbench, question: str, limit: int) -> Fields:
@@ -235,4 +235,4 @@ def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: 
     if found.unresolved:
         beside["unresolved"] = [*found.unresolved]
     beside = narrowed(beside, _BESIDE_ROWS)
-    return rows(found.answer, page.offset, DEFAULT_CHARACTERS - size_of(beside)) | beside  # type: ignore[arg-type]
+    return rows(found.answer, page.offset, DEFAULT_CHARACTERS - size_of(beside)) | beside

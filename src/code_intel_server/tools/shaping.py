@@ -44,20 +44,10 @@ def plain(value: object) -> JsonValue:
 
 def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
     """An answer as every list tool gives it, cut to `budget` characters of JSON with the place to go on from."""
-    shaped: list[JsonValue] = []
-    used = _AROUND
-    narrow = False
-    for row in answer.results:
-        entry = plain(row)
-        used += size_of(entry) + 2
-        if used > budget and shaped:
-            break
-        if used > budget and isinstance(entry, dict):
-            entry, narrow = narrowed({**entry, "cut": True}, budget - _AROUND), True
-        shaped.append(entry)
+    shaped, narrow = _fitting(answer.results, budget - _AROUND)
     cut = len(shaped) < len(answer.results)
     result: Fields = {
-        "results": shaped,
+        "results": [*shaped],
         "total": answer.total,
         "truncated": answer.truncated or cut or narrow,
         "engine": answer.engine,
@@ -68,21 +58,39 @@ def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTE
     following = offset + len(shaped) if cut else answer.next_offset
     if following is not None:
         result["next_offset"] = following
+    return result | _warranty(answer)
+
+
+def _fitting(found: Iterable[object], room: int) -> tuple[list[JsonValue], bool]:
+    """The first rows that fit, and whether the only one had to lose its ends for it."""
+    shaped: list[JsonValue] = []
+    for row in found:
+        entry = plain(row)
+        room -= size_of(entry) + 2
+        if room >= 0:
+            shaped.append(entry)
+        elif not shaped and isinstance(entry, dict):
+            return [narrowed({**entry, "cut": True}, room + size_of(entry) + 2)], True
+        else:
+            break
+    return shaped, False
+
+
+def _warranty(answer: Answer[object]) -> Fields:
+    """What an answer is worth, as far as there is something to say of it."""
+    said: Fields = {}
     if answer.incomplete_because:
-        result["incomplete_because"] = [printable(reason) for reason in answer.incomplete_because]
+        said["incomplete_because"] = [printable(reason) for reason in answer.incomplete_because]
     if answer.notes:
-        result["notes"] = [printable(note) for note in answer.notes]
+        said["notes"] = [printable(note) for note in answer.notes]
     if answer.counts:
-        result["counts"] = {printable(pattern): count for pattern, count in answer.counts}
+        said["counts"] = {printable(pattern): count for pattern, count in answer.counts}
     if answer.skipped.counted:
-        result["skipped"] = {
-            "ignored": answer.skipped.ignored,
-            "binary": answer.skipped.binary,
-            "too_large": answer.skipped.too_large,
-        }
+        skipped = answer.skipped
+        said["skipped"] = {"ignored": skipped.ignored, "binary": skipped.binary, "too_large": skipped.too_large}
     if answer.pending:
-        result["pending"] = answer.pending
-    return result
+        said["pending"] = answer.pending
+    return said
 
 
 def narrowed(fields: Fields, room: int) -> Fields:

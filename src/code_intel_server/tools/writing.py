@@ -129,7 +129,13 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     }
     if following < page.total:
         answer["next_offset"] = following
-    weak: list[JsonValue] = [
+    weak = _weak_evidence(state)
+    return answer | {"weak_evidence": weak} if weak else answer
+
+
+def _weak_evidence(state: SessionState) -> list[JsonValue]:
+    """The ranges that passed for their reason alone."""
+    return [
         {
             "item": used.item,
             "task": used.task_id,
@@ -141,7 +147,6 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         for used in state.used_ranges
         if used.trivial
     ]
-    return answer | {"weak_evidence": weak} if weak else answer
 
 
 def _within_budget(found: Sequence[Mapping[str, object]], budget: int) -> list[JsonValue]:
