@@ -254,3 +254,23 @@ def test_the_server_wants_an_impact_analysis_where_what_changes_was_not_looked_u
     assessment = answer["server_assessment"]
     assert isinstance(assessment, dict)
     assert (assessment["needed"], assessment["agrees"]) == (needed, needed)
+
+
+def test_an_edit_after_the_receipt_voids_it_and_the_new_receipt_is_for_what_is_committed() -> None:
+    session = Session(world=World(proof=ProofStatus.PROVEN)).to_ready().to_commit()
+    first = session.state.receipt
+    session.edit(text="def main():\n    return 1 + 1\n")
+    session.world.proof = ProofStatus.UNPROVEN
+    answer = session.commit()
+    assert "ran the verify commands again" in str(answer["warning"])
+    second = session.state.receipt
+    assert first is not None and second is not None
+    assert (first.status, second.status) == ("proven", "unproven")
+    assert first.tree != second.tree == session.state.trees.committed
+    assert ("Code-Intel-Unproven", "pytest -q") in session.world.commits[0].trailers
+
+
+def test_a_receipt_that_still_holds_is_said_to_be_void_by_nobody() -> None:
+    session = Session(world=World(proof=ProofStatus.PROVEN)).to_ready().to_commit()
+    assert "warning" not in session.commit()
+    assert session.world.proof_runs == 1
