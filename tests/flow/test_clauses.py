@@ -274,3 +274,18 @@ def test_a_receipt_that_still_holds_is_said_to_be_void_by_nobody() -> None:
     session = Session(world=World(proof=ProofStatus.PROVEN)).to_ready().to_commit()
     assert "warning" not in session.commit()
     assert session.world.proof_runs == 1
+
+
+def test_a_refusal_names_the_fields_it_did_not_look_at() -> None:
+    """A misspelled field would else be told to be missing, while the agent sees that it sent it."""
+    session = Session(Flags(no_doc=True))
+    session.frame()
+    session.world.call("search_text")
+    session.world.call("get_symbols")
+    used = ["search_text", "get_symbols"]
+    answer = session.send(explored_file=["app.py"], findings=["app.py:1 - entry"], tools_used=used)
+    assert session.error == "failures.EXPLORATION.empty_result"
+    assert answer["ignored_fields"] == ["explored_file"]
+    assert "ignored_fields" not in session.send(findings=["app.py:1 - entry"], tools_used=used)
+    elsewhere = session.send(commit_message="x")
+    assert "PRE_COMMIT" in str(elsewhere["hints"]) and "ignored_fields" not in elsewhere

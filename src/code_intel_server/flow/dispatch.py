@@ -77,6 +77,8 @@ def _refuse(
     if other is not None:
         note = Note("common_failures.payload_fits_other_phase", {"phase": state.phase, "other_phase": other})
         extra["hints"] = [responses.say(contract, note)]
+    elif unknown := ignored_fields(at, data):
+        extra["ignored_fields"] = [*unknown]
     if _compacted(state, data):
         extra["phase_summaries"] = dict(state.summaries)
     return Submission(responses.refusal(state, contract, ports, error, extra), key=error.key)
