@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.driver import repository
 
+from code_intel_server.flow.session import UsedRange
 from code_intel_server.tools.exploration import (
     analyze_impact,
     analyze_structure,
@@ -17,6 +18,7 @@ from code_intel_server.tools.exploration import (
 )
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields
 from code_intel_server.tools.workbench import Workbench
+from code_intel_server.tools.writing import review_changes
 
 FUNCTIONS = 120
 FOLDER = "a/folder/with/quite/a/long/name"
@@ -101,3 +103,41 @@ def test_all_that_a_search_was_asked_for_is_shown_rather_than_long_pieces_of_les
     assert 10 < len(many["results"]) < many["total"]
     assert many["truncated"] is True
     assert len(json.dumps(many, ensure_ascii=False)) < DEFAULT_CHARACTERS
+
+
+def test_a_review_is_read_page_by_page_and_a_large_file_whole_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = repository(
+        tmp_path / "repo", {"app.py": "x = 1\n", ".code-intel/config.json": FILES[".code-intel/config.json"]}
+    )
+    bench = Workbench(root)
+    try:
+        bench.sessions.start("Quote everything", "MODIFY", {"quick": True, "no_doc": True})
+        quoted = "".join(f'said_{number} = ["a", "b", "{number}"]\n' for number in range(900))
+        for number in range(6):
+            (root / f"said_{number}.py").write_text(quoted)
+        active = bench.sessions.active
+        assert active is not None
+        words = {
+            "task_id": "t1",
+            "path": "app.py",
+            "start": 1,
+            "end": 1,
+            "trivial": True,
+            "reason": "It says so. " * 20,
+        }
+        active.state.used_ranges += [UsedRange(item=f"Item {number}", **words) for number in range(60)]
+        found = pages(lambda offset: review_changes(bench, None, 50, offset))
+        assert [row["path"] for page in found for row in page["results"]] == [f"said_{n}.py" for n in range(6)]
+        assert all(row["cut"] for page in found for row in page["results"])
+        assert all(page["truncated"] for page in found)
+        for page in found:
+            assert len(page["weak_evidence"]) + page["left_out"]["weak_evidence"] == 60
+        alone: dict[str, Any] = {**review_changes(bench, "said_3.py", 50, 0)}
+        [row] = alone["results"]
+        assert row["diff"].splitlines()[1:] == [f"+{line}" for line in quoted.splitlines()]
+        assert (row.get("cut"), alone["truncated"]) == (None, False)
+    finally:
+        bench.desk.close()

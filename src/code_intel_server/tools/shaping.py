@@ -19,7 +19,7 @@ _SHORTER = (16 * 1024, 4 * 1024, 1024)
 _ITEMS = 50
 _WIDEST = 4
 """Bytes of a character at most."""
-_AROUND = 400
+AROUND = 400
 """Characters of an answer that are not its rows."""
 _CAN_BE_CUT = 2
 
@@ -44,7 +44,7 @@ def plain(value: object) -> JsonValue:
 
 def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
     """An answer as every list tool gives it, cut to `budget` characters of JSON with the place to go on from."""
-    shaped, narrow = _fitting(answer.results, budget - _AROUND)
+    shaped, narrow = fitting(answer.results, budget - AROUND)
     cut = len(shaped) < len(answer.results)
     result: Fields = {
         "results": [*shaped],
@@ -61,8 +61,8 @@ def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTE
     return result | _warranty(answer)
 
 
-def _fitting(found: Iterable[object], room: int) -> tuple[list[JsonValue], bool]:
-    """The first rows that fit, and whether the only one had to lose its ends for it."""
+def fitting(found: Iterable[object], room: int) -> tuple[list[JsonValue], bool]:
+    """The first rows that fit into `room` characters, and whether the only one had to lose its ends for it."""
     shaped: list[JsonValue] = []
     for row in found:
         entry = plain(row)

@@ -1,6 +1,6 @@
 """check_write_target, add_explored_files, review_changes: what may be written, and what was (SPEC 2, 4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -14,12 +14,15 @@ from code_intel_server.flow.turn import Note
 from code_intel_server.flow.writable import Why
 from code_intel_server.tools.desk import Desk, now
 from code_intel_server.tools.sessions import Active, Sessions
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, plain
+from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting, narrowed, size_of
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.review import review
+from code_intel_server.workspace.review import PAGE_CHARACTERS, review
 
 ADDED_AT_MOST = 2_000
+_WEAK_CHARACTERS = 2_500
+_DIFFS_IN_JSON = 2
+"""A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
 _REFUSALS = {
     Why.UNEXPLORED: "tool_errors.check_write_target.write_blocked",
     Why.EARLY: "tool_errors.check_write_target.write_plan_first",
@@ -99,7 +102,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     present = desk.tree.snapshot()
     ports = bench.sessions.ports(active)
     wanted = None if path is None else _names(desk.project, path)[-1]
-    budget = DEFAULT_CHARACTERS * (3 if wanted else 1)
+    budget = PAGE_CHARACTERS if wanted else DEFAULT_CHARACTERS
     sides = (state.trees.base, present)
     changes = desk.tree.changes(*sides)
     page = review(
@@ -118,24 +121,25 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         raise Rejected(
             "tool_errors.generic.argument_invalid", field="path", expected="a path below which something changed"
         )
-    results = _within_budget([row.as_row() for row in page.rows], budget)
+    weak = _weak_evidence(state)
+    found = [row.as_row() for row in page.rows]
+    results, narrow = fitting(found, _DIFFS_IN_JSON * budget if wanted else budget - AROUND - size_of(weak))
     following = max(offset, 0) + len(results)
     answer: Fields = {
-        "results": results,
+        "results": [*results],
         "total": page.total,
-        "truncated": following < page.total,
+        "truncated": following < page.total or narrow or any("cut" in row for row in found),
         "engine": "tree",
         "complete": True,
     }
     if following < page.total:
         answer["next_offset"] = following
-    weak = _weak_evidence(state)
-    return answer | {"weak_evidence": weak} if weak else answer
+    return answer | weak
 
 
-def _weak_evidence(state: SessionState) -> list[JsonValue]:
-    """The ranges that passed for their reason alone."""
-    return [
+def _weak_evidence(state: SessionState) -> Fields:
+    """The ranges that passed for their reason alone, as many as there is room for."""
+    weak: list[JsonValue] = [
         {
             "item": used.item,
             "task": used.task_id,
@@ -147,17 +151,7 @@ def _weak_evidence(state: SessionState) -> list[JsonValue]:
         for used in state.used_ranges
         if used.trivial
     ]
-
-
-def _within_budget(found: Sequence[Mapping[str, object]], budget: int) -> list[JsonValue]:
-    """The rows that fit, at least one; each with a diff of at most the budget."""
-    kept: list[JsonValue] = []
-    for row in found:
-        budget -= len(str(row))
-        if kept and budget < 0:
-            break
-        kept.append(plain(row))
-    return kept
+    return narrowed({"weak_evidence": weak}, _WEAK_CHARACTERS) if weak else {}
 
 
 def _tasks(desk: Desk, state: SessionState) -> dict[str, str]:

@@ -30,7 +30,7 @@ Weakened = Callable[[str, str, str, str], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """One changed path. `diff` is unified, cut at `DIFF_CHARACTERS` (`cut`), '' for content of which `unseen` says why it is not shown."""
+    """One changed path. `diff` is unified, `cut` where it was too long, '' for content of which `unseen` says why it is not shown."""
 
     path: str
     status: str
@@ -74,16 +74,19 @@ def review(
 ) -> ReviewPage:
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
 
-    A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`.
+    A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
+    list a diff is cut at `DIFF_CHARACTERS`; that of a file which is asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
     chosen = [
         change for change in sorted(tree.changes(base, now), key=lambda change: change.path) if _within(change, path)
     ]
+    alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
+    most = characters if alone else DIFF_CHARACTERS
     rows: list[ReviewRow] = []
     used = 0
     for change in chosen[offset : offset + max(limit, 1)]:
-        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), weakened)
+        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), weakened, most)
         used += len(row.diff)
         if rows and used > characters:
             break
@@ -99,15 +102,17 @@ def _within(change: Change, path: str | None) -> bool:
     return any(name == folder or name.startswith(folder + "/") for name in (change.path, change.old_path))
 
 
-def _row(tree: Contents, sides: tuple[str, str], change: Change, task: str, weakened: Weakened | None) -> ReviewRow:
+def _row(
+    tree: Contents, sides: tuple[str, str], change: Change, task: str, weakened: Weakened | None, most: int
+) -> ReviewRow:
     before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
     after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
         return ReviewRow(change.path, change.kind.value, "", task, change.old_path, unseen=_UNSEEN)
     diff = _diff(change.hunks, before, after)
     findings = weakened(change.path, "\n".join(before), "\n".join(after), change.old_path) if weakened else ()
-    cut = len(diff) > DIFF_CHARACTERS
-    return ReviewRow(change.path, change.kind.value, _shortened(diff), task, change.old_path, findings, cut)
+    cut = len(diff) > most
+    return ReviewRow(change.path, change.kind.value, _shortened(diff, most), task, change.old_path, findings, cut)
 
 
 def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ...]) -> str:
@@ -154,8 +159,8 @@ def _place(start: int, count: int) -> str:
     return f"{start + 1 if count else start},{count}"
 
 
-def _shortened(diff: str) -> str:
-    if len(diff) <= DIFF_CHARACTERS:
+def _shortened(diff: str, most: int) -> str:
+    if len(diff) <= most:
         return diff
-    kept = diff[:DIFF_CHARACTERS].rpartition("\n")[0]
+    kept = diff[:most].rpartition("\n")[0]
     return f"{kept}\n… {diff.count(chr(10)) - kept.count(chr(10))} more lines"
