@@ -264,7 +264,7 @@ GUARDS = (
     Guard(
         "quotes are the user's",
         INTAKE,
-        "        if not quotes(slot.quote, state.query):",
+        "        if not quotes(slot.quote, state.query) and not quotes(slot.quote, printable(state.query)):",
         "        if False:",
         "never_said",
     ),

@@ -289,3 +289,14 @@ def test_a_refusal_names_the_fields_it_did_not_look_at() -> None:
     assert "ignored_fields" not in session.send(findings=["app.py:1 - entry"], tools_used=used)
     elsewhere = session.send(commit_message="x")
     assert "PRE_COMMIT" in str(elsewhere["hints"]) and "ignored_fields" not in elsewhere
+
+
+@pytest.mark.parametrize("quote", ["fix the \x1b[31mred text", "fix the \\x1b[31mred text", "RED text"])
+def test_a_quote_is_taken_as_the_query_was_shown_too(quote: str) -> None:
+    """Users paste what a terminal printed; answers show its control characters as escapes."""
+    session = Session(Flags(no_doc=True), query="Fix the \x1b[31mred text")
+    slot = {"value": "the red text", "quote": quote}
+    assert session.send(action_type="fix", target_feature=slot)["success"], session.error
+    other = Session(Flags(no_doc=True), query="Fix the \x1b[31mred text")
+    other.send(action_type="fix", target_feature={"value": "x", "quote": "fix the x1b"})
+    assert other.error == "failures.QUERY_FRAME.quote_not_found"

@@ -8,6 +8,7 @@ from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, Quer
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.printable import printable
 from code_intel_server.workspace.values import TaskBranch
 
 CHOICES = ("delete", "merge", "continue")
@@ -79,7 +80,8 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
     for name, slot in filled.items():
         if not slot.quote.strip():
             raise Rejected("failures.QUERY_FRAME.quote_required", slot=name, query=state.query)
-        if not quotes(slot.quote, state.query):
+        # What cannot be shown comes as it was shown: the answer that asks for the quotes holds the query so.
+        if not quotes(slot.quote, state.query) and not quotes(slot.quote, printable(state.query)):
             raise Rejected("failures.QUERY_FRAME.quote_not_found", slot=name, quote=slot.quote, query=state.query)
     state.query_frame = QueryFrame(
         action_type=payload.action_type[:WORDS_AT_MOST],
