@@ -300,3 +300,19 @@ def test_a_quote_is_taken_as_the_query_was_shown_too(quote: str) -> None:
     other = Session(Flags(no_doc=True), query="Fix the \x1b[31mred text")
     other.send(action_type="fix", target_feature={"value": "x", "quote": "fix the x1b"})
     assert other.error == "failures.QUERY_FRAME.quote_not_found"
+
+
+def test_a_round_that_changed_nothing_is_not_said_to_have_left_the_files_as_in_the_base() -> None:
+    session = Session().to_ready().to_commit()
+    session.commit()
+    session.send(issues=["app.py:2 - is this right?"], quality_prompt_used="quality_review")
+    session.plan("t2")
+    session.world.call("check_write_target")
+    skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is right as it is."}
+    session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
+    session.send(summary="Done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.world.nothing_new = True
+    warning = str(session.commit()["warning"])
+    assert "no file changed since this session's last commit" in warning
+    assert "base" not in warning

@@ -79,6 +79,7 @@ class World:
     brought_back: tuple[str, ...] = ()
     combined: bool = False
     unmoved: bool = False
+    nothing_new: bool = False
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
     rewrites_on_proof: tuple[str, ...] = ()
@@ -259,7 +260,7 @@ class WorldBranches:
         if pending is not None:
             return CommitResult(self.world.adopts, self.world.adopts)
         self.world.commits.append(request)
-        if not request.keep:
+        if not request.keep or self.world.nothing_new:
             return CommitResult("", self.world.head())
         self.world.tip_count += 1
         return CommitResult(self.world.head(), self.world.head())

@@ -163,7 +163,8 @@ def _commit(
     oid = result.oid or adopted
     fields: dict[str, JsonValue] = {"archived": [*archived]} if archived else {}
     if not oid:
-        return Outcome(Event.COMMITTED, fields, (Note("warnings.nothing_to_commit"),))
+        none = "warnings.nothing_more_to_commit" if state.commits else "warnings.nothing_to_commit"
+        return Outcome(Event.COMMITTED, fields, (Note(none),))
     fields["commit"] = oid
     if result.oid:
         state.commits.append(result.oid)
