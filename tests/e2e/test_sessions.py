@@ -323,6 +323,16 @@ class TestRecovery:
         assert answer["instruction"] and answer["session_id"] == session_id
         assert server.accepted(documents_reviewed=["README.md"])["phase"] == "QUERY_FRAME"
 
+    def test_who_asks_for_another_session_than_the_active_one_is_told_which_one_answers(self, root: Path) -> None:
+        old = self.interrupted(root)
+        with Server(root) as server:
+            fresh = start(server)["session_id"]
+            answer = server.call("get_session_status", session_id=old)
+            assert answer["session_id"] == fresh
+            assert f"Session {old} was not restored: {fresh} is active" in answer["warnings"][0]
+            assert "warnings" not in server.call("get_session_status", session_id=fresh)
+            assert server.call("get_session_status", session_id=old, discard_active=True)["session_id"] == old
+
     def test_the_final_answer_can_be_asked_for_again_after_a_kill(self, server: Server, root: Path) -> None:
         to_ready(server)
         final = finish(server, root)

@@ -277,7 +277,11 @@ class Sessions:
         """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
         active = self.active  # read once: a verification under way holds the mutex for minutes
         if active is not None and (not discard_active or session_id == active.state.session_id):
-            return self._standing(active)
+            answer = self._standing(active)
+            if session_id is not None and session_id != active.state.session_id:
+                other = Note("warnings.not_restored", {"wanted": session_id, "session_id": active.state.session_id})
+                answer["warnings"] = [responses.say(active.kit.contract, other)]
+            return answer
         with self._desk.mutex:
             self._desk.check_open()
             dropped = self.active.state.session_id if self.active else ""
