@@ -184,7 +184,21 @@ def test_of_one_that_was_too_large_to_be_kept_it_is_said(repo: Repo) -> None:
     edited(repo)
     done = session.abandon("mine.txt")
     assert repo.read("mine.txt") == "of the agent\n"
-    assert "too large for their earlier content to be kept: mine.txt" in done.warnings[0]
+    assert done.warnings[0].endswith("for their earlier content to be kept: mine.txt")
+
+
+def test_a_repository_within_keeps_its_content_itself_and_is_said_to_be_gone_where_it_is(repo: Repo) -> None:
+    repo.git("init", "-q", "clone")
+    Repo(repo.path / "clone").commit("one")
+    session = Session(repo).on_a_branch()
+    Repo(repo.path / "clone").commit("two")
+    other = Session(repo)
+    other.branch = session.branch
+    shutil.rmtree(repo.path / "clone")
+    assert session.abandon().warnings[0].endswith("for their earlier content to be kept: clone")
+    repo.git("init", "-q", "clone")
+    Repo(repo.path / "clone").commit("three")
+    assert other.abandon().warnings == ()
 
 
 def test_the_earlier_text_outlives_the_private_store_and_a_garbage_collection(repo: Repo) -> None:

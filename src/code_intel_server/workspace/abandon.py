@@ -23,6 +23,7 @@ from code_intel_server.workspace.shelf import (
     Shelf,
     Shelved,
     entry_at,
+    is_repository,
     is_same,
     permissions_of,
     put_back,
@@ -149,9 +150,8 @@ class Abandon:
 
     def _earlier(self) -> Mapping[str, tuple[str, str]]:
         found = self.earlier()
-        if found.too_large:
-            since = f"changed since session {self.session_id} began, too large for their earlier content to be kept"
-            self._warnings.append(f"{since}: {_named(found.too_large)}")
+        if lost := _not_kept(self.git, found):
+            self._warnings.append(f"{_lost_since(self.session_id)}: {_named(lost)}")
         return found.stored
 
     def _keep_earlier(self) -> None:
@@ -210,6 +210,15 @@ def _changed_in(git: Git, ref: str) -> dict[str, tuple[str, str]]:
     return tree_entries(git, commit, paths)
 
 
+def _not_kept(git: Git, earlier: Earlier) -> list[str]:
+    """What is said to be lost: not a repository within that is still there, which keeps its content itself."""
+    return [path for path in earlier.not_kept if not is_repository(git, path)]
+
+
+def _lost_since(session_id: str) -> str:
+    return f"changed since session {session_id} began, too large (or repositories) for their earlier content to be kept"
+
+
 def _left_since(session_id: str) -> str:
     return f"changed since session {session_id} began, left as they are (what they were before is in the trash)"
 
@@ -236,7 +245,7 @@ def copy_work(git: Git, session_id: str, touched: Collection[str], earlier: Earl
         (copied, f"{since}, left as they are (a copy is in the trash)"),
         (large, f"{since}, too large to be copied, left as they are"),
         (sorted(gone), _left_since(session_id)),
-        (earlier.too_large, f"{since}, too large for their earlier content to be kept"),
+        (_not_kept(git, earlier), _lost_since(session_id)),
     )
     warnings = tuple(f"{words}: {_named(paths)}" for paths, words in said if paths)
     return Abandoned(tuple(each.ref for each in shelved), git.current(), warnings)

@@ -16,10 +16,10 @@ Held = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """By path from the top: what is `stored` in the repository now, and what was `too_large` to be kept by any snapshot."""
+    """By path from the top: what is `stored` in the repository now, and what no snapshot has kept: too large, or a repository of its own."""
 
     stored: Mapping[str, Held]
-    too_large: tuple[str, ...] = ()
+    not_kept: tuple[str, ...] = ()
 
 
 NOTHING = Earlier({})
@@ -36,5 +36,5 @@ def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
             raise
         return NOTHING
     stored = tree.store(start, own)
-    too_large = tuple(prefix + path for path in own if path not in stored)
-    return Earlier({prefix + path: held for path, held in stored.items()}, too_large)
+    not_kept = tuple(prefix + path for path in own if path not in stored)
+    return Earlier({prefix + path: held for path, held in stored.items()}, not_kept)
