@@ -108,11 +108,11 @@ class TestTheHarnessItself:
         return [(call.kind, call.who) for call in keeper.calls[:number]]
 
     def test_a_point_at_which_something_is_lost_is_noticed(self, played: Played) -> None:
-        """A move that is taken up to another end than without the fault."""
+        """A move that is taken up to another end than without the fault. Of the rest of his files the session keeps the earlier text."""
         last, moves = len(played.moves) - 1, list(played.moves)
 
         def careless(server: object) -> dict[str, object]:
-            (played.root / "notes.txt").write_text("overwritten\n")
+            (played.root / ".env").write_text("overwritten\n")
             return moves[last](server)  # type: ignore[arg-type]
 
         played.moves = [*moves[:last], careless]
@@ -120,7 +120,7 @@ class TestTheHarnessItself:
             point = played.play(last, Fault(20))
         finally:
             played.moves = moves
-        assert any(row.startswith("lost: file notes.txt") for row in point.violations)
+        assert any(row.startswith("lost: file .env") for row in point.violations)
         assert any("not as without a fault" in row for row in point.violations)
 
     def test_there_are_as_many_moves_as_places_on_the_road(self, tmp_path: Path) -> None:
