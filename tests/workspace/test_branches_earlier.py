@@ -48,6 +48,9 @@ class Session:
             SESSION, self.branch, before, self._intents.append, pending, self._start, self._head, writable
         )
 
+    def end(self) -> Abandoned:
+        return self.manager.keep_earlier(SESSION, self._start, self._head)
+
 
 def edited(repo: Repo) -> None:
     repo.write("mine.txt", "of the agent\n")
@@ -211,6 +214,26 @@ def test_the_earlier_text_outlives_the_private_store_and_a_garbage_collection(re
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
     assert repo.git("show", f"{done.archived[0]}:mine.txt") == "mine"
+
+
+def test_what_only_grew_lost_nothing(repo: Repo) -> None:
+    """A log or a list of the user's own grows with every session."""
+    session = Session(repo)
+    repo.write("mine.txt", "mine\nand more\n")
+    assert session.end().archived == ()
+    repo.write("notes/deep.txt", "dee\n")
+    done = session.end()
+    assert done.warnings == (f"{LEFT}: notes/deep.txt",)
+    assert repo.git("diff", "--name-only", f"{done.archived[0]}^", done.archived[0]) == "notes/deep.txt"
+    for number in range(60):
+        repo.write(f"many/{number}", f"{number}\n")
+    other = Session(repo)
+    (repo.path / "mine.txt").unlink()
+    (repo.path / "mine.txt").mkdir()
+    for number in range(60):
+        repo.write(f"many/{number}", "other\n")
+    (ref,) = other.end().archived
+    assert len(repo.git("diff", "--name-only", f"{ref}^", ref).split()) == 61
 
 
 def test_of_many_files_all_are_kept(repo: Repo) -> None:

@@ -15,7 +15,7 @@ from code_intel_server.workspace import merges, placing, stale, status
 from code_intel_server.workspace.abandon import Abandon, copy_work
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change, stale_branches
 from code_intel_server.workspace.commits import Commit, identity_missing
-from code_intel_server.workspace.earlier import Earlier, earlier
+from code_intel_server.workspace.earlier import Earlier, but_grown, earlier
 from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.messages import stamped
 from code_intel_server.workspace.refusals import failed, refuse
@@ -315,7 +315,7 @@ class BranchManager:
         git = self._open()
         if isinstance(git, str) or not start:
             return Abandoned((), "")
-        return copy_work(git, session_id, (), earlier(self._tree, git.at.prefix, start, head))
+        return copy_work(git, session_id, (), but_grown(git, earlier(self._tree, git.at.prefix, start, head)))
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""

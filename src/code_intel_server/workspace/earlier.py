@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.files import read_regular
+from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.tree import BIG_BYTES, TreeJudge
 
 Held = tuple[str, str]
 """Git's mode, and the id of the raw content."""
@@ -23,6 +25,7 @@ class Earlier:
 
 
 NOTHING = Earlier({})
+_LOOKED_INTO = 50
 
 
 def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
@@ -38,3 +41,19 @@ def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
     stored = tree.store(start, own)
     not_kept = tuple(prefix + path for path in own if path not in stored)
     return Earlier({prefix + path: held for path, held in stored.items()}, not_kept)
+
+
+def but_grown(git: Git, found: Earlier) -> Earlier:
+    """Without the files that have their earlier content still and more behind it, as logs and notes do."""
+    if len(found.stored) > _LOOKED_INTO:
+        return found
+    kept = {path: held for path, held in found.stored.items() if not _has_grown(git, path, held)}
+    return Earlier(kept, found.not_kept)
+
+
+def _has_grown(git: Git, path: str, held: Held) -> bool:
+    try:
+        present = read_regular(git.at.top / path, 2 * BIG_BYTES)
+    except OSError:
+        return False
+    return held[0].startswith("100") and present.startswith(git.read_blob(held[1]))
