@@ -339,8 +339,8 @@ GUARDS = (
     Guard(
         "what decides which tests run needs a reason",
         "codebase/evidence.py",
-        "        return (*weakened(path, before, after), *steered(path, before, after))",
-        "        return weakened(path, before, after)",
+        "        return (*lost, *steered(path, before, after))",
+        "        return lost",
         "something_else_decides",
     ),
     Guard(
