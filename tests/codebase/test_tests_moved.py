@@ -99,6 +99,12 @@ def test_one_that_may_not_is(tmp_path: Path, case: tuple[str, str, str | None, t
         ("pyproject.toml", '[tool.pytest.ini_options]\naddopts = ["-k", "not one"]\n', True),
         ("tests/conftest.py", "collect_ignore = ['test_b.py']\n", True),
         ("tests/conftest.py", "import pytest\n", False),
+        (".code-intel/config.json", '{"verify_commands": [["pytest", "-k", "test_a"]]}', True),
+        (".code-intel/config.json", '{"verify_commands": [["pytest", "tests/test_a.py"]]}', True),
+        (".code-intel/config.json", '{"verify_commands": [["pytest", "--ignore-glob=*b.py"]]}', True),
+        (".code-intel/config.json", '{"verify_commands": [["python", "-m", "pytest", "-q"]]}', False),
+        (".github/workflows/ci.yml", "- run: pytest tests/test_a.py\n", True),
+        (".github/workflows/ci.yml", "- run: pytest tests\n", False),
         ("Makefile", "test:\n\tpytest tests/test_a.py\n", True),
         ("Makefile", "build:\n\tcc test_a.c\n", False),
     ],
@@ -106,7 +112,8 @@ def test_one_that_may_not_is(tmp_path: Path, case: tuple[str, str, str | None, t
 def test_what_tells_files_apart_in_the_project_makes_a_move_one_that_is_asked_for(
     tmp_path: Path, name: str, text: str, *, says: bool
 ) -> None:
-    (tmp_path / "tests").mkdir()
+    for folder in ("tests", ".code-intel", ".github/workflows"):
+        (tmp_path / folder).mkdir(parents=True)
     (tmp_path / name).write_text(text)
     assert told(tmp_path, A, ALL, LESS, (B, None, MORE)) is says
 

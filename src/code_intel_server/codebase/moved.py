@@ -29,6 +29,11 @@ _LEAVES_OUT = re.compile(
     r"(?i)ignore|deselect|exclude|include|norecurse|collect|python_|runtest|match|regex|spec|grep|filter|invert|\bskip|-[km]\b"
     r"|autotests|harness"
 )
+_COMMANDS = ".code-intel/config.json"
+"""Where the verify commands stand; they may run but a part of the tests."""
+_CHOOSES = re.compile(
+    r"\"-{1,2}(?:k|t|g|run|skip|filter|grep|ignore|deselect|exclude|testNamePattern|test|tests)[\"=-]"
+)
 _COLLECTED_BY_NAME = frozenset({"python", "javascript", "typescript", "tsx", "go", "rust", "ruby", "elixir", "php"})
 """Languages whose runners find a new file by themselves."""
 _SYSTEMS = frozenset(
@@ -166,7 +171,17 @@ def _is_left_out(root: Path, path: str, other: str) -> bool:
     """Whether something in the project may tell the two files apart: an option that leaves tests out, or a line that names one."""
     names = {PurePosixPath(name).name.partition(".")[0] for name in (path, other)}
     told = (line for folder in PurePosixPath(other).parents for line in _steering(root, folder.as_posix()))
-    return any(_LEAVES_OUT.search(line) or not names.isdisjoint(_WORD.findall(line)) for line in told)
+    if any(_LEAVES_OUT.search(line) or not names.isdisjoint(_WORD.findall(line)) for line in told):
+        return True
+    texts = [decode(read_bytes(root, file) or b"") for file in (_COMMANDS, *_pipelines(root))]
+    return _CHOOSES.search(texts[0]) is not None or any(not names.isdisjoint(_WORD.findall(text)) for text in texts)
+
+
+def _pipelines(root: Path) -> list[str]:
+    """The files that say what runs elsewhere; they may name the tests they run."""
+    folders = [folder for folder in (".github/workflows", ".circleci") if (root / folder).is_dir()]
+    names = [f"{folder}/{entry.name}" for folder in folders for entry in sorted((root / folder).iterdir())]
+    return [*names[:_FILES_AT_MOST], ".gitlab-ci.yml"]
 
 
 def _steering(root: Path, folder: str) -> Iterator[str]:
