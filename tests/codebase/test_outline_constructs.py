@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.codebase import outlines, structure
+from code_intel_server.codebase import grammars, outlines, structure
 from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.masking import masked, mended
 from code_intel_server.codebase.structure import outline
@@ -329,6 +329,32 @@ def test_text_made_to_slow_the_mending_does_not(piece: bytes) -> None:
     began = time.thread_time()
     assert len(mended(text, "typescript")) == len(text)
     assert time.thread_time() - began < 10
+
+
+class Ticking:
+    """A clock in place of `time` that goes on by `step` seconds whenever somebody looks."""
+
+    def __init__(self, step: float) -> None:
+        self.step = step
+        self.looks = 0
+
+    def thread_time(self) -> float:
+        """How often somebody looked, in seconds."""
+        self.looks += 1
+        return self.looks * self.step
+
+
+def test_a_text_that_is_parsed_twice_has_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"interface Box<in A, out B> { a: A }\n" * 4000
+    unhurried = Ticking(0.0)
+    monkeypatch.setattr(grammars, "time", unhurried)
+    mended_in_time = grammars.parse(text, BY_NAME["typescript"])
+    assert mended_in_time and not mended_in_time.has_errors
+    slow = Ticking(3.0 / unhurried.looks)  # both parses would take 3 s, each alone less than the limit
+    monkeypatch.setattr(grammars, "time", slow)
+    parsed = grammars.parse(text, BY_NAME["typescript"])
+    assert parsed and parsed.has_errors
+    assert slow.thread_time() < 2.1
 
 
 def test_what_goes_on_in_the_next_line_is_left_alone_by_the_mending() -> None:

@@ -328,13 +328,14 @@ def _parser(grammar: str) -> tree_sitter.Parser:
 
 
 def _best(parser: tree_sitter.Parser, text: bytes, language: Language) -> tree_sitter.Tree | None:
-    """The tree of a whole text, or of the text mended where that has fewer errors."""
+    """The tree of a whole text, or of the text mended where that has fewer errors; both within one time limit."""
+    deadline = time.thread_time() + _PARSE_SECONDS
     readily = masked(text, language.name)
-    tree = _tree(parser, readily)
+    tree = _tree(parser, readily, deadline)
     if tree is None or not tree.root_node.has_error:
         return tree
     otherwise = mended(readily, language.name)
-    better = _tree(parser, otherwise) if otherwise != readily else None
+    better = _tree(parser, otherwise, deadline) if otherwise != readily else None
     return better if better is not None and _errors(better.root_node) < _errors(tree.root_node) else tree
 
 
@@ -350,11 +351,10 @@ def _errors(root: tree_sitter.Node) -> int:
     return count
 
 
-def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
-    """Parse within the time limit: the recovery from errors can take minutes over a long text that was made for it."""
+def _tree(parser: tree_sitter.Parser, text: bytes, deadline: float) -> tree_sitter.Tree | None:
+    """Parse until this thread has taken as much time: the recovery from errors can take minutes over a long text that was made for it."""
     if len(text) <= _QUICK_BYTES:
         return parser.parse(text)
-    deadline = time.thread_time() + _PARSE_SECONDS
     view = memoryview(text)
     piece = _READ_BYTES
 
@@ -376,5 +376,6 @@ def _tree(parser: tree_sitter.Parser, text: bytes) -> tree_sitter.Tree | None:
 def _parse_ranges(text: bytes, language: Language, ranges: list[tree_sitter.Range]) -> Parsed | None:
     if hazardous(text, language.name):
         return None
-    tree = _tree(tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges), text)
+    parser = tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges)
+    tree = _tree(parser, text, time.thread_time() + _PARSE_SECONDS)
     return Parsed(text, language, tree) if tree else None
