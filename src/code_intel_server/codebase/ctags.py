@@ -143,6 +143,10 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
             continue
         end, language = get("end"), str(get("language", ""))
         kind, scope = normal_kind(str(get("kind", "")), language), _scope(str(get("scope", "")))
+        if language == "Go":
+            kind = _kind_in_go(kind, str(get("scopeKind", "")), name)
+        if not kind:
+            continue
         if not name.isidentifier():
             scope, name = _address(scope, _valid(name), kind)
         tags.append(
@@ -157,6 +161,13 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
             )
         )
     return found
+
+
+def _kind_in_go(kind: str, scope_kind: str, name: str) -> str:
+    """A function of a type is a method; '' for what is no definition: another name for an import, a blank."""
+    if kind == "function":
+        return kind if scope_kind in {"", "package"} else "method"
+    return "" if kind == "packagename" or name == "_" else kind
 
 
 @lru_cache(maxsize=4096)

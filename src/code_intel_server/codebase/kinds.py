@@ -23,7 +23,6 @@ _PLAIN = {
     "const": "constant",
     "var": "variable",
     "package": "module",
-    "packagename": "module",
     "talias": "type",
     "methodspec": "method",
     "anonmember": "field",

@@ -16,6 +16,9 @@ _NEWLINE = 10
 _CALLED_LIKE_THEIR_CLASS = frozenset({"cpp", "cuda"})
 """Languages whose constructors no grammar tells from other methods."""
 
+_BLANKS = frozenset({"go", "rust"})
+"""Languages in which nothing can be used that is called `_`."""
+
 _PARTS = re.compile(r"::|[<>]|\boperator\b")
 _WITH_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 
@@ -73,7 +76,7 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
             kind = _KINDS.get(capture)
             if kind is not None:
                 item = _definition(parsed.text, kind, nodes[0], captures)
-                if parsed.language.name == "less" and is_mixin_call(parsed.text, item.name_node.end_byte):
+                if _is_none(item, parsed):
                     continue
                 at = item.name_node.start_byte
                 if at not in best or pattern < best[at][0]:
@@ -82,6 +85,14 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
         best.pop(at, None)
     found = (item for _, item in best.values())
     return sorted(found, key=lambda item: (item.node.start_byte, -item.end_byte, item.name_node.start_byte))
+
+
+def _is_none(item: Definition, parsed: Parsed) -> bool:
+    """Whether what looks like a definition gives nothing a name: a call of a mixin, a blank in place of a name."""
+    language = parsed.language.name
+    if language == "less":
+        return is_mixin_call(parsed.text, item.name_node.end_byte)
+    return item.name == "_" and language in _BLANKS and not item.kind.is_callable
 
 
 def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition:

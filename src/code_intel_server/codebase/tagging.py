@@ -52,10 +52,10 @@ BY_SYNTAX_TREE = frozenset(
     | {"css", "scss", "less"}
 )
 _MISREAD = {
-    "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ )", re.MULTILINE),
+    "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ |\t+type \w+ )", re.MULTILINE),
     "java": re.compile(rb"\brecord\s+\w+\s*[(<]"),
 }
-"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records."""
+"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})

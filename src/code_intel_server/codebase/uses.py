@@ -20,7 +20,9 @@ _TEXT_CHARACTERS = 240
 _ATTRIBUTE_LEAVES = frozenset({"property_identifier", "field_identifier", "shorthand_field_identifier"})
 _ATTRIBUTE_FIELDS = frozenset({"attribute", "property", "field", "member"})
 _TYPE_LEAVES = frozenset({"type_identifier", "primitive_type", "predefined_type"})
-_STRING = re.compile(r"string|char_lit|character|heredoc|raw_text|jsx_text|template_chars|regex|(?<!auto)quoted")
+_STRING = re.compile(
+    r"string|char_lit|rune_lit|character|heredoc|raw_text|jsx_text|template_chars|regex|(?<!auto)quoted"
+)
 _INTERPOLATION = re.compile(r"interpolation|substitution|embedded|expansion")
 _WITH_TEXT = frozenset({"token_tree", "command"})
 """What is given a string and may run it: a macro's arguments, a command."""
@@ -147,6 +149,8 @@ class _Part:
 
 def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
     """Attribute or type, as the node's own type, the field it fills and the nodes around it say."""
+    if leaf.type == "package_identifier" or field == "length":
+        return Use.OTHER
     if leaf.type in _TYPE_LEAVES:
         return Use.TYPE
     if leaf.type in _ATTRIBUTE_LEAVES or field in _ATTRIBUTE_FIELDS:
@@ -158,7 +162,7 @@ def _by_position(leaf: "tree_sitter.Node", field: str, path: "Path") -> Use:
     for node, place in reversed(path[:-1][-5:]):
         if _TYPE_POSITION.search(node.type) or place in {"type", "return_type", "superclasses"}:
             return Use.TYPE
-        if _STATEMENT.search(node.type):
+        if _STATEMENT.search(node.type) or place == "length":
             break
     return Use.OTHER
 

@@ -15,4 +15,8 @@
 ;;; uses
 (call_expression function: (identifier) @call)
 (call_expression function: (selector_expression field: (field_identifier) @call))
+(call_expression function: (parenthesized_expression [(identifier) @call (selector_expression field: (field_identifier) @call)]))
+(call_expression function: (parenthesized_expression (unary_expression operand: [(identifier) @type (selector_expression field: (field_identifier) @type)])))
+(call_expression function: (index_expression operand: [(identifier) @call (selector_expression field: (field_identifier) @call)]))
+(type_conversion_expression type: (generic_type type: [(type_identifier) @call (qualified_type name: (type_identifier) @call)]))
 (import_spec path: (_) @import.module) @import

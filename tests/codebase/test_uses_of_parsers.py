@@ -1,0 +1,77 @@
+"""What names are in constructs that other languages' own parsers showed to be told wrongly (benchmarks/uses_vs_parsers.md)."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer
+
+from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.languages import BY_NAME
+from code_intel_server.codebase.structure import Uses, outline, parse
+from code_intel_server.codebase.syntax import Use
+
+MARKED = re.compile(r"‹(\w+)›")
+
+USES = [
+    # Go
+    ("go", Use.OTHER, "var d ‹time›.Duration\n"),
+    ("go", Use.TYPE, "var d time.‹Duration›\n"),
+    ("go", Use.OTHER, "var table [‹size›]byte\nvar other [2 * ‹size›]byte\n"),
+    ("go", Use.TYPE, "func f() { a := (*‹T›)(p)\n b := (*ast.‹Expr›)(nil) }\n"),
+    ("go", Use.CALL, "func f() { ‹Map›[int, string](xs)\n lo.‹Map›[int](xs)\n go ‹run›[T]()\n (‹f›)(x)\n (unsafe.‹Pointer›)(x) }\n"),
+    ("go", Use.STRING, "var r = '‹g›'\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "use", "source"), USES)
+def test_a_marked_name_is_told_as_its_languages_parser_has_it(language: str, use: Use, source: str) -> None:
+    text = MARKED.sub(r"\1", source)
+    parsed = parse(text.encode(), BY_NAME[language])
+    assert parsed and not parsed.has_errors
+    uses = Uses(parsed)
+    told = [
+        (found[1], uses.at(number, len(MARKED.sub(r"\1", line[: found.start()]).encode())))
+        for number, line in enumerate(source.split("\n"), 1)
+        for found in MARKED.finditer(line)
+    ]
+    assert told
+    assert told == [(name, use) for name, _ in told]
+
+
+OUTLINES: dict[str, tuple[str, str, list[str]]] = {
+    "a blank in place of a name is no definition in Go": (
+        "go",
+        "package p\nvar _ I = T{}\ntype T struct {\n\t_ [4]byte\n\ta int\n}\nfunc _() {}\n",
+        ["module p 1", "struct T 3", "field T.a 5", "function _ 7"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("language", "source", "rows"), OUTLINES.values(), ids=OUTLINES.keys())
+def test_an_outline_has_the_definitions_that_the_languages_parser_has(
+    language: str, source: str, rows: list[str]
+) -> None:
+    found = outline(source.encode(), BY_NAME[language])
+    assert [f"{one.kind} {one.qualified} {one.line}" for one in found.symbols] == rows
+    assert not found.has_errors
+
+
+def kinds(found: Explorer, name: str) -> list[str]:
+    """Line and kind of all definitions of a name, by the engine that tags its files."""
+    return [f"{row.start_line} {row.kind}" for row in found.find_definitions(name).results]
+
+
+def test_a_go_method_is_found_as_a_method_and_a_type_within_a_function_is_found(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path,
+        {
+            "a.go": 'package a\n\nimport log "l/og"\n\ntype T struct{}\n\nfunc (t *T) Do() {}\nfunc (u U) Go() {}\nvar _ = T{}\n',
+            "b.go": "package a\n\nfunc Run() {\n\ttype Local struct{ Field int }\n}\n",
+        },
+    )
+    assert kinds(found, "T.Do") == kinds(found, "Do") == ["7 method"]
+    assert kinds(found, "Go") == ["8 method"]
+    assert kinds(found, "Run") == ["3 function"]
+    assert kinds(found, "Local") == ["4 struct"]
+    assert kinds(found, "log") == kinds(found, "_") == []
