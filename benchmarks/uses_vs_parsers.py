@@ -27,11 +27,20 @@ HERE = Path(__file__).parent / "parsers"
 COUNTED = frozenset({"definition", "call", "import", "attribute", "type"})
 COMMANDS = {
     "go": (".go", f"go run {HERE / 'names.go'}"),  # Debian: golang-go, its library golang-src
+    "java": (  # Debian: openjdk-17-jdk, its library openjdk-17-source
+        ".java",
+        f"java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED {HERE / 'Names.java'}",
+    ),
 }
 WORDS = {
+    "java": "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally "
+    "float for goto if implements import instanceof int interface long native new package private protected public return "
+    "short static strictfp super switch synchronized this throw throws transient try void volatile while true false null var "
+    "sealed permits module requires exports opens to uses provides with transitive",
     "go": "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var _",
 }
 _WORD = re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*")
+_WITH_DOLLAR = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
 
 Definition = tuple[str, str, int]
 
@@ -84,7 +93,9 @@ def by_us(data: bytes, language: str) -> tuple[set[Definition], dict[int, tuple[
     symbols = {(symbol.kind.value, symbol.qualified, symbol.line) for symbol in structure.outline_of(parsed).symbols}
     uses, words, names = structure.Uses(parsed), frozenset(WORDS[language].split()), {}
     for line, start in enumerate(parsed.line_starts, 1):
-        for found in _WORD.finditer(parsed.text, start, parsed.line_end(line)):
+        for found in (_WITH_DOLLAR if language == "java" else _WORD).finditer(
+            parsed.text, start, parsed.line_end(line)
+        ):
             name = found[0].decode("utf-8", "replace")
             if name not in words and not uses.is_part(found.start(), found[0]):
                 names[found.start()] = (name, uses.at(line, found.start() - start).value)
@@ -138,7 +149,9 @@ def compare_tags(score: Score, root: Path, files: list[Mapping[str, list]]) -> N
     }
     for file in files:
         path = str(file["path"])
-        wanted = {(str(name).rpartition(".")[2], int(line)): (kind, name) for kind, name, line in file["definitions"]}
+        wanted = {
+            (re.split(r"[.\\]", str(name))[-1], int(line)): (kind, name) for kind, name, line in file["definitions"]
+        }
         ours = tags.get(path, set())
         score.sums.update(taggable=len(wanted), tagged=len(wanted.keys() & ours))
         for one in wanted.keys() - ours:

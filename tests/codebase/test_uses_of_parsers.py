@@ -21,6 +21,12 @@ USES = [
     ("go", Use.TYPE, "func f() { a := (*‹T›)(p)\n b := (*ast.‹Expr›)(nil) }\n"),
     ("go", Use.CALL, "func f() { ‹Map›[int, string](xs)\n lo.‹Map›[int](xs)\n go ‹run›[T]()\n (‹f›)(x)\n (unsafe.‹Pointer›)(x) }\n"),
     ("go", Use.STRING, "var r = '‹g›'\n"),
+    # Java
+    ("java", Use.CALL, "class A { Object a = new Map.‹Entry›(); Object b = new java.util.‹List›<String>(); }\n"),
+    ("java", Use.TYPE, "@‹Inject› @java.io.‹Serial› @‹Named›(\"a\") class A {}\n"),
+    ("java", Use.DEFINITION, "record Point(int ‹x›, int ‹y›) {}\n"),
+    ("java", Use.DEFINITION, "package org.acme.‹shop›;\n"),
+    ("java", Use.OTHER, "package ‹org›.‹acme›.shop;\n"),
 ]  # fmt: skip
 
 
@@ -45,6 +51,12 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
         "package p\nvar _ I = T{}\ntype T struct {\n\t_ [4]byte\n\ta int\n}\nfunc _() {}\n",
         ["module p 1", "struct T 3", "field T.a 5", "function _ 7"],
     ),
+    "what a record and a module of Java declare": (
+        "java",
+        "record Point(int x, int... y) {\n  Point { }\n}\n",
+        ["class Point 1", "field Point.x 1", "field Point.y 1", "constructor Point.Point 2"],
+    ),
+    "a module of Java": ("java", "open module org.acme.shop {\n  requires java.sql;\n}\n", ["module org.acme.shop 1"]),
 }
 
 
@@ -75,3 +87,19 @@ def test_a_go_method_is_found_as_a_method_and_a_type_within_a_function_is_found(
     assert kinds(found, "Run") == ["3 function"]
     assert kinds(found, "Local") == ["4 struct"]
     assert kinds(found, "log") == kinds(found, "_") == []
+
+
+def test_javas_constructors_and_what_stands_in_classes_without_a_name_are_found(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path,
+        {
+            "A.java": "class A {\n  A(int a) {}\n  @interface Mark {}\n}\n",
+            "B.java": "class B {\n  Runnable r = new Runnable() {\n    public void run() {}\n  };\n}\n",
+            "module-info.java": "module org.acme.shop {\n  exports org.acme;\n}\n",
+        },
+    )
+    assert kinds(found, "A") == ["1 class", "2 constructor"]
+    assert [row.start_line for row in found.find_definitions("A", kind="constructor").results] == [2]
+    assert kinds(found, "Mark") == ["3 interface"]
+    assert kinds(found, "run") == ["3 method"]
+    assert kinds(found, "org.acme.shop") == ["1 module"]

@@ -145,8 +145,10 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
         kind, scope = normal_kind(str(get("kind", "")), language), _scope(str(get("scope", "")))
         if language == "Go":
             kind = _kind_in_go(kind, str(get("scopeKind", "")), name)
-        if not kind:
-            continue
+            if not kind:
+                continue
+        elif language == "Java" and kind == "method" and name == scope.rpartition(".")[2]:
+            kind = "constructor"
         if not name.isidentifier():
             scope, name = _address(scope, _valid(name), kind)
         tags.append(

@@ -19,6 +19,7 @@ _PLAIN = {
     "typealias": "type",
     "implementation": "impl",
     "protocol": "interface",
+    "annotation": "interface",
     "define": "constant",
     "const": "constant",
     "var": "variable",

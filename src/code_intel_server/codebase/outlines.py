@@ -19,6 +19,7 @@ _CALLED_LIKE_THEIR_CLASS = frozenset({"cpp", "cuda"})
 _BLANKS = frozenset({"go", "rust"})
 """Languages in which nothing can be used that is called `_`."""
 
+_MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 _PARTS = re.compile(r"::|[<>]|\boperator\b")
 _WITH_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 
@@ -116,8 +117,13 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
         clause="clause" in captures,
         flat="flat" in captures,
         arity=captures["arity"][0].named_child_count if "arity" in captures else -1,
-        name_byte=_name_byte(text, name_node, name),
+        name_byte=_name_byte(text, name_node, _last_part(name) if kind in _MODULES else name),
     )
+
+
+def _last_part(module: str) -> str:
+    """What a module is called in those that it stands in: `c` of `a.b.c`."""
+    return module[max(module.rfind("."), module.rfind("\\")) + 1 :]
 
 
 def _name_byte(text: bytes, node: "tree_sitter.Node", name: str) -> int:

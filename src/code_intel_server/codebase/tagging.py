@@ -53,9 +53,12 @@ BY_SYNTAX_TREE = frozenset(
 )
 _MISREAD = {
     "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ |\t+type \w+ )", re.MULTILINE),
-    "java": re.compile(rb"\brecord\s+\w+\s*[(<]"),
+    "java": re.compile(
+        rb"\brecord\s+\w+\s*[(<]|\bnew\s+[\w.]+(?:<[^<>;(){}]{0,80}>)?\s*\([^;{}]{0,200}\)\s{0,80}\{|^(?:open )?module [\w.]+ ?\{",
+        re.MULTILINE,
+    ),
 }
-"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions."""
+"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions, classes without a name, modules."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})

@@ -39,7 +39,7 @@ _WORD = re.compile(
 )
 _MORE_OF_A_WORD = b"$?!'-"
 _SIGIL = b"$"
-_LETTER_IN = frozenset({"javascript", "typescript", "tsx", "jsx"})
+_LETTER_IN = frozenset({"javascript", "typescript", "tsx", "jsx", "java"})
 """What is part of a word in some languages, though no pattern for words takes it in."""
 
 _STATEMENT = re.compile(r"statement|block|body|declaration$|definition$|arguments|argument_list")
