@@ -31,8 +31,11 @@ COMMANDS = {
         ".java",
         f"java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED {HERE / 'Names.java'}",
     ),
+    "ruby": (".rb", f"ruby {HERE / 'names.rb'}"),  # Debian: ruby, its library libruby3.1
 }
 WORDS = {
+    "ruby": "BEGIN END __ENCODING__ __END__ __FILE__ __LINE__ alias and begin break case class def defined defined? do else elsif end ensure "
+    "false for if in module next nil not or redo rescue retry return self super then true undef unless until when while yield",
     "java": "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally "
     "float for goto if implements import instanceof int interface long native new package private protected public return "
     "short static strictfp super switch synchronized this throw throws transient try void volatile while true false null var "
@@ -40,7 +43,10 @@ WORDS = {
     "go": "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var _",
 }
 _WORD = re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*")
-_WITH_DOLLAR = re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*")
+_OWN_WORD = {
+    "java": re.compile(rb"(?<![\w$\x80-\xff])[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"),
+    "ruby": re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:[?!](?!=(?![=~>])))?"),
+}
 
 Definition = tuple[str, str, int]
 
@@ -93,9 +99,7 @@ def by_us(data: bytes, language: str) -> tuple[set[Definition], dict[int, tuple[
     symbols = {(symbol.kind.value, symbol.qualified, symbol.line) for symbol in structure.outline_of(parsed).symbols}
     uses, words, names = structure.Uses(parsed), frozenset(WORDS[language].split()), {}
     for line, start in enumerate(parsed.line_starts, 1):
-        for found in (_WITH_DOLLAR if language == "java" else _WORD).finditer(
-            parsed.text, start, parsed.line_end(line)
-        ):
+        for found in _OWN_WORD.get(language, _WORD).finditer(parsed.text, start, parsed.line_end(line)):
             name = found[0].decode("utf-8", "replace")
             if name not in words and not uses.is_part(found.start(), found[0]):
                 names[found.start()] = (name, uses.at(line, found.start() - start).value)

@@ -27,6 +27,11 @@ USES = [
     ("java", Use.DEFINITION, "record Point(int ‹x›, int ‹y›) {}\n"),
     ("java", Use.DEFINITION, "package org.acme.‹shop›;\n"),
     ("java", Use.OTHER, "package ‹org›.‹acme›.shop;\n"),
+    # Ruby
+    ("ruby", Use.CALL, "a = ‹Array›(x)\nb.‹Float› 1\n"),
+    ("ruby", Use.DEFINITION, "class A\n  attr_accessor :‹a›, :‹b›\n  alias :‹c› :d\n  define_method(:‹e›) { |x| x }\nend\n"),
+    ("ruby", Use.DEFINITION, "‹A›, ‹B› = 1, 2\n‹C› ||= 3\nShop::‹D› = Struct.new(:‹e›)\n"),
+    ("ruby", Use.OTHER, 'Dir.chdir(a) { ‹Gem›::‹Specification›.load("b") }\n'),
 ]  # fmt: skip
 
 
@@ -57,6 +62,29 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
         ["class Point 1", "field Point.x 1", "field Point.y 1", "constructor Point.Point 2"],
     ),
     "a module of Java": ("java", "open module org.acme.shop {\n  requires java.sql;\n}\n", ["module org.acme.shop 1"]),
+    "what Ruby's classes, modules and structures declare": (
+        "ruby",
+        (
+            "class Shop::Cart\n  attr_reader :items, :owner\n  alias :size :count\n  define_method(:total) do\n    def inner; end\n  end\nend\n"
+            "module Tax\n  def rate; end\nend\nPoint = Struct.new(:x, :y) do\n  def dist; end\nend\nShop::LIMIT = 3\ndef top; end\n"
+        ),
+        [
+            "class Shop.Cart 1",
+            "property Shop.Cart.items 2",
+            "property Shop.Cart.owner 2",
+            "method Shop.Cart.size 3",
+            "method Shop.Cart.total 4",
+            "method Shop.Cart.total.inner 5",
+            "module Tax 8",
+            "method Tax.rate 9",
+            "constant Point 11",
+            "property Point.x 11",
+            "property Point.y 11",
+            "method Point.dist 12",
+            "constant Shop.LIMIT 14",
+            "function top 15",
+        ],
+    ),
 }
 
 
@@ -103,3 +131,16 @@ def test_javas_constructors_and_what_stands_in_classes_without_a_name_are_found(
     assert kinds(found, "Mark") == ["3 interface"]
     assert kinds(found, "run") == ["3 method"]
     assert kinds(found, "org.acme.shop") == ["1 module"]
+
+
+def test_what_ruby_defines_is_found_by_its_whole_name(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path,
+        {
+            "a.rb": "class Shop::Cart\n  attr_writer :owner\n  def total; end\n  alias_method :sum, :total\nend\nTEXT = <<~RUBY\n  def invented; end\nRUBY\n"
+        },
+    )
+    assert kinds(found, "Shop::Cart#total") == ["3 method"]
+    assert kinds(found, "owner") == ["2 property"]
+    assert kinds(found, "sum") == ["4 method"]
+    assert kinds(found, "invented") == []

@@ -15,7 +15,7 @@ _PLAIN = {
     "enumconstant": "member",
     "enumconstants": "member",
     "typedef": "type",
-    "alias": "type",
+    "accessor": "property",
     "typealias": "type",
     "implementation": "impl",
     "protocol": "interface",
@@ -29,6 +29,7 @@ _PLAIN = {
     "anonmember": "field",
     "enumname": "enum",
 }
+_ALIAS_IS = {"Ruby": "method"}
 _MEMBER_IS = {"Python": "method", "Java": "field"}
 
 CALLABLE = frozenset({"function", "method", "constructor", "macro"})
@@ -49,6 +50,8 @@ def normal_kind(kind: str, language: str) -> str:
     """The common word for a ctags `kind` of `language`."""
     if kind == "member":
         return _MEMBER_IS.get(language, "field")
+    if kind == "alias":
+        return _ALIAS_IS.get(language, "type")
     return _PLAIN.get(kind.lower(), kind.lower())
 
 

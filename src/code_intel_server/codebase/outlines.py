@@ -103,6 +103,8 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
     qualifier, name = split_qualified(text[name_node.start_byte : name_node.end_byte].decode("utf-8", "replace"))
     if "selector" in captures:
         name = _selector(node)
+    if name_node.type == "simple_symbol":
+        name = name[1:]
     last = body if body is not None and body.end_byte > node.end_byte else node
     end_byte, end_line = _trimmed(text, node, last.end_byte, last.end_point.row)
     return Definition(
@@ -221,7 +223,7 @@ def _inside(item: Definition, symbol: Symbol) -> bool:
 def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int | None) -> Symbol:
     above = symbols[parent] if parent is not None else None
     kind = item.kind
-    if kind is SymbolKind.FUNCTION and ((above and above.kind.is_type) or item.scope):
+    if kind is SymbolKind.FUNCTION and ((above and _has_methods(above, parsed)) or item.scope):
         kind = SymbolKind.METHOD
     scope = _dotted(_scope_in(above, kind), item.scope)
     if (
@@ -244,6 +246,11 @@ def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int
         end_byte=item.end_byte,
         name_byte=item.name_byte,
     )
+
+
+def _has_methods(above: Symbol, parsed: Parsed) -> bool:
+    """Whether functions directly inside are methods: in Ruby those of modules are, too, and of classes without a name."""
+    return above.kind.is_type or parsed.language.name == "ruby"
 
 
 def _scope_in(above: Symbol | None, kind: SymbolKind) -> str:

@@ -25,6 +25,8 @@ _MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 BY_SYNTAX_TREE = frozenset(
     # ctags 5.9 takes object literals for classes and misses methods in these
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
+    # drops what stands before the name of `class Shop::Cart` in Ruby, and finds methods in its strings
+    | {"ruby"}
     # and knows little or nothing of these, or lacks what is common in them (constants in Rust, private functions in
     # Clojure), or gives them other names (`M.go` in Lua, `Mod` for `My.Mod` in Elixir).
     | {

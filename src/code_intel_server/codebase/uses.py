@@ -103,7 +103,7 @@ class _Part:
             return quoted
         if any(start <= byte < end for start, end in self._imports):
             return Use.IMPORT
-        if leaf.start_byte in self._names:
+        if leaf.start_byte in self._names or byte in self._names:
             return Use.DEFINITION
         if quoted and not self._data:
             return Use.OTHER if self._is_program(path, byte) else quoted
