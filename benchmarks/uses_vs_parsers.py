@@ -32,10 +32,16 @@ COMMANDS = {
         f"java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED {HERE / 'Names.java'}",
     ),
     "ruby": (".rb", f"ruby {HERE / 'names.rb'}"),  # Debian: ruby, its library libruby3.1
+    "php": (".php", f"node {HERE / 'php_names.js'}"),  # npm: php-parser, NODE_PATH then says where
 }
 WORDS = {
     "ruby": "BEGIN END __ENCODING__ __END__ __FILE__ __LINE__ alias and begin break case class def defined defined? do else elsif end ensure "
     "false for if in module next nil not or redo rescue retry return self super then true undef unless until when while yield",
+    "php": "abstract and array as break callable case catch class clone const continue declare default do echo else elseif empty "
+    "enddeclare endfor endforeach endif endswitch endwhile enum extends final finally fn for foreach from function global goto if "
+    "implements include include_once instanceof insteadof interface isset list match namespace new null or print private protected "
+    "public readonly require require_once return self static parent switch throw trait try unset use var while xor yield true false "
+    "exit die eval mixed void never int string bool float iterable object php __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ __NAMESPACE__ __TRAIT__ integer CONST TRUE FALSE NULL",
     "java": "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally "
     "float for goto if implements import instanceof int interface long native new package private protected public return "
     "short static strictfp super switch synchronized this throw throws transient try void volatile while true false null var "
@@ -166,7 +172,7 @@ def compare_tags(score: Score, root: Path, files: list[Mapping[str, list]]) -> N
             kind, scope, engine = kinds[path][one]
             if kind != wanted[one][0]:
                 score.note(f"tag {engine} {wanted[one][0]} as {kind}", f"{path}:{one[1]} {one[0]}")
-            if not f".{scope}.{one[0]}".endswith("." + wanted[one][1]):
+            if not f".{scope}.{one[0]}".endswith("." + wanted[one][1].replace("\\", ".")):
                 score.note(f"tag {engine} scope {kind}", f"{path}:{one[1]} {wanted[one][1]} is {scope}")
 
 

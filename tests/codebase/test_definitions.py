@@ -124,7 +124,7 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
         ("a.ex", "defmodule My.Mod do\n  def run!(x), do: x\nend\n", "Mod", [(1, "My")]),
         ("A.java", "package com.shop;\nclass A {\n  record Price(int cents) {}\n}\n", "com.shop", [(1, "com")]),
         ("A.java", "package com.shop;\nclass A {\n  record Price(int cents) {}\n}\n", "A.Price", [(3, "A")]),
-        ("a.go", "package a\n\ntype T[K any] struct{ f K }\n\nfunc (t *T[K]) Do() {}\n", "T.Do", [(5, "T")]),
+        ("a.go", "package a\n\ntype T[K any] struct{ f K }\n\nfunc (t *T[K]) Do() {}\n", "T.Do", [(5, "a.T")]),
         ("a.rs", "const MAX: usize = 1;\nfn r#type() {}\n", "MAX", [(1, "")]),
         ("a.rs", "const MAX: usize = 1;\nfn r#type() {}\n", "type", [(2, "")]),
         ("a.lua", "local M = {}\nfunction M.go() end\nfunction M:run() end\nreturn M\n", "M.go", [(2, "M")]),

@@ -32,6 +32,15 @@ USES = [
     ("ruby", Use.DEFINITION, "class A\n  attr_accessor :‹a›, :‹b›\n  alias :‹c› :d\n  define_method(:‹e›) { |x| x }\nend\n"),
     ("ruby", Use.DEFINITION, "‹A›, ‹B› = 1, 2\n‹C› ||= 3\nShop::‹D› = Struct.new(:‹e›)\n"),
     ("ruby", Use.OTHER, 'Dir.chdir(a) { ‹Gem›::‹Specification›.load("b") }\n'),
+    # PHP
+    ("php", Use.ATTRIBUTE, "<?php $a = $b->‹c›->‹d›; $e = $f?->‹g›; $h = K::‹LIMIT›;\n"),
+    ("php", Use.CALL, "<?php $a = $b->c->‹d›(); K::‹make›();\n"),
+    ("php", Use.TYPE, "<?php class A extends ‹B› implements \\X\\‹C›, ‹D› { use ‹T›; }\n"),
+    ("php", Use.TYPE, "<?php #[‹Route›('/')] function f() { return $x instanceof ‹Foo›; }\n"),
+    ("php", Use.OTHER, "<?php function f(\\‹Acme›\\‹Shop›\\Cart $a) {}\n"),
+    ("php", Use.TYPE, "<?php function f(\\Acme\\Shop\\‹Cart› $a) {}\n"),
+    ("php", Use.DEFINITION, "<?php define('‹LIMIT›', 3); \\define(\"‹MORE›\", LIMIT);\n"),
+    ("php", Use.DEFINITION, "<?php class A { function __construct(private Foo $‹a›, public readonly int $‹b› = 1) {} }\n"),
 ]  # fmt: skip
 
 
@@ -83,6 +92,17 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
             "method Point.dist 12",
             "constant Shop.LIMIT 14",
             "function top 15",
+        ],
+    ),
+    "what PHP's constructors and calls of define declare": (
+        "php",
+        "<?php\nnamespace Acme;\nclass Cart {\n  public function __construct(\n    private array $items,\n    int $total,\n  ) {}\n}\ndefine('LIMIT', 3);\n",
+        [
+            "namespace Acme 2",
+            "class Cart 3",
+            "constructor Cart.__construct 4",
+            "field Cart.items 5",
+            "constant LIMIT 9",
         ],
     ),
 }
@@ -144,3 +164,32 @@ def test_what_ruby_defines_is_found_by_its_whole_name(tmp_path: Path) -> None:
     assert kinds(found, "owner") == ["2 property"]
     assert kinds(found, "sum") == ["4 method"]
     assert kinds(found, "invented") == []
+
+
+@pytest.mark.parametrize("folder", ["src", "vendor"])
+def test_what_php_defines_is_found_with_its_namespace_and_what_it_imports_is_not(tmp_path: Path, folder: str) -> None:
+    text = (
+        "<?php\nnamespace Acme\\Shop;\n\nuse Other\\Tax;\nuse Other\\Rate as Fee;\n\nclass Cart\n{\n    private $items;\n"
+        "    public function __construct() {}\n    public function total()\n    {\n        return 1;\n    }\n}\nfunction loose() {}\n"
+    )
+    found = explorer(tmp_path, {f"{folder}/a.php": text})
+    assert kinds(found, "Acme\\Shop\\Cart") == kinds(found, "Cart") == ["7 class"]
+    assert kinds(found, "Acme\\Shop\\Cart::total") == ["11 method"]
+    assert kinds(found, "items") == ["9 field"]
+    assert kinds(found, "__construct") == ["10 constructor"]
+    assert kinds(found, "Acme\\Shop\\loose") == ["16 function"]
+    assert kinds(found, "Acme\\Shop") == ["2 namespace"]
+    assert kinds(found, "Tax") == kinds(found, "Fee") == []
+
+
+def test_php_that_ctags_does_not_know_is_found_with_its_last_line(tmp_path: Path) -> None:
+    found = explorer(
+        tmp_path,
+        {
+            "a.php": "<?php\nenum Suit: string\n{\n    case Hearts = 'h';\n\n    public function color()\n    {\n    }\n}\n"
+        },
+    )
+    (suit,) = found.find_definitions("Suit").results
+    assert (suit.kind, suit.start_line, suit.end_line) == ("enum", 2, 9)
+    assert kinds(found, "Suit::Hearts") == ["4 member"]
+    assert kinds(found, "color") == ["6 method"]

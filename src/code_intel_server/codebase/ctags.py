@@ -26,6 +26,10 @@ _PATIENCE_SECONDS = 2.0
 _REST_SECONDS = 60.0
 
 _MADE_UP = re.compile(r"(?:anonymous(?:Function|Class)|__anon)[0-9a-f]*", re.IGNORECASE)
+_SCOPES_TELL = frozenset({"Go", "PHP"})
+"""Languages of which ctags tells methods by what they stand in only."""
+
+_NO_TYPES = frozenset({"", "package", "namespace", "function"})
 _OPERATOR = re.compile(r"\b(operator) +(?=\W)")
 _BREAK = "\n"
 _HERE = "./"
@@ -143,8 +147,8 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
             continue
         end, language = get("end"), str(get("language", ""))
         kind, scope = normal_kind(str(get("kind", "")), language), _scope(str(get("scope", "")))
-        if language == "Go":
-            kind = _kind_in_go(kind, str(get("scopeKind", "")), name)
+        if language in _SCOPES_TELL:
+            kind = _kind_by_scope(language, kind, str(get("scopeKind", "")), name)
             if not kind:
                 continue
         elif language == "Java" and kind == "method" and name == scope.rpartition(".")[2]:
@@ -165,11 +169,13 @@ def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
     return found
 
 
-def _kind_in_go(kind: str, scope_kind: str, name: str) -> str:
-    """A function of a type is a method; '' for what is no definition: another name for an import, a blank."""
-    if kind == "function":
-        return kind if scope_kind in {"", "package"} else "method"
-    return "" if kind == "packagename" or name == "_" else kind
+def _kind_by_scope(language: str, kind: str, scope_kind: str, name: str) -> str:
+    """The functions and variables of a type are methods and fields; '' for what is no definition: a name of something imported, a blank."""
+    if kind in {"type" if language == "PHP" else "packagename", ""} or (name == "_" and kind != "function"):
+        return ""
+    if scope_kind in _NO_TYPES:
+        return kind
+    return {"function": "constructor" if name == "__construct" else "method", "variable": "field"}.get(kind, kind)
 
 
 @lru_cache(maxsize=4096)

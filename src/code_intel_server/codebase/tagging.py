@@ -27,6 +27,8 @@ BY_SYNTAX_TREE = frozenset(
     {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
     # drops what stands before the name of `class Shop::Cart` in Ruby, and finds methods in its strings
     | {"ruby"}
+    # knows neither where a definition of PHP ends, nor enums, takes imported names for types
+    | {"php"}
     # and knows little or nothing of these, or lacks what is common in them (constants in Rust, private functions in
     # Clojure), or gives them other names (`M.go` in Lua, `Mod` for `My.Mod` in Elixir).
     | {
@@ -61,6 +63,9 @@ _MISREAD = {
     ),
 }
 """What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions, classes without a name, modules."""
+
+_NAMED_ABOVE = frozenset({"go", "php"})
+"""Languages in which a line names the package or namespace of all that follows, and which is said with every name."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
@@ -157,7 +162,7 @@ def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
     from code_intel_server.codebase import structure
 
     outline = structure.outline(data, language)
-    tags = tuple(_tag(symbol, language) for symbol in outline.symbols)
+    tags = tuple(_tag(symbol, language, package) for symbol, package in _packed(outline.symbols, language))
     return (*tags, *_missed(data, language, tags)) if language.name == "less" and outline.has_errors else tags
 
 
@@ -171,12 +176,23 @@ def _missed(data: bytes, language: Language, tags: Sequence[Tag]) -> Iterator[Ta
             yield Tag(name, kind or SymbolKind.VARIABLE.value, "", "", line, line, language.name)
 
 
-def _tag(symbol: Symbol, language: Language) -> Tag:
+def _packed(symbols: Sequence[Symbol], language: Language) -> Iterator[tuple[Symbol, str]]:
+    """The symbols, each with the namespace or package that a line above it names for all that follows."""
+    package, end = "", 0
+    for symbol in symbols:
+        yield symbol, package if symbol.start_byte > end else ""
+        if language.name in _NAMED_ABOVE and symbol.kind in _MODULES and symbol.parent_index is None:
+            package, end = symbol.name.replace("\\", "."), symbol.end_byte
+
+
+def _tag(symbol: Symbol, language: Language, package: str) -> Tag:
     """A symbol by the name it is asked for: of a module `My.Mod` the last part, `#name` and `r#name` without their marks."""
-    scope, name = symbol.scope, symbol.name.removeprefix("r#").removeprefix("#")
-    if symbol.kind in _MODULES and "." in name:
-        outer, _, name = name.rpartition(".")
+    scope, name = symbol.scope.replace("\\", "."), symbol.name.removeprefix("r#").removeprefix("#")
+    if symbol.kind in _MODULES:
+        outer, _, name = name.replace("\\", ".").rpartition(".")
         scope = ".".join(filter(None, (scope, outer)))
+    elif package:
+        scope = ".".join(filter(None, (package, scope)))
     return Tag(name, symbol.kind.value, scope, symbol.signature, symbol.line, symbol.end_line, language.name)
 
 

@@ -31,8 +31,8 @@ _TYPE_POSITION = re.compile(
     r"(?:^|_)type(?:s|_annotation|_arguments|_parameters|_list|_clause|_identifier|_query)?$"
     r"|heritage|superclass|base_class|base_list"
 )
-_NAMING = frozenset({"required_parameter", "optional_parameter", "rest_pattern", "type_predicate"})
-"""What names a value within a type: the `a` of `(a: B) => C`, the `a` of `a is B`."""
+_NAMING = frozenset({"required_parameter", "optional_parameter", "rest_pattern", "type_predicate", "namespace_name"})
+"""What names something else within a type: the `a` of `(a: B) => C`, the `a` of `a is B`, the `A` of `A\\B`."""
 
 _WORD = re.compile(
     r"(?:.*_)?identifier|sym_name|class_name|id_name|word|variable|operator_name|value_name|name|symbol|constant"
