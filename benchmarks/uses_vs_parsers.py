@@ -32,6 +32,8 @@ COMMANDS = {
         f"java --add-exports jdk.compiler/com.sun.tools.javac.tree=ALL-UNNAMED {HERE / 'Names.java'}",
     ),
     "ruby": (".rb", f"ruby {HERE / 'names.rb'}"),  # Debian: ruby, its library libruby3.1
+    # PyPI: libclang, for whose python --command stands, with the folders of headers (its own: Debian's libclang-common-14-dev)
+    "c": (".c", f"python {HERE / 'c_names.py'}"),
     "php": (".php", f"node {HERE / 'php_names.js'}"),  # npm: php-parser, NODE_PATH then says where
 }
 WORDS = {
@@ -42,6 +44,9 @@ WORDS = {
     "implements include include_once instanceof insteadof interface isset list match namespace new null or print private protected "
     "public readonly require require_once return self static parent switch throw trait try unset use var while xor yield true false "
     "exit die eval mixed void never int string bool float iterable object php __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ __NAMESPACE__ __TRAIT__ integer CONST TRUE FALSE NULL",
+    "c": "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict "
+    "return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool define undef include ifdef "
+    "ifndef endif elif error pragma defined bool true false NULL",
     "java": "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally "
     "float for goto if implements import instanceof int interface long native new package private protected public return "
     "short static strictfp super switch synchronized this throw throws transient try void volatile while true false null var "
@@ -180,6 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sources", nargs="+", metavar="language=path")
     parser.add_argument("--files", type=int, default=500)
+    parser.add_argument("--command", help="how the parser's program is run, where not as usual")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--wrong", type=int, default=0)
     options = parser.parse_args()
@@ -196,6 +202,7 @@ def main() -> None:
             for path in root.rglob(f"*{ending}")
             if path.is_file() and not path.is_symlink() and path.stat().st_size < 300_000
         )
+        command = options.command or command
         paths = random.Random(options.seed).sample(every, min(options.files, len(every)))
         score = Score()
         files = list(by_parser(command, root, paths))

@@ -312,6 +312,11 @@ def test_the_outline_knows_that(construct: str) -> None:
         ("bash", b'="(('),
         ("kotlin", b"} "),
         ("kotlin", b"x }"),
+        ("c", b"#ifdef __cplusplus\n"),
+        ("c", b"#ifdef __cplusplus\n}\n"),
+        ("c", b"/*"),
+        ("c", b"/**/"),
+        ("cpp", b"class AB /* */ \\\n"),
     ],
 )
 def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> None:
@@ -319,6 +324,31 @@ def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> 
     began = time.thread_time()
     assert len(masked(text, language)) == len(text)
     assert time.thread_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"AAAA\n",
+        b"AAA ",
+        b"AAA(\n",
+        b") AAA;",
+        b") AAA(b) {\n",
+        b"static ",
+        b"a * ",
+        b"\n\nAAA a ",
+        b"#if (\n",
+        b"#if 1\n{\n#else\n",
+        b"#if (\n}\n#endif\n",
+        b"'{",
+        b'"\\',
+    ],
+)
+def test_text_made_to_slow_the_mending_of_c_does_not(piece: bytes) -> None:
+    text = piece * (256 * 1024 // len(piece)) + b"#else\n#endif\n" * 1000
+    began = time.thread_time()
+    assert len(mended(text, "c")) == len(text)
+    assert time.thread_time() - began < 2.5
 
 
 @pytest.mark.parametrize(

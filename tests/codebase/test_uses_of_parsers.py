@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
+from code_intel_server.codebase import ctags
+from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.structure import Uses, outline, parse
@@ -41,6 +43,13 @@ USES = [
     ("php", Use.TYPE, "<?php function f(\\Acme\\Shop\\‹Cart› $a) {}\n"),
     ("php", Use.DEFINITION, "<?php define('‹LIMIT›', 3); \\define(\"‹MORE›\", LIMIT);\n"),
     ("php", Use.DEFINITION, "<?php class A { function __construct(private Foo $‹a›, public readonly int $‹b› = 1) {} }\n"),
+    # C
+    ("c", Use.CALL, "#define TWICE(x) ‹run›(x); ‹run› (x)\n"),
+    ("c", Use.STRING, '#define SAY(x) log("‹some› text", \'‹a›\') + other\n'),
+    ("c", Use.COMMENT, "#define BOTH(x) do { \\\n  run(x); /* ‹why› */ \\\n} while (0)\nint f(void) { return 1; }\n"),
+    ("c", Use.OTHER, "int ‹f›(void);\n"),
+    ("c", Use.DEFINITION, "char **‹argv›, *‹names›[3][4];\nint (*‹hook›)(int) = 0;\nstruct A { char **‹a›; int (*‹b›)(int); };\n"),
+    ("c", Use.DEFINITION, "typedef int ‹work›(int);\ntypedef int (‹more›)(int);\ntypedef char **‹text›;\nvoid (‹g›)(int a) {}\n"),
 ]  # fmt: skip
 
 
@@ -103,6 +112,39 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
             "constructor Cart.__construct 4",
             "field Cart.items 5",
             "constant LIMIT 9",
+        ],
+    ),
+    "what a header of C declares between the braces for C++": (
+        "c",
+        (
+            '#ifndef LIB_H\n#ifdef __cplusplus\nextern "C" {\n#endif\nint plain(void);\nconst char *text(int a), **texts(void);\n'
+            "typedef struct item { int a; } item;\nint inl(int a)\n{\n#ifdef DEBUG\n  int local = 1;\n#endif\n  return a;\n}\n"
+            "#ifdef DEBUG\nchar *level;\n#endif\n#if defined(__cplusplus)\n} /* C */\n#endif\n#endif\n"
+        ),
+        [
+            "declaration plain 5",
+            "declaration text 6",
+            "declaration texts 6",
+            "struct item 7",
+            "field item.a 7",
+            "type item 7",
+            "function inl 8",
+            "variable level 16",
+        ],
+    ),
+    "what stands behind and before macros in C": (
+        "c",
+        (
+            "LIB_API int one(void);\nstatic LIB_INLINE long two(long a) { return a; }\nvoid three(const char *f, ...) LIB_PRINTF(1, 2);\n"
+            "LIB_API(int) *four(void)\n{\n  if (four) STOP;\n  return 0;\n}\nDIAGNOSTIC_PUSH\nint five(void) { return 5; }\nLIST_OF(a, b)\nint six;\n"
+        ),
+        [
+            "declaration one 1",
+            "function two 2",
+            "declaration three 3",
+            "function four 4",
+            "function five 10",
+            "variable six 12",
         ],
     ),
 }
@@ -193,3 +235,36 @@ def test_php_that_ctags_does_not_know_is_found_with_its_last_line(tmp_path: Path
     assert (suit.kind, suit.start_line, suit.end_line) == ("enum", 2, 9)
     assert kinds(found, "Suit::Hearts") == ["4 member"]
     assert kinds(found, "color") == ["6 method"]
+
+
+def test_a_function_of_c_that_follows_a_lost_brace_stands_by_itself() -> None:
+    source = "int f(int a) {\n#ifdef X\n  if (a) {\n#else\n  if (!a) {\n#endif\n    a++;\n  }\n  return a;\n}\n\nint g(int b) {\n  return b;\n}\n"
+    assert [one.qualified for one in outline(source.encode(), BY_NAME["c"]).symbols] == ["f", "g"]
+
+
+@pytest.mark.parametrize("has_ctags", [True, False])
+def test_a_declaration_is_told_where_its_definition_is_not_in_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_ctags: bool
+) -> None:
+    if not has_ctags:
+        monkeypatch.setattr(ctags, "executable", lambda: None)
+    found = explorer(
+        tmp_path,
+        {
+            "include/lib.h": "int lib_open(const char *path);\nint lib_own(int a);\n",
+            "include/box.hpp": "class Box {\n  int weigh();\n  int open();\n};\n",
+            "src/own.c": '#include "lib.h"\nint lib_own(int a) {\n  return lib_open("a") + a;\n}\n',
+            "src/box.cpp": "int Box::open() { return 1; }\n",
+        },
+    )
+    assert kinds(found, "lib_open") == ["1 declaration"]
+    assert [row.path for row in found.find_definitions("lib_open", kind="function").results] == ["include/lib.h"]
+    assert [row.path for row in found.find_definitions("lib_own").results] == ["src/own.c"]
+    assert [row.path for row in found.find_definitions("lib_own", kind="declaration").results] == ["include/lib.h"]
+    prefixed = found.find_definitions("lib_", match=NameMatch.PREFIX).results
+    assert [(row.symbol, row.kind) for row in prefixed] == [("lib_own", "function"), ("lib_open", "declaration")]
+    assert len(kinds(found, "Box.weigh")) == 1
+    if has_ctags:
+        assert [row.path for row in found.find_definitions("Box.open").results] == ["src/box.cpp"]
+    roles = {(row.path, row.start_line, row.kind.value) for row in found.find_references("lib_own").results}
+    assert roles == {("src/own.c", 2, "definition"), ("include/lib.h", 2, "other")}

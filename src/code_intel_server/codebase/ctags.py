@@ -47,6 +47,10 @@ _ARGUMENTS = (
     "--fields=NFneKSlsp-P-T-f-t-k",
     # Names that an import binds are no definitions, and neither are JSON keys, headings or anchors.
     "--kinds-Python=cfmv",
+    # What a library declares whose source is not here.
+    "--kinds-C=+px",
+    "--kinds-C++=+px",
+    "--kinds-CUDA=+px",
     "--languages=-JSON,XML,SVG,HTML,Markdown,ReStructuredText,Asciidoc,Man,Diff,RelaxNG,Glade,PlistXML,XSLT",
     "-L",
     "-",

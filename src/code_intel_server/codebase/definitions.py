@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase import ctags, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ctags import Tag
-from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES, wanted_kinds
+from code_intel_server.codebase.kinds import CALLABLE, DECLARATION, STYLES, TYPES, wanted_kinds
 from code_intel_server.codebase.names import held, marks, readings, style_kind
 from code_intel_server.codebase.project import Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import SEARCH_SECONDS, Query
@@ -91,6 +91,7 @@ def find_definitions(
 
     A selector (`move:to:`) is found by its first word too; `.name` and `#name` are a style sheet's, where it has them.
 
+    What is only declared (`int f(void);`) is told where its definition is not in the project.
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
     Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
     """
@@ -165,8 +166,17 @@ def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) ->
 
 def _found(cache: SymbolCache, readings_: Sequence[_Wanted]) -> list[StoredSymbol]:
     """What the first reading that has any definition stands for, best first."""
-    every = (_ranked(_matching(cache, wanted), wanted) for wanted in readings_)
+    every = (_ranked(_defined(_matching(cache, wanted), wanted), wanted) for wanted in readings_)
     return next(filter(None, every), [])
+
+
+def _defined(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> Sequence[StoredSymbol]:
+    """The definitions, and of what has none here the declarations, as a header has them of a library."""
+    every = list(symbols)
+    if wanted.kinds == frozenset({DECLARATION}):
+        return every
+    known = {(symbol.tag.name, symbol.tag.scope) for symbol in every if symbol.tag.kind != DECLARATION}
+    return [one for one in every if one.tag.kind != DECLARATION or (one.tag.name, one.tag.scope) not in known]
 
 
 def _matching(cache: SymbolCache, wanted: _Wanted) -> Iterable[StoredSymbol]:
@@ -201,11 +211,12 @@ def _ends_with(address: Sequence[str], scope: Sequence[str]) -> bool:
 
 def _ranked(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> list[StoredSymbol]:
     def rank(symbol: StoredSymbol) -> tuple[object, ...]:
-        """Nearest name first, then the file's part in the project, functions and types before the rest, place."""
+        """Nearest name first, what is only declared last, then the file's part in the project, functions and types before the rest, place."""
         tag = symbol.tag
         weight = 0 if tag.kind in CALLABLE or tag.kind in TYPES else 1
         return (
             _distance(tag.name, wanted),
+            tag.kind == DECLARATION,
             RELEVANCE[role(symbol.path)],
             weight,
             symbol.path,

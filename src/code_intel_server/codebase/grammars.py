@@ -3,6 +3,7 @@
 One query file a language says what a definition is. The captures are
 
     @definition.<kind>   the node of a definition            @name    its name
+    @declarator          what is around the name, however deep it stands in there (C); that of a function without a body declares
     @own                 a name of its own that what is bound to @name has besides: no definition
     @body                its body, where that is not the node's field `body`
     @arity               what counts the arguments where @clause does not join functions that differ in that

@@ -10,7 +10,7 @@ from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.impact_run import IMPORTING, Analysis, Name, by_hand, tells
 from code_intel_server.codebase.impact_values import Place, Tie
-from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
+from code_intel_server.codebase.kinds import CALLABLE, DECLARATION, STYLES, TYPES
 from code_intel_server.codebase.names import written
 from code_intel_server.codebase.project import shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
@@ -97,7 +97,7 @@ class _Spread:
 
 
 def _in_code(cache: SymbolCache, name: str) -> Sequence[StoredSymbol]:
-    return [symbol for symbol in cache.store.named(name) if symbol.tag.kind not in STYLES]
+    return [symbol for symbol in cache.store.named(name) if symbol.tag.kind not in STYLES | {DECLARATION}]
 
 
 def _uses(run: Analysis, file: FileMatches, pattern: re.Pattern[bytes], *, parse: bool) -> list[ReferenceRow]:

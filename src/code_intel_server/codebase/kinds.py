@@ -2,6 +2,9 @@
 
 from functools import lru_cache
 
+DECLARATION = "declaration"
+"""What says only that something is defined elsewhere: `int f(void);`."""
+
 _PLAIN = {
     "func": "function",
     "subroutine": "function",
@@ -27,6 +30,8 @@ _PLAIN = {
     "talias": "type",
     "methodspec": "method",
     "anonmember": "field",
+    "prototype": DECLARATION,
+    "externvar": DECLARATION,
     "enumname": "enum",
 }
 _ALIAS_IS = {"Ruby": "method"}
@@ -38,7 +43,7 @@ STYLES = frozenset({"selector", "id"})
 """What a style sheet declares: names that pages bear, and that code of the same name has nothing to do with."""
 
 _GROUPS = {
-    "function": CALLABLE,
+    "function": CALLABLE | {DECLARATION},
     "method": frozenset({"method", "constructor"}),
     "class": TYPES - {"impl"},
     "type": TYPES,

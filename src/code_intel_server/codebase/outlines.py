@@ -1,6 +1,7 @@
 """Makes the outline of a parsed file: which symbols it defines, and which stands in which (SPEC 2, `get_symbols`)."""
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.grammars import Captures, Parsed, node_text
@@ -15,6 +16,11 @@ _KINDS = {f"definition.{kind}": kind for kind in SymbolKind}
 _NEWLINE = 10
 _CALLED_LIKE_THEIR_CLASS = frozenset({"cpp", "cuda"})
 """Languages whose constructors no grammar tells from other methods."""
+
+_WITH_DECLARATORS = frozenset({"c", "cpp", "cuda", "objective-c"})
+_DECLARED = frozenset({SymbolKind.VARIABLE, SymbolKind.DECLARATION})
+_DECLARED_NAMES = frozenset({"identifier", "field_identifier", "type_identifier"})
+_AROUND_ONE = frozenset({"parenthesized_declarator", "reference_declarator"})
 
 _BLANKS = frozenset({"go", "rust"})
 """Languages in which nothing can be used that is called `_`."""
@@ -52,7 +58,7 @@ def outline_of(parsed: Parsed) -> Outline:
     symbols: list[Symbol] = []
     around: list[int] = []
     for item, part in pending:
-        while around and not _inside(item, symbols[around[-1]]):
+        while around and not (_inside(item, symbols[around[-1]]) and _may_hold(symbols[around[-1]], item, part)):
             around.pop()
         symbols.append(_symbol(part, item, symbols, around[-1] if around else None))
         around.append(len(symbols) - 1)
@@ -77,7 +83,7 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
             kind = _KINDS.get(capture)
             if kind is not None:
                 item = _definition(parsed.text, kind, nodes[0], captures)
-                if _is_none(item, parsed):
+                if item is None or _is_none(item, parsed):
                     continue
                 at = item.name_node.start_byte
                 if at not in best or pattern < best[at][0]:
@@ -85,7 +91,19 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
     for at in own:
         best.pop(at, None)
     found = (item for _, item in best.values())
-    return sorted(found, key=lambda item: (item.node.start_byte, -item.end_byte, item.name_node.start_byte))
+    in_order = sorted(found, key=lambda item: (item.node.start_byte, -item.end_byte, item.name_node.start_byte))
+    return list(_outside_of_functions(in_order)) if parsed.language.name in _WITH_DECLARATORS else in_order
+
+
+def _outside_of_functions(found: list[Definition]) -> Iterator[Definition]:
+    """The definitions without what a function declares for itself: below a condition its declarations look like a file's."""
+    end = 0
+    for item in found:
+        if item.kind in _DECLARED and item.node.start_byte < end:
+            continue
+        if item.kind.is_callable and item.kind is not SymbolKind.MACRO:
+            end = max(end, item.end_byte)
+        yield item
 
 
 def _is_none(item: Definition, parsed: Parsed) -> bool:
@@ -96,8 +114,27 @@ def _is_none(item: Definition, parsed: Parsed) -> bool:
     return item.name == "_" and language in _BLANKS and not item.kind.is_callable
 
 
-def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition:
+def _declared(declarator: "tree_sitter.Node", kind: SymbolKind) -> "tuple[tree_sitter.Node | None, SymbolKind]":
+    """The name in a declarator of C, and what it is: a function without a body is a declaration."""
+    node: tree_sitter.Node | None = declarator
+    is_function = False
+    while node is not None and node.type not in _DECLARED_NAMES:
+        if node.type != "parenthesized_declarator":
+            is_function = node.type == "function_declarator"
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in _AROUND_ONE:
+            inner = node.named_child(node.named_child_count - 1)
+        node = inner
+    return node, SymbolKind.DECLARATION if is_function and kind is SymbolKind.VARIABLE else kind
+
+
+def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition | None:
     name_node = captures["name"][0] if "name" in captures else node
+    if "declarator" in captures:
+        declared, kind = _declared(captures["declarator"][0], kind)
+        if declared is None:
+            return None
+        name_node = declared
     body = captures["body"][0] if "body" in captures else node.child_by_field_name("body")
     scope = node_text(captures["scope"][0]).strip('"') if "scope" in captures else ""
     qualifier, name = split_qualified(text[name_node.start_byte : name_node.end_byte].decode("utf-8", "replace"))
@@ -212,6 +249,12 @@ def _last_colons(name: str) -> int:
 
 def _dotted(*parts: str) -> str:
     return ".".join(part for part in parts if part)
+
+
+def _may_hold(symbol: Symbol, item: Definition, parsed: Parsed) -> bool:
+    """Whether a symbol may have such a definition in it: a function of C seems to where a brace of its own is lost to an error."""
+    in_function = symbol.kind is SymbolKind.FUNCTION and item.kind is SymbolKind.FUNCTION
+    return not (in_function and parsed.language.name == "c")
 
 
 def _inside(item: Definition, symbol: Symbol) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.owned_connection import OwnedConnection, bound_log, transaction
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
 
 _BUSY_SECONDS = 10.0

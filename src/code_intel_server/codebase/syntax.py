@@ -23,6 +23,7 @@ class SymbolKind(StrEnum):
     OBJECT = "object"
     CONSTANT = "constant"
     VARIABLE = "variable"
+    DECLARATION = "declaration"
     FIELD = "field"
     PROPERTY = "property"
     MEMBER = "member"

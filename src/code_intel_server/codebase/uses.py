@@ -9,7 +9,7 @@ from code_intel_server.codebase.grammars import Parsed, node_text
 from code_intel_server.codebase.languages import LanguageKind
 from code_intel_server.codebase.outlines import definitions_of, outline_of, split_qualified
 from code_intel_server.codebase.quoted_code import is_program, taken_apart
-from code_intel_server.codebase.syntax import Call, Import, Outline, Structure, Symbol, Use
+from code_intel_server.codebase.syntax import Call, Import, Outline, Structure, Symbol, SymbolKind, Use
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -41,6 +41,13 @@ _MORE_OF_A_WORD = b"$?!'-"
 _SIGIL = b"$"
 _LETTER_IN = frozenset({"javascript", "typescript", "tsx", "jsx", "java"})
 """What is part of a word in some languages, though no pattern for words takes it in."""
+
+_WITH_MACROS = frozenset({"c", "cpp", "cuda", "objective-c"})
+_QUOTED_IN_A_MACRO = re.compile(
+    rb"""/\*(?:[^*]|\*(?!/)){0,400}+\*/|//[^\n]*|"(?:[^"\\\n]|\\.){0,200}+"|'(?:[^'\\\n]|\\.){0,200}+'"""
+)
+_CALLED_IN_A_MACRO = re.compile(rb"\w+[ \t]{0,20}\(")
+_NEAR_BYTES = 400
 
 _STATEMENT = re.compile(r"statement|block|body|declaration$|definition$|arguments|argument_list")
 
@@ -78,7 +85,7 @@ class _Part:
     def __init__(self, parsed: Parsed) -> None:
         self._parsed = parsed
         self.grammar = parsed.language.grammar
-        self._names = {item.name_byte for item in definitions_of(parsed)}
+        self._names = {item.name_byte for item in definitions_of(parsed) if item.kind is not SymbolKind.DECLARATION}
         self._marked: dict[int, Use] = {}
         self._imports: list[tuple[int, int]] = []
         for _, captures in parsed.use_matches:
@@ -99,6 +106,8 @@ class _Part:
         path = self._path(byte)
         leaf, field = path[-1]
         quoted = self._quoted(path)
+        if leaf.type == "preproc_arg" or (leaf.child_count and self._parsed.language.name in _WITH_MACROS):
+            return self._in_macro(leaf, byte)
         if quoted is Use.COMMENT:
             return quoted
         if any(start <= byte < end for start, end in self._imports):
@@ -137,6 +146,16 @@ class _Part:
             if _STRING.search(node.type):
                 return Use.STRING if node is path[-1][0] or not taken_apart(path[-1][0]) else None
         return None
+
+    def _in_macro(self, leaf: "tree_sitter.Node", byte: int) -> Use:
+        """What a name is in the text of a macro of C, which is one leaf to the grammar, or in what it was not shown."""
+        text = self._parsed.text
+        begin, end = max(leaf.start_byte, byte - _NEAR_BYTES), min(leaf.end_byte, byte + _NEAR_BYTES)
+        begin = max(text.rfind(b"\n", begin, byte) + 1, begin)
+        for found in _QUOTED_IN_A_MACRO.finditer(text, begin, end):
+            if found.start() <= byte < found.end():
+                return Use.STRING if found[0][:1] in b"\"'" else Use.COMMENT
+        return Use.CALL if _CALLED_IN_A_MACRO.match(text, byte, end) else Use.OTHER
 
     def _is_program(self, path: "Path", byte: int) -> bool:
         """Whether the string that the path ends in uses what it names at the byte."""
