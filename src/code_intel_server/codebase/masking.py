@@ -29,7 +29,7 @@ _CLASS_ON_ONE_LINE = re.compile(
 
 _EXTERN_C = re.compile(
     # The brace that it opens is closed under another condition: all between would be part of the first.
-    rb'^([ \t]*#[ \t]*if(?:def|[ \t]+defined)[ \t]*\(?[ \t]*__cplusplus\b[^\n]*\n[ \t]*(?:extern[ \t]+"C"[ \t]*(?:\n[ \t]*)?\{|\})[^\n]*\n'
+    rb'^([ \t]*#[ \t]*if(?:def|[ \t]++defined)[ \t]*+(?:\([ \t]*+)?__cplusplus\b[^\n]*\n[ \t]*(?:extern[ \t]+"C"[ \t]*(?:\n[ \t]*)?\{|\})[^\n]*\n'
     rb"[ \t]*#[ \t]*endif)",
     re.MULTILINE,
 )
@@ -78,8 +78,8 @@ _LAST_WORD = re.compile(rb"[\w$]{1,40}\Z")
 
 _MACRO_BEFORE = re.compile(
     # `LIB_API int f(void)`: two types to the grammar.
-    rb"^[ \t]*(?:(?:static|extern|inline|const)[ \t]+)*([A-Z][A-Z0-9_]{2,}(?:[ \t]*\([^()\n]{0,100}\))?)[ \t\r\n]+"
-    rb"(?=(?:[A-Za-z_]\w*[ \t\r\n*]+){1,6}\(?[ \t]*[A-Za-z_]\w*\)?[ \t]*[(;=\[])",
+    rb"^[ \t]*(?:(?:static|extern|inline|const)[ \t]+)*([A-Z][A-Z0-9_]{2,}(?:[ \t]*\([^()\n]{0,100}\))?)[ \t\r\n]++"
+    rb"(?=(?:[A-Za-z_]\w*+[ \t\r\n*]++){1,6}(?:\([ \t]*+)?[A-Za-z_]\w*+\)?[ \t]*+[(;=\[])",
     re.MULTILINE,
 )
 _MACRO_BEHIND = re.compile(
