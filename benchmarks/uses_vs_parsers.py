@@ -3,7 +3,8 @@
     python benchmarks/uses_vs_parsers.py go=path/to/sources ... [--files 500] [--seed 20261122] [--wrong 40]
 
 Files are drawn without replacement; those that the language's own parser refuses count for nothing. What a parser says comes
-from the programs in `parsers/`, one a language; `COMMANDS` says how each is run and where it is to be had. A definition is
+from the programs in `parsers/`, one a language; `COMMANDS` says how each is run and where it is to be had. Of C Clang tells only
+what no condition leaves out, and the roles of what it resolves: look at recall there. A definition is
 (kind, qualified name, line). A name is every word of the file that is none of the language's own: both say where it is used,
 and as what, where that has one meaning in both: definition, call, import, attribute, type. Prints a Markdown table; --wrong
 also the most frequent differences, with as many examples.

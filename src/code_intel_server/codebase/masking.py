@@ -39,22 +39,20 @@ _COMMENT_IN_A_MACRO = re.compile(
     rb"(/\*(?:[^*/\n]|\*(?!/)|/(?!\*)){0,300}+\*/)(?=[^\n]{0,300}\\\r?\n)"
 )
 
-
-def _either(*patterns: "re.Pattern[bytes]") -> "re.Pattern[bytes]":
-    return re.compile(b"|".join(pattern.pattern for pattern in patterns), re.MULTILINE)
-
-
-_C = (_either(_EXTERN_C, _COMMENT_IN_A_MACRO), b" ")
-_CPP = (_either(_TYPE_BEHIND_A_MACRO, _COMMENT_IN_A_MACRO), b" ")
-_PATTERNS = {
-    "c": _C,
-    "objective-c": _C,
-    "cpp": _CPP,
-    "cuda": _CPP,
-    "rust": (_CONFIGURED, b" "),
-    "kotlin": (_CLASS_ON_ONE_LINE, b";"),
-    "bash": (_STRING_OF_ARITHMETIC, b"_"),
+_Patterns = tuple[tuple[bytes, "re.Pattern[bytes]"], ...]
+_C: _Patterns = ((b"__cplusplus", _EXTERN_C), (b"\\", _COMMENT_IN_A_MACRO))
+_CPP: _Patterns = ((b"", _TYPE_BEHIND_A_MACRO), (b"\\", _COMMENT_IN_A_MACRO))
+_PATTERNS: dict[str, tuple[bytes, _Patterns]] = {
+    "c": (b" ", _C),
+    "objective-c": (b" ", _C),
+    "cpp": (b" ", _CPP),
+    "cuda": (b" ", _CPP),
+    "rust": (b" ", ((b"cfg_", _CONFIGURED),)),
+    "kotlin": (b";", ((b"", _CLASS_ON_ONE_LINE),)),
+    "bash": (b"_", ((b"((", _STRING_OF_ARITHMETIC),)),
 }
+"""What is put in place of what a language's patterns match; each with a text that it does not match without."""
+
 _NOT_BLANK = re.compile(rb"[^\n]")
 
 _VARIANCE = re.compile(
@@ -113,15 +111,19 @@ class _Condition(NamedTuple):
 
 
 def masked(text: bytes, language: str) -> bytes:
-    """The text for the parser; the groups of the language's pattern are blanked, line feeds apart."""
-    if language not in _PATTERNS:
-        return text
-    pattern, blank = _PATTERNS[language]
+    """The text for the parser; the groups of the language's patterns are blanked, line feeds apart."""
+    if language in _PATTERNS:
+        blank, patterns = _PATTERNS[language]
+        for needed, pattern in patterns:
+            if needed in text:
+                text = _blanked(text, pattern, blank)
+    return text
+
+
+def _blanked(text: bytes, pattern: "re.Pattern[bytes]", blank: bytes) -> bytes:
     parts, at = [], 0
     for match in pattern.finditer(text):
         for start, end in match.regs[1:]:
-            if start < 0:
-                continue
             parts += [text[at:start], _NOT_BLANK.sub(blank, text[start:end])]
             at = end
     return b"".join([*parts, text[at:]]) if parts else text
