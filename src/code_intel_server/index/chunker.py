@@ -26,7 +26,7 @@ from code_intel_server.index.windows import CHARACTERS_PER_TOKEN, Best, Lines, S
 if TYPE_CHECKING:
     from code_intel_server.codebase.structure import Borders
 
-CHUNKER_VERSION = "10"
+CHUNKER_VERSION = "11"
 """Another version means other chunks: the index is then cut anew."""
 
 MERGE_FRACTION = 0.4
