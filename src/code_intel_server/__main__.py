@@ -35,9 +35,13 @@ def main() -> int:
         print(f"code-intel-server: no command '{arguments[0]}'", file=sys.stderr)  # noqa: T201
         _usage()
         return 2
-    # `__import__`: importlib and what it loads cost half a millisecond of the hook's time.
-    command = __import__(f"code_intel_server.cli.{arguments[0]}", fromlist=["main"])
-    status: int = command.main(arguments[1:])
+    try:
+        # `__import__`: importlib and what it loads cost half a millisecond of the hook's time.
+        command = __import__(f"code_intel_server.cli.{arguments[0]}", fromlist=["main"])
+        status: int = command.main(arguments[1:])
+    except KeyboardInterrupt:
+        print("\ncode-intel-server: interrupted", file=sys.stderr)  # noqa: T201
+        return 130
     return status
 
 

@@ -338,4 +338,4 @@ def test_json_of_status_is_json_when_there_is_nothing_at_all(tmp_path: Path, cap
     assert status.main(["--project", str(tmp_path)]) == 0
     assert "code-intel is not set up in" in capsys.readouterr().out
     assert trash.main(["--project", str(tmp_path), "list"]) == 1
-    assert "is in no git repository: nothing has been put away here" in capsys.readouterr().err
+    assert "this is not a git repository. What sessions put away is kept in git." in capsys.readouterr().err

@@ -239,7 +239,7 @@ def test_a_project_without_git_is_set_up_too(tmp_path: Path, capsys: pytest.Capt
     root = tmp_path / "plain"
     root.mkdir()
     assert init.main([str(root), *QUICK]) == 0
-    assert "no git repository" in capsys.readouterr().out
+    assert "this is not a git repository" in capsys.readouterr().out
     assert init.main([str(root), "--uninstall"]) == 0
     assert fingerprint(root) == {}
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
 from code_intel_server.cli.view import look
+from code_intel_server.workspace.bases import stale_branches
+from code_intel_server.workspace.git import Git, open_repository
 
 
 def main(arguments: list[str]) -> int:
@@ -24,6 +26,9 @@ def _run(project: Path | None, *, yes: bool) -> int:
             f"a session is running ({seen.owner.described()}): end its client first, or type /code --clean there"
         )
     names = ", ".join(one.session_id for one in seen.sessions)
+    if not names and not seen.unusable and not _left_over(root):
+        print("nothing to abandon: no session and no task branch is left over")
+        return 0
     if not ask(f"Give up {names or 'left-over task branches'}? Everything is kept in the trash.", yes=yes):
         raise Failed("nothing was changed (use --yes where nobody can be asked)")
     from code_intel_server.tools.desk import Desk
@@ -41,3 +46,8 @@ def _run(project: Path | None, *, yes: bool) -> int:
         print(f"  {warning}")
     print("To bring something back: code-intel-server trash list")
     return 0
+
+
+def _left_over(root: Path) -> bool:
+    opened = open_repository(root)
+    return isinstance(opened, Git) and bool(stale_branches(opened))

@@ -1,6 +1,7 @@
 """The doctor's look at one project: repository, scaffold, its texts, trust, index, sessions."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
@@ -8,6 +9,7 @@ from shlex import quote
 from code_intel_server import __version__
 from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
 from code_intel_server.cli.index_view import look_at_index
+from code_intel_server.cli.proposals import without_git
 from code_intel_server.cli.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.view import look
 from code_intel_server.errors import Unavailable
@@ -30,7 +32,8 @@ def repository(root: Path) -> Iterator[Finding]:
         )
         return
     if not survey.git:
-        yield warning("repository", survey.blocker, "git init: until then only investigation and quick work")
+        remedy = f"{without_git(survey.blocker)}: until then only investigation and quick work"
+        yield warning("repository", survey.blocker, remedy)
         return
     if survey.blocker:
         yield warning("repository", survey.blocker, "mend it before you start work that is to be committed")
@@ -59,8 +62,10 @@ def scaffold(root: Path) -> Iterator[Finding]:
     if not (root / FOLDER).is_dir():
         yield bad("scaffold", f"no {FOLDER}/ here", again)
         return
-    if not (root / FOLDER / "sessions").parent.stat().st_mode & 0o200:
-        yield bad("scaffold", f"{FOLDER}/ cannot be written to", f"chmod u+w {quote(str(root / FOLDER))}")
+    if not os.access(root / FOLDER, os.W_OK):
+        yield bad(
+            "scaffold", f"{FOLDER}/ cannot be written to", f"become its owner, or chmod u+w {quote(str(root / FOLDER))}"
+        )
     if not (root / MANIFEST).is_file():
         yield warning("scaffold", "not written by init (no manifest)", again)
         return

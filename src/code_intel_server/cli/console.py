@@ -1,17 +1,22 @@
 """What people's commands share: finding the project, saying what went wrong, asking, and progress on terminal or pipe."""
 
 import argparse
+import os
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from shlex import quote
 
 from code_intel_server.errors import CodeIntelError
+from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER, find_root
 
 Report = Callable[[float, float, str], None]
+INTERRUPTED = 130
 _LINE_SECONDS = 2.0
 
 
@@ -48,20 +53,53 @@ def scaffolded_root(given: Path | None) -> Path:
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Run a command and turn what is raised on purpose into a message and an exit status."""
+    """Run a command and turn what is raised on purpose, and what the system refuses, into a message and an exit status."""
+    show_anything()
     try:
-        return work()
+        status = work()
+        sys.stdout.flush()
     except Failed as failed:
-        print(f"code-intel-server: {failed}", file=sys.stderr)
-        return failed.status
+        return _told(str(failed), failed.status)
     except CodeIntelError as error:
-        print(f"code-intel-server: {explained(error)}", file=sys.stderr)
-        return 1
+        return _told(explained(error))
     except KeyboardInterrupt:
-        print("\ncode-intel-server: interrupted", file=sys.stderr)
-        return 130
+        return _told("interrupted", INTERRUPTED, "\n")
     except BrokenPipeError:
+        _let_go_of_output()
         return 0
+    except OSError as error:
+        _let_go_of_output()
+        return _told(system_said(error))
+    except sqlite3.Error as error:
+        return _told(f"a database in {FOLDER}/cache: {error}. That folder may be removed: it is made anew.")
+    return status
+
+
+def show_anything() -> None:
+    """Let text that the terminal's encoding does not have come out as escapes, instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def system_said(error: OSError) -> str:
+    """What the system refused, and where, in one line."""
+    where = "" if error.filename is None else f"{printable(str(error.filename))}: "
+    return f"{where}{error.strerror or error}"
+
+
+def _told(text: str, status: int = 1, before: str = "") -> int:
+    print(f"{before}code-intel-server: {text}", file=sys.stderr)
+    return status
+
+
+def _let_go_of_output() -> None:
+    """Write what waits to be written; where it cannot be, to nobody, or the interpreter would complain of it at its end."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError), Path(os.devnull).open("w") as nobody:
+            os.dup2(nobody.fileno(), sys.stdout.fileno())
 
 
 def explained(error: CodeIntelError) -> str:
@@ -81,7 +119,11 @@ def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return otherwise
-    answer = input(f"{question} [y/N] ").strip().lower()
+    try:
+        answer = input(f"{question} [y/N] ").strip().lower()
+    except EOFError:  # Ctrl-D
+        print()
+        return otherwise
     return answer in {"y", "yes"}
 
 

@@ -12,6 +12,8 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.printable import printable
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
+from code_intel_server.workspace.config import Config
+from code_intel_server.workspace.paths import FOLDER
 
 _MOST_CHARACTERS = 200
 
@@ -38,7 +40,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    found = _LOOKUPS[options.what](Desk(project_root(options.project)).explorer, options)
+    root = project_root(options.project)
+    if (root / FOLDER).is_dir():
+        explorer = Desk(root).explorer
+    else:  # and nothing is written: a `.code-intel` left behind would make this folder a project
+        explorer = Explorer(root, Config().exclude_patterns, keeps=False)
+    found = _LOOKUPS[options.what](explorer, options)
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:
@@ -92,7 +99,8 @@ def _shaped(answer: Any) -> dict[str, Any]:
 def _show(found: dict[str, Any]) -> None:
     """One line a row as editors and terminals understand it, then what the answer is worth."""
     for row in found["results"]:
-        print(f"{row.get('path', '')}:{row.get('start_line', '')}: {printable(_said(row))[:_MOST_CHARACTERS]}")
+        said = _one_line(_said(row))[:_MOST_CHARACTERS]
+        print(f"{_one_line(str(row.get('path', '')))}:{row.get('start_line', '')}: {said}")
     more = "+" if found.get("total_at_least") else ""
     print(
         f"-- {found['total']}{more} found by {found['engine']}; {'complete' if found['complete'] else 'not complete'}"
@@ -103,6 +111,10 @@ def _show(found: dict[str, Any]) -> None:
         print(f"   not resolved: {name}")
     for note in found.get("notes", []):
         print(f"   {note}")
+
+
+def _one_line(text: str) -> str:
+    return printable(text).replace("\n", "\\n")
 
 
 def _said(row: dict[str, Any]) -> str:

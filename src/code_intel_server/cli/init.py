@@ -8,6 +8,7 @@ was written, first index, proof, offer to commit, next steps. Nothing of the use
 import argparse
 import os
 import shlex
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import Any
 from code_intel_server import __version__
 from code_intel_server.cli import proposals
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
-from code_intel_server.cli.console import Failed, ask, guarded, progress
+from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
+from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
 _QUIET = {Did.UNCHANGED, Did.KEPT}
@@ -51,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _init(options: argparse.Namespace) -> int:
     root = _checked_root(options.dir)
+    if _holds_everything(root):
+        raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
     choices = _choices(root, options, scaffold.manifest)
@@ -88,6 +92,17 @@ def _checked_root(given: Path) -> Path:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise Failed(f"{folder} is no folder: move it away first")
     return root
+
+
+def _holds_everything(root: Path) -> bool:
+    """Whether this is a home folder or one above it, and no repository: set up by mistake, all below would be its project."""
+    if (root / ".git").exists():
+        return False
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        home = root / "?"
+    return root == Path(root.anchor) or home.is_relative_to(root)
 
 
 # -- what is wanted --------------------------------------------------------------------------------------------------
@@ -165,13 +180,17 @@ def _tell_place(root: Path) -> None:
 def _apply(scaffold: Scaffold, wanted: Sequence[Any], choices: dict[str, Any]) -> list[Done]:
     """Write; the manifest knows of every file that was written, however it ends."""
     try:
-        return scaffold.apply(wanted)
+        done = scaffold.apply(wanted)
+        scaffold.finish(__version__, choices)
     except OSError as error:
         raise Failed(
-            f"cannot write: {error}. Run init again when it is mended; --uninstall takes out what is there."
+            f"cannot write: {system_said(error)}. Run init again when it is mended; --uninstall takes out what is there."
         ) from error
-    finally:
-        scaffold.finish(__version__, choices)
+    except KeyboardInterrupt:
+        raise Failed(
+            "interrupted. Run init again to finish; --uninstall takes out what is there.", INTERRUPTED
+        ) from None
+    return done
 
 
 def _show(done: Sequence[Done], *, dry_run: bool) -> None:
@@ -196,11 +215,12 @@ def _exclude_from_git(root: Path) -> None:
 
     git = open_repository(root)
     if isinstance(git, str):
-        print(
-            f"  no git repository ({git}): sessions can investigate and do quick work; git init makes the rest possible"
-        )
+        print(f"  {git}: sessions can investigate and do quick work (-e, -q).")
+        print(f"    To make the rest possible: {proposals.without_git(git)}")
         return
     exclude_from_git(Project(root), git.at.common_dir, git.at.top)
+    if not git.run("rev-parse", "--verify", "--quiet", "HEAD").ok:
+        print("  this repository has no commit yet: sessions that change code need one to start from")
     if identity_missing(git):
         print("  git does not know who you are, so commits will fail. To tell it:")
         print("    git config --global user.name NAME; git config --global user.email ADDRESS")
@@ -251,13 +271,17 @@ def _index(root: Path) -> None:
             desk.explorer.refresh_all()
     finally:
         desk.close()
-    print(f"  index: {synced.files} files, {synced.chunks} chunks, {synced.seconds:.1f} s")
+    written = f"{synced.chunks} chunks written" if synced.chunks else "up to date"
+    print(f"  index: {synced.files} files, {written}, {synced.seconds:.1f} s")
 
 
 def _prove(root: Path) -> None:
     from code_intel_server.cli.proof import prove
     from code_intel_server.cli.script import Stuck
 
+    if shutil.which("git") is None:
+        print("proof: left out, it needs git")
+        return
     print("proof: a scripted session through the real server")
     try:
         proof = prove(root, lambda line: print(f"  {line}", flush=True))
@@ -282,14 +306,18 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
     if not tracked or not git.run("status", "--porcelain", "--", *tracked).stdout:
         return
     question = f"Commit the {len(tracked)} files of the set-up?"
+    shown = sorted({path.removeprefix(git.at.prefix).split("/")[0] for path in tracked})
+    there = "" if root == Path.cwd() else f"-C {shlex.quote(str(root))} "
+    by_hand = f"git {there}add -- {shlex.join(shown)} && git {there}commit -m 'Set up code-intel'"
     if not ask(question, yes=yes):
-        shown = sorted({path.removeprefix(git.at.prefix).split("/")[0] for path in tracked})
-        print(f"  not committed yet. To do it: git add -- {shlex.join(shown)} && git commit -m 'Set up code-intel'")
+        print(f"  not committed yet. To do it: {by_hand}")
         return
     added = git.run("add", "--", *tracked, manner=Manner.USER)
     committed = git.run("commit", "--quiet", "-m", "Set up code-intel", "--", *tracked, manner=Manner.USER)
     if added.returncode or committed.returncode:
-        print(f"  not committed: {committed.stderr.decode('utf-8', 'replace').strip() or 'git refused'}")
+        why = printable((added if added.returncode else committed).stderr.decode("utf-8", "replace")).split()
+        print(f"  not committed: {' '.join(why)[:300] or 'git refused'}")
+        print(f"  Once that is mended: {by_hand}")
     else:
         print("  committed")
 

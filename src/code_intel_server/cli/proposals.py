@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from code_intel_server.workspace.git import NO_REPOSITORY, NOT_INSTALLED
 
 _MAX_BYTES = 1_000_000
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
@@ -85,6 +88,15 @@ def install_command(package: str) -> list[str]:
         if shutil.which(program):
             return [*(sudo if program == "port" else []), program, "install", package]
     return []
+
+
+def without_git(why: str) -> str:
+    """What makes git usable in a folder, where `why` it is not is what `open_repository` says."""
+    if why == NOT_INSTALLED:
+        return shlex.join(install_command("git")) or "install git with your package manager"
+    if why == NO_REPOSITORY:
+        return "git init, and a first commit"
+    return "mend that"
 
 
 _NAMES = {

@@ -42,6 +42,8 @@ def write_page(content: str, out: str | None, otherwise: Path) -> None:
     path = Path(out) if out else otherwise
     if not out and aimed_elsewhere(path.parent):
         raise Failed(f"a link leads out of {path.parent}: remove it, or say with --out where the page is to go")
+    if path.is_dir():
+        raise Failed(f"{path} is a folder: name a file in it")
     try:
         if not out:
             make_folder(path.parent)

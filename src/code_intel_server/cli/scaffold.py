@@ -108,7 +108,29 @@ class Scaffold:
 
     def apply(self, wanted: Sequence[Wanted]) -> list[Done]:
         """Bring every wanted file about; what was done to each. Raises OSError."""
+        if not self._dry:
+            self._announce(wanted)
+        return self._done(wanted)
+
+    def _done(self, wanted: Sequence[Wanted]) -> list[Done]:
         return [self._merge(one) if one.merge is not None else self._whole(one) for one in wanted]
+
+    def _announce(self, wanted: Sequence[Wanted]) -> None:
+        """Name in the manifest on disk what is about to be new: a run that is killed in the middle can then be taken out."""
+        plan = Scaffold(self._root, dry_run=True)
+        plan._done(wanted)
+        plan.manifest.files |= self.manifest.files
+        folder = self._root / FOLDER
+        new = not folder.exists()
+        make_folder(folder)
+        try:
+            plan.manifest.save(self._root)
+        except (OSError, KeyboardInterrupt):
+            if new:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            raise
+        self.manifest.folders = plan.manifest.folders
 
     def finish(self, version: str, options: Mapping[str, object]) -> None:
         """Remember what was written."""
@@ -124,6 +146,8 @@ class Scaffold:
             return Done(wanted.path, Did.CREATED)
         known = self.manifest.files.get(wanted.path)
         if present == data:
+            if known is not None:  # a run that was killed between writing it and saying so
+                self.manifest.files[wanted.path] = _digest(data)
             return Done(wanted.path, Did.UNCHANGED)
         if known == _digest(present):
             self._write(wanted.path, data, created=False)
@@ -145,7 +169,7 @@ class Scaffold:
         if after == before:
             return Done(wanted.path, Did.UNCHANGED)
         if present is not None:
-            self._keep_before(wanted.path, present)
+            self._keep_before(wanted.path, present, ours=wanted.unmerge is None or wanted.unmerge(before) != before)
         self._write(wanted.path, after.encode(), created=present is None)
         return Done(wanted.path, Did.CREATED if present is None else Did.MERGED)
 
@@ -157,16 +181,17 @@ class Scaffold:
             self._write(beside, data, created=present is None)
         return Done(path, did, note or f"compare with {beside}")
 
-    def _keep_before(self, path: str, data: bytes) -> None:
+    def _keep_before(self, path: str, data: bytes, *, ours: bool) -> None:
         """The user's bytes from before our first entry. Once the user has edited what we wrote they count no more: from
-        then on only our entries are taken out."""
+        then on only our entries are taken out. Without anything of `ours` in them, what was said of the file is void."""
         kept = self._root / BEFORE / path
         if self._dry:
             return
-        if path in self.manifest.files:
-            if self.manifest.files[path] != _digest(data):
-                kept.unlink(missing_ok=True)
-                self.manifest.created = [name for name in self.manifest.created if name != path]
+        known = self.manifest.files.get(path)
+        if known is not None and known != _digest(data):
+            kept.unlink(missing_ok=True)
+            self.manifest.created = [name for name in self.manifest.created if name != path]
+        if known is not None and ours:
             return
         make_folder(kept.parent)
         write_whole(kept, data, 0o600)
@@ -181,9 +206,12 @@ class Scaffold:
         self.manifest.files[path] = _digest(data)
         if created:
             self.manifest.created.append(path)
+        parents = [parent.as_posix() for parent in Path(path).parents if parent != Path()]
+        self.manifest.folders += [parent for parent in parents if not (self._root / parent).exists()]
         if self._dry:
             return
-        self._make_folders(path)
+        self._target(path)
+        make_folder((self._root / path).parent)
         write_whole(self._target(path), data, 0o644)
 
     def _target(self, path: str) -> Path:
@@ -192,13 +220,6 @@ class Scaffold:
         if not real.is_relative_to(self._root.resolve()):
             raise OSError(f"{path} leads outside the project; nothing is written there")
         return real
-
-    def _make_folders(self, path: str) -> None:
-        parents = [parent for parent in Path(path).parents if parent != Path()]
-        missing = [parent.as_posix() for parent in parents if not (self._root / parent).exists()]
-        self._target(path)
-        make_folder((self._root / path).parent)
-        self.manifest.folders += missing
 
 
 class Removal:

@@ -30,8 +30,9 @@ def main(arguments: list[str]) -> int:
 def _repository(options: argparse.Namespace) -> Path:
     """The project, which must be in a git repository: the archive is made of its refs. Raises Failed."""
     root = project_root(options.project)
-    if isinstance(open_repository(root), str):
-        raise Failed(f"{root} is in no git repository: nothing has been put away here")
+    opened = open_repository(root)
+    if isinstance(opened, str):
+        raise Failed(f"{root}: {opened}. What sessions put away is kept in git.")
     return root
 
 

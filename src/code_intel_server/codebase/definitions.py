@@ -117,7 +117,9 @@ def find_definitions(
         incomplete_because=(*problems, *_left_out(len(asked) - len(rows))),
         skipped=skipped,
         pending=cache.pending,
-        notes=() if cache.store.persistent else ("the symbol cache lives in memory: its folder cannot be written",),
+        notes=()
+        if cache.store.persistent or not project.keeps
+        else ("the symbol cache lives in memory: its folder cannot be written",),
     )
 
 

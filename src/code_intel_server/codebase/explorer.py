@@ -32,9 +32,15 @@ class Explorer:
     """Lookups of one project (SPEC 2, tool group `lookup`). Safe to call from several threads; opens nothing before it is asked."""
 
     def __init__(
-        self, root: Path | str, exclude_patterns: Sequence[str] = (), helper: UsesHelper | None = None
+        self,
+        root: Path | str,
+        exclude_patterns: Sequence[str] = (),
+        helper: UsesHelper | None = None,
+        *,
+        keeps: bool = True,
     ) -> None:
-        self.project = Project.at(root, tuple(exclude_patterns))
+        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
+        self.project = Project.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
         self.helper = UsesHelper() if helper is None else helper

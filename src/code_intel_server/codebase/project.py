@@ -24,11 +24,13 @@ class Project:
 
     root: Path
     exclude_patterns: tuple[str, ...] = ()
+    keeps: bool = True
+    """Whether something may be kept on disk: else caches live in memory."""
 
     @classmethod
-    def at(cls, root: Path | str, exclude_patterns: tuple[str, ...] = ()) -> "Project":
+    def at(cls, root: Path | str, exclude_patterns: tuple[str, ...] = (), *, keeps: bool = True) -> "Project":
         """The project in the folder `root`."""
-        return cls(Path(root).resolve(strict=True), tuple(exclude_patterns))
+        return cls(Path(root).resolve(strict=True), tuple(exclude_patterns), keeps)
 
     @property
     def cache_dir(self) -> Path:

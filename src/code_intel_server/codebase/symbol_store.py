@@ -318,7 +318,8 @@ class SymbolStore:
         with self._lock:
             if self._opened:
                 return
-            self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
+            if self._project.keeps:
+                self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
             if self._path is None:
                 self._memory = sqlite3.connect(
                     ":memory:", isolation_level=None, check_same_thread=False, factory=OwnedConnection

@@ -57,7 +57,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
         with contextlib.suppress(FileNotFoundError):
             temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
-    except OSError:
+    except (OSError, KeyboardInterrupt):
         discard(temporary)
         raise
     sync_folder(path.parent)
@@ -73,7 +73,7 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
             sync(descriptor)
         finally:
             os.close(descriptor)
-    except OSError:
+    except (OSError, KeyboardInterrupt):
         discard(temporary)
         raise
     return temporary

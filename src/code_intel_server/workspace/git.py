@@ -305,7 +305,8 @@ def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list
         yield group
 
 
-_NO_REPOSITORY = "this is not a git repository"
+NO_REPOSITORY = "this is not a git repository"
+NOT_INSTALLED = "git cannot be run: it is not installed"
 _UNREADABLE = "git cannot read this repository"
 _FOLDERS = ("--show-toplevel", "--git-dir", "--git-common-dir")
 
@@ -319,7 +320,7 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
     except Unavailable as error:
         if error.key != "tool_errors.git.missing":
             raise
-        return f"git cannot be run: {error.params.get('reason', error)}"
+        return f"git cannot be run: {error.params['reason']}"
     inside_work_tree, *folders = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
     if inside_work_tree == "false":
         return "this folder is not in the working tree of its repository"
@@ -341,7 +342,7 @@ def _why_not(message: str) -> str:
         place = message.partition("not a git repository: ")[2].strip()[:300]
         return f"its .git file leads to {place}, where no repository is (any more); `git worktree repair` may help"
     if "not a git repository" in message:
-        return _NO_REPOSITORY
+        return NO_REPOSITORY
     return f"{_UNREADABLE}: {message.strip()[:300]}"
 
 
@@ -351,7 +352,7 @@ def open_readable(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | 
     A disk that fails for a moment makes git say so: Unavailable('tool_errors.git.failed') where git could not read it.
     """
     opened = open_repository(root, patience)
-    if not isinstance(opened, str) or not opened.startswith((_NO_REPOSITORY, _UNREADABLE)):
+    if not isinstance(opened, str) or not opened.startswith((NO_REPOSITORY, _UNREADABLE)):
         return opened
     stands = next((folder for folder in _on_its_disk(root) if os.path.lexists(folder / ".git" / "HEAD")), None)
     if stands is None:

@@ -83,7 +83,8 @@ def checked_run(
         if not cwd.is_dir():
             gone = f"the folder {cwd} is not there (any more)"
             raise Unavailable("tool_errors.git.failed", command=_named(argv), output=gone) from error
-        raise Unavailable("tool_errors.git.missing", reason=str(error)) from error
+        why = "it is not installed" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        raise Unavailable("tool_errors.git.missing", reason=why) from error
     if done.timed_out:
         raise Unavailable(
             "tool_errors.git.timed_out", command=command_name(done), seconds=timeout, output=done.error_text()[-2000:]
