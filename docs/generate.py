@@ -6,6 +6,7 @@ With --check nothing is written; the exit status is 1 where a page is not what t
 import argparse
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -195,21 +196,29 @@ def messages() -> str:
 
 
 def commands() -> str:
-    """Every command with its own help."""
+    """Every command with its own help, and that of what stands below it."""
     parts = [f"{_NOTE}\n# Commands\n"]
     for name, what in COMMANDS.items():
+        parts.append(f"\n## {name}\n\n{what[0].upper()}{what[1:]}.\n")
         if name == "hook":
-            parts.append(f"\n## {name}\n\n{what[0].upper()}{what[1:]}.\n")
             continue
-        done = subprocess.run(
-            [sys.executable, "-m", "code_intel_server", name, "--help"],
-            env={"COLUMNS": "100", "PATH": "", "PYTHONPATH": ":".join(sys.path), "NO_COLOR": "1", "PYTHON_COLORS": "0"},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        parts.append(f"\n## {name}\n\n{what[0].upper()}{what[1:]}.\n\n```text\n{done.stdout.strip()}\n```\n")
+        said = _help(name)
+        parts.append(f"\n```text\n{said}\n```\n")
+        below = re.search(r"^  \{([a-z,]+)\}$", said, re.MULTILINE)
+        for one in below[1].split(",") if below else []:
+            parts.append(f"\n### {name} {one}\n\n```text\n{_help(name, one)}\n```\n")
     return "".join(parts)
+
+
+def _help(*command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "code_intel_server", *command, "--help"],
+        env={"COLUMNS": "100", "PATH": "", "PYTHONPATH": ":".join(sys.path), "NO_COLOR": "1", "PYTHON_COLORS": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
 
 
 PAGES: dict[str, Callable[[], str]] = {

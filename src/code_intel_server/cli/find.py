@@ -32,9 +32,9 @@ def main(arguments: list[str]) -> int:
         kind = kinds.add_parser(name, help=about)
         kind.add_argument(argument)
         kind.add_argument("--json", action="store_true", help="as JSON")
-        kind.add_argument("--limit", type=int, default=50, help="rows at most (default %(default)s)")
+        kind.add_argument("--limit", type=int, default=50, metavar="ROWS", help="rows at most (default %(default)s)")
         if name in {"text", "def", "refs"}:
-            kind.add_argument("--path", default=".", help="only below this folder")
+            kind.add_argument("--path", default=".", metavar="DIR", help="only below this folder")
     options = made.parse_args(arguments)
     return guarded(lambda: _run(options))
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 def main(arguments: list[str]) -> int:
     """Serve until the client is gone."""
-    parser = argparse.ArgumentParser(prog="code-intel-server serve", description=__doc__)
-    parser.add_argument("--project", type=Path, help="the project; else found by walking up from the working directory")
+    parser = argparse.ArgumentParser(
+        prog="code-intel-server serve",
+        description="Serve MCP over stdin and stdout. Clients start it; by hand it waits for a client's messages.",
+    )
+    parser.add_argument(
+        "--project", type=Path, metavar="DIR", help="the project; else found by walking up from the working directory"
+    )
     options = parser.parse_args(arguments)
     gc.disable()  # a fifth of the time that importing takes would go into looking for garbage; `serve` enables it again
     from code_intel_server.server import serve
