@@ -41,6 +41,12 @@ class TestPlan:
         assert session.error == key
         assert session.world.current == "main"
 
+    def test_a_report_without_a_plan_is_told_that_a_plan_is_missing(self) -> None:
+        session = Session().to_ready()
+        answer = session.send(task_id="t1", checklist=[ITEM])
+        assert session.error == "failures.READY.no_tasks"
+        assert answer["message"] == "No tasks registered. Call submit_phase with tasks first."
+
     def test_the_first_plan_makes_the_branch_and_names_the_next_task(self) -> None:
         session = Session().to_ready()
         answer = session.plan("t1", "t2")

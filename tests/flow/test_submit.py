@@ -111,6 +111,30 @@ def test_unknown_fields_are_ignored_and_named() -> None:
     assert answer["ignored_fields"] == ["mood"]
 
 
+def test_a_refusal_says_first_what_is_wrong() -> None:
+    answer = Session().send(documents_reviewed=["no.md"])
+    assert [*answer][:4] == ["success", "error", "message", "remedy"]
+    assert [*Session().raw({"documents": []})][:3] == ["success", "error", "message"]
+
+
+def test_a_refused_shape_names_all_missing_and_all_ignored_fields_at_once() -> None:
+    answer = Session().raw({"documents": ["README.md"]})
+    assert answer["missing_fields"] == ["documents_reviewed", "summary", "tools_used"]
+    assert answer["ignored_fields"] == ["documents"]
+    content = Session().send(documents_reviewed=["no.md"], documents=[])
+    assert content["ignored_fields"] == ["documents"]
+    assert "missing_fields" not in content
+    assert "ignored_fields" not in Session().send(documents_reviewed=[])
+
+
+def test_fields_that_a_payload_may_leave_out_are_not_called_missing() -> None:
+    session = Session()
+    session.send(documents_reviewed=["README.md"])
+    assert session.raw({"target": "x"})["missing_fields"] == [
+        *("action_type", "constraints", "scope", "summary", "target_symbols", "tools_used")
+    ]
+
+
 def test_no_documents_are_right_where_the_project_has_none() -> None:
     session = Session(world=World(documents=[]))
     session.send(documents_reviewed=[])

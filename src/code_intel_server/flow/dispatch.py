@@ -16,11 +16,13 @@ from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.handlers import HANDLERS
 from code_intel_server.flow.payloads import (
+    SHAPE_REFUSALS,
     Payload,
     ReportPayload,
     digest,
     fits_another,
     ignored_fields,
+    missing_fields,
     parse_object,
     ready_place,
     validate,
@@ -77,11 +79,20 @@ def _refuse(
     if other is not None:
         note = Note("common_failures.payload_fits_other_phase", {"phase": state.phase, "other_phase": other})
         extra["hints"] = [responses.say(contract, note)]
-    elif unknown := ignored_fields(at, data):
-        extra["ignored_fields"] = [*unknown]
+    else:
+        extra |= _named_fields(at, data, contract, error.key)
     if _compacted(state, data):
         extra["phase_summaries"] = dict(state.summaries)
     return Submission(responses.refusal(state, contract, ports, error, extra), key=error.key)
+
+
+def _named_fields(place: Place, data: Mapping[str, JsonValue], contract: Contract, key: str) -> dict[str, JsonValue]:
+    """Which fields a refused payload has too many, and too few where its shape was refused: all at once, not one a submit."""
+    named: dict[str, JsonValue] = {"ignored_fields": [*ignored_fields(place, data)]}
+    if key in SHAPE_REFUSALS:
+        expected = contract.phase(place.contract_key).expected_payload
+        named["missing_fields"] = [*missing_fields(data, expected)]
+    return {name: fields for name, fields in named.items() if fields}
 
 
 def _compacted(state: SessionState, data: Mapping[str, JsonValue]) -> bool:
@@ -133,8 +144,8 @@ def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
 def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> None:
     """Required tools: really called first, then reported (SPEC 4)."""
     required = contract.phase(place.contract_key).required_tools
-    if place == READY_IMPL and _nothing_written(turn):
-        required = ()
+    if place == READY_IMPL and (not turn.state.tasks or _nothing_written(turn)):
+        required = ()  # without a plan that is what has to be said
     called = {call.tool for call in turn.calls(_since(turn.state, place))}
     reported = {_bare(name) for name in turn.payload.tools_used or ()}
     names = [entry for entry in required if isinstance(entry, str)]

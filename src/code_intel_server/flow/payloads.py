@@ -228,6 +228,11 @@ _COMMON = frozenset(Payload.model_fields)
 _OWN: Mapping[Place, frozenset[str]] = {
     place: frozenset(model.model_fields) - _COMMON for place, model in MODELS.items()
 }
+SHAPE_REFUSALS = frozenset(
+    f"common_failures.{name}" for name in ("summary_required", "tools_used_invalid", "field_invalid")
+)
+"""What `validate` raises."""
+
 _WITHOUT_TOOLS = frozenset({READY_COMPLETE, Place(Phase.MERGE)})
 
 
@@ -324,6 +329,13 @@ def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str,
 def ignored_fields(place: Place, data: Mapping[str, JsonValue]) -> list[str]:
     """The fields of a payload that its place does not know."""
     return sorted(set(data) - _COMMON - _OWN[place])
+
+
+def missing_fields(data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> list[str]:
+    """The fields of an expected payload that are not in `data`; those that it marks with a condition, and the count, aside."""
+    return sorted(
+        name for name, shape in expected.items() if name not in {*data, "compaction_count"} and "(" not in shape
+    )
 
 
 def fits_another(place: Place, data: Mapping[str, JsonValue]) -> Phase | None:

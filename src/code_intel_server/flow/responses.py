@@ -138,10 +138,11 @@ def _task_row(state: SessionState, index: int) -> JsonValue:
 def refusal(state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields) -> Fields:
     """Why a submit was refused, with the whole re-instruction; the state is as before."""
     message = contract.message(error.key, error.params)
-    fields = standing(state, contract, ports)
-    fields |= {"success": False, "error": message.error, "message": message.text, "current_phase": str(state.phase)}
+    # In front, because what is wrong is read first, and what is long is skimmed.
+    said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
-        fields["remedy"] = message.instruction
+        said["remedy"] = message.instruction
+    fields = said | standing(state, contract, ports) | said | {"current_phase": str(state.phase)}
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True
     return fields | {name: _json(value) for name, value in error.details.items()} | extra
