@@ -8,8 +8,6 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-venv=${CODE_INTEL_VENV:-${XDG_DATA_HOME:-$HOME/.local/share}/code-intel/venv}
-bin=${CODE_INTEL_BIN:-$HOME/.local/bin}
 
 usage() {
     sed -n '2,7s/^# \{0,1\}//p' "$0"
@@ -19,6 +17,10 @@ fail() {
     printf 'init-project.sh: %s\n' "$*" >&2
     exit 1
 }
+
+[ -n "${HOME:-}" ] || fail "HOME is not set: set it to your home folder"
+venv=${CODE_INTEL_VENV:-${XDG_DATA_HOME:-$HOME/.local/share}/code-intel/venv}
+bin=${CODE_INTEL_BIN:-$HOME/.local/bin}
 
 arguments=()
 while [ $# -gt 0 ]; do
@@ -32,6 +34,17 @@ while [ $# -gt 0 ]; do
 done
 [ ${#arguments[@]} -gt 0 ] || usage 2
 
+# Said before anything is installed, which takes its time.
+value=0
+for argument in "${arguments[@]}"; do
+    case "$value$argument" in
+        0--client | 0--include | 0--exclude) value=1; continue ;;
+        1* | 0-*) ;;
+        *) [ -d "$argument" ] || fail "$argument is no folder" ;;
+    esac
+    value=0
+done
+
 # -- what the machine must have ----------------------------------------------------------------------------------------
 
 command -v git >/dev/null || fail "git is missing. Debian, Ubuntu: apt install git"
@@ -44,7 +57,9 @@ if [ -z "$python" ]; then
         fi
     done
 fi
-[ -n "$python" ] || fail "needs Python 3.11 or newer (set PYTHON to one)"
+[ -n "$python" ] || fail "needs Python 3.11 or newer. Debian, Ubuntu: apt install python3 python3-venv. Another one: PYTHON=/path/to/python $0 ..."
+command -v "$python" >/dev/null || fail "PYTHON=$python cannot be found"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$python is too old: needs Python 3.11 or newer"
 "$python" -c 'import ensurepip, venv' 2>/dev/null \
     || fail "$python has no venv. Debian, Ubuntu: apt install python3-venv"
 
@@ -52,13 +67,13 @@ fi
 
 if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import sys' 2>/dev/null; then
     echo "making $venv"
-    "$python" -m venv --clear "$venv"
+    "$python" -m venv --clear "$venv" || fail "$venv cannot be made (see above); --venv FOLDER puts it elsewhere"
 fi
 echo "installing code-intel-server into $venv"
 "$venv/bin/python" -m pip install -qq --disable-pip-version-check --upgrade "$here" \
-    || fail "the installation failed (see above); run it again when that is mended"
+    || fail "the installation failed (see above). It needs a package index: is there network, or a mirror that pip knows? Then run it again."
 
-mkdir -p "$bin"
+mkdir -p "$bin" || fail "$bin cannot be made; CODE_INTEL_BIN names another folder on your PATH"
 launcher=$bin/code-intel-server
 if [ -e "$launcher" ] && [ ! -L "$launcher" ]; then
     echo "left alone: $launcher is a file of yours; the server is $venv/bin/code-intel-server"

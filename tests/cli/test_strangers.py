@@ -287,3 +287,36 @@ def test_a_commit_that_fails_is_told_in_one_line_with_what_to_do_then(
     said = capsys.readouterr().out
     assert "  not committed: " in said
     assert "  Once that is mended: git add -- " in said
+
+
+# init-project.sh: what it can say before it installs anything
+
+
+def _script(*arguments: str, **environment: str | None) -> str:
+    """What the script says in an environment that differs in this; it must fail, and have made nothing."""
+    changed = {**os.environ, **environment}
+    done = subprocess.run(
+        ["bash", str(Path(__file__).parents[2] / "init-project.sh"), *arguments],
+        env={name: value for name, value in changed.items() if value is not None},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout == ""
+    return done.stderr.removeprefix("init-project.sh: ")
+
+
+def test_the_script_says_what_is_wrong_before_it_installs(tmp_path: Path) -> None:
+    old = tmp_path / "python-old"
+    old.write_text('#!/bin/sh\ncase "$*" in *version_info*) exit 1 ;; esac\n')
+    old.chmod(0o755)
+    home = {"HOME": str(tmp_path), "XDG_DATA_HOME": None, "CODE_INTEL_VENV": None}
+    here = str(tmp_path)
+    assert _script(here, HOME=None) == "HOME is not set: set it to your home folder\n"
+    assert _script(f"{here}/nowhere", **home) == f"{here}/nowhere is no folder\n"
+    assert "nowhere is no folder" in _script("--client", "all", "--exclude=x", f"{here}/nowhere", "--yes", **home)
+    assert _script(here, **home, PYTHON="no-such-python") == "PYTHON=no-such-python cannot be found\n"
+    assert "is too old: needs Python 3.11" in _script(here, **home, PYTHON=str(old))
+    assert [path.name for path in tmp_path.iterdir()] == ["python-old"]
