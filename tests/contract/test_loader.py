@@ -163,11 +163,12 @@ def test_an_unknown_phase_variant_or_message_is_a_bug_of_ours() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("phasen: {}\n", 1, "unknown key 'phasen'; did you mean 'phases'?"),
+        ("phasen: {}\n", 1, "unknown key 'phasen' (did you mean 'phases'?)"),
         ("\nzzzz: 1\n", 2, "unknown key 'zzzz'"),
         ("phases: none\n", 1, "phases must be a mapping"),
         ("phases: {Q1: x}\n", 1, "phases.Q1 must be a mapping"),
         ("phases:\n  EXPLORE: {instruction: x}\n", 2, "did you mean 'EXPLORATION'?"),
+        ("phases:\n  EXPLORE:\n    instruction: x\n", 2, "did you mean 'EXPLORATION'?"),
         ("phases:\n  Q1:\n    instructions: x\n", 3, "did you mean 'instruction'?"),
         ("phases:\n  Q1: {instruction: ''}\n", 2, "instruction must be a text"),
         ("phases:\n  Q1: {instruction: [x]}\n", 2, "instruction must be a text"),

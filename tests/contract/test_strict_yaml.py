@@ -47,7 +47,7 @@ def test_every_node_knows_its_line() -> None:
     items = inner.items["b"]
     assert isinstance(items, Sequence)
     assert [item.line for item in items.items] == [3, 4]
-    assert (root.line, inner.line, items.line) == (1, 2, 3)
+    assert (root.line, inner.line, items.line) == (1, 1, 2), "a block is where its name stands"
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,28 @@ def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
 
 def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Path) -> None:
     found = loaded(tmp_path, '{\n "chunk_max_tokens": 256,\n "embeding_model": "x"\n}')
-    assert found.warnings == ("line 3: unknown key 'embeding_model'",)
+    assert found.warnings == ("line 3: unknown key 'embeding_model' (did you mean 'embedding_model'?)",)
     assert found.config.chunk_max_tokens == 256
     assert found.fell_back == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("verify_comands", [], "unknown key 'verify_comands' (did you mean 'verify_commands'?)"),
+        ("colour", 1, "unknown key 'colour' (known are version, embedding_model, "),
+        ("finish", "squash", "finish: must be 'merge' or 'branch'; the default serves"),
+        ("chroma", {"prot": 1}, "chroma.prot: unknown key (did you mean 'port'?); the default serves"),
+        ("headless", {"zz": 1}, "headless.zz: unknown key (known are stale_branches, escalation); "),
+        ("verify_commands", ["pytest -q"], 'verify_commands.0: a list of arguments, for example ["python3", '),
+        ("verify_commands", [{"cmd": ["pytest"]}], "verify_commands.0.argv: is missing; the default serves"),
+        ("chunk_max_tokens", "512", "chunk_max_tokens: must be a valid integer; the default serves"),
+        ("source_dirs", [1], "source_dirs.0: must be a valid string; the default serves"),
+        ("embedding_model", {"a": {"b": 1}}, "embedding_model: must be a valid string; the default serves"),
+    ],
+)
+def test_a_problem_is_told_in_words_with_what_is_allowed(tmp_path: Path, key: str, value: object, said: str) -> None:
+    assert said in loaded(tmp_path, {key: value}).warnings[0]
 
 
 @pytest.mark.parametrize(

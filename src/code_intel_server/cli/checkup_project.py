@@ -105,7 +105,8 @@ def texts(root: Path) -> Iterator[Finding]:
         ("prompts", kit.prompts.warnings),
     ):
         for problem in problems:
-            yield warning(name, printable(problem), f"mend it in {FOLDER}/; the default serves meanwhile")
+            said = printable(problem).removeprefix(f"{name} ")
+            yield warning(name, said, f"mend {FOLDER}/{name}" if "." in name else f"mend it in {FOLDER}/")
     if not any((kit.contract.warnings, kit.config.warnings, kit.context.context.warnings, kit.prompts.warnings)):
         yield good("texts", "contract, configuration, context and prompts can be read")
 

@@ -280,7 +280,7 @@ class _Reader:
 
     def _unknown(self, line: int, name: str, known: Collection[str]) -> None:
         near = difflib.get_close_matches(name, known, n=1)
-        self._problem(line, f"unknown key '{name[:100]}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+        self._problem(line, f"unknown key '{name[:100]}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
 
     def _problem(self, line: int, text: str) -> None:
         self.problems.append(Problem(line, printable(text)))

@@ -6,6 +6,7 @@ Importing this module loads PyYAML (25 ms), so the loader imports it on first us
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import yaml
@@ -105,7 +106,9 @@ def _entries(events: Iterator[Event], depth: int) -> dict[str, Node]:
             raise Broken(key.line, "a key must be a plain name")
         if key.text in items:
             raise Broken(key.line, f"the key '{key.text}' stands twice")
-        items[key.text] = _node(events, next(events), depth + 1)
+        value = _node(events, next(events), depth + 1)
+        # What is wrong with a name is looked for where the name stands: a block begins only below it.
+        items[key.text] = value if isinstance(value, Scalar) else replace(value, line=key.line)
     return items
 
 

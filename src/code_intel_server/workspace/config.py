@@ -4,16 +4,19 @@ A broken file never stops anyone: what cannot be used falls back to its default,
 keys fell back is kept, because a guard that was configured and cannot be read must not pass for one that was never wanted.
 """
 
+import difflib
 import errno
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.printable import printable
@@ -41,7 +44,11 @@ class VerifyCommand(_Part):
     @model_validator(mode="before")
     @classmethod
     def _list_is_argv(cls, value: object) -> object:
-        return {"argv": value} if isinstance(value, list) else value
+        if isinstance(value, list):
+            return {"argv": value}
+        if not isinstance(value, dict):
+            raise ValueError('a list of arguments, for example ["python3", "-m", "pytest"]')  # noqa: TRY004 - pydantic's
+        return value
 
     @field_validator("argv")
     @classmethod
@@ -97,6 +104,9 @@ class Config(_Part):
 
 
 _DEFAULTS = Config()
+
+_PARTS: Mapping[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
+"""The keys whose values have keys of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +189,7 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
     """The settings that can be used, what is wrong with the others, and which of them fell back to their default."""
     known = {name: value for name, value in content.items() if name in Config.model_fields}
     warnings = [
-        _warning(_line_of(text, name), f"unknown key '{printable(name)[:60]}'")
+        _warning(_line_of(text, name), f"unknown key '{printable(name)[:60]}'{_meant(name, Config)}")
         for name in content.keys() - known.keys()
     ]
     fell_back: set[str] = set()
@@ -190,10 +200,26 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
             for problem in error.errors(include_url=False, include_context=False):
                 name = str(problem["loc"][0])
                 where = ".".join(str(part) for part in problem["loc"])
-                why = f"{printable(where)[:100]}: {printable(problem['msg'])}; the default serves"
+                why = f"{printable(where)[:100]}: {printable(_said(problem))}; the default serves"
                 warnings.append(_warning(_line_of(text, name), why))
                 known.pop(name, None)
                 fell_back.add(name)
+
+
+def _said(problem: ErrorDetails) -> str:
+    """What pydantic found, in words for people."""
+    if problem["type"] == "extra_forbidden":
+        part = _PARTS.get(str(problem["loc"][0]))
+        return f"unknown key{_meant(str(problem['loc'][-1]), part) if part else ''}"
+    if problem["type"] == "missing":
+        return "is missing"
+    said = problem["msg"].removeprefix("Value error, ")
+    return said.replace("Input should be a valid", "must be a valid").replace("Input should be", "must be")
+
+
+def _meant(name: str, part: type[BaseModel]) -> str:
+    near = difflib.get_close_matches(name, part.model_fields, n=1)
+    return f" (did you mean '{near[0]}'?)" if near else f" (known are {', '.join(part.model_fields)})"
 
 
 def _line_of(text: str, name: str) -> int:
