@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import doctor, init, proposals
+from code_intel_server.cli import doctor, find, init, proposals
 from code_intel_server.cli.command import how_to_install, lasting_command
 from code_intel_server.cli.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
@@ -37,6 +37,18 @@ def test_a_project_is_scaffolded_and_registered_with_both_clients(tmp_path: Path
     assert (root / ".claude/skills/code/SKILL.md").is_file()
     assert (root / ".agents/skills/code/SKILL.md").is_file()
     assert (root / ".code-intel/verifiers/tests.md").is_file()
+
+
+def test_lookups_find_neither_our_skills_nor_an_environment_of_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {"venv/lib/a.py": "submit_phase = 1\n", "env/lib/site-packages/b.py": "submit_phase = 2\n"}
+    root = project(tmp_path / "repo", **files, **{".claude/skills/mine/SKILL.md": "submit_phase\n"})
+    init.main([str(root), *QUICK])
+    capsys.readouterr()
+    assert find.main(["--project", str(root), "text", "submit_phase|get_session_status"]) == 0
+    found = {line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if ":" in line}
+    assert found == {".claude/skills/mine/SKILL.md", ".claude/CLAUDE.md", "AGENTS.md"}
 
 
 def test_no_written_file_holds_an_absolute_path(tmp_path: Path) -> None:
