@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -121,6 +122,13 @@ def test_gates_that_a_flag_skipped_are_named_and_told_from_those_that_were_not_n
     assert f"<dt>Skipped by flags</dt><dd>{gates}</dd>" in content
     assert "skipped by a flag" in content.split("18 QUALITY_REVIEW</span>")[1][:80]
     assert "not taken" in content.split("2 BRANCH_INTERVENTION</span>")[1][:80]
+
+
+def test_moments_are_written_for_people(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main(["--project", str(looped), "--out", "-"]) == 0
+    content = capsys.readouterr().out
+    assert re.search(r"<dt>Started</dt><dd><time [^>]+>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC</time></dd>", content)
+    assert re.search(r"<dt>Ended</dt><dd><time [^>]+>[-\d]+ [:\d]+ UTC</time> \(", content)
 
 
 def test_planted_script_and_control_sequences_do_nothing(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,8 +62,8 @@ def _header(told: Told) -> str:
                 esc(", ".join(_flag(name, value) for name, value in flags.items() if value not in {False, "auto"})),
             ),
             ("Skipped by flags", esc(", ".join(skipped_by_flags(state).values()))),
-            ("Started", esc(text(state, "started_at"))),
-            ("Ended" if told.end else "Read", esc(f"{told.ended_at} ({duration(spent)})")),
+            ("Started", _day(text(state, "started_at"))),
+            ("Ended" if told.end else "Read", f"{_day(told.ended_at)} ({esc(duration(spent))})"),
             ("Branch", esc(f"{text(branch, 'name')} from {text(branch, 'base')}") if branch else ""),
             ("Commits", ", ".join(f"<code>{esc(oid[:12])}</code>" for oid in texts(state, "commits"))),
             ("Unresolved", "<br>".join(map(esc, texts(state, "unresolved_issues")))),
@@ -251,6 +251,12 @@ def _refused(refusal: Refusal) -> tuple[str, ...]:
 
 def _when(at: str) -> str:
     return f'<time datetime="{esc(at)}">{esc(at[11:19] or at)}</time>'
+
+
+def _day(at: str) -> str:
+    """A moment of the log with its day, as people write it; what is none as it is."""
+    said = f"{at[:10]} {at[11:19]} UTC" if at.endswith("+00:00") and moment(at) else at
+    return f'<time datetime="{esc(at)}">{esc(said)}</time>' if at else ""
 
 
 def _tools(told: Told) -> str:
