@@ -113,6 +113,7 @@ def test_the_end_of_input_is_a_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(builtins, "input", ended)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    (root / ".code-intel/config.json").write_text("{}")
     assert trust.main(["--project", str(root)]) == 1
     assert "not trusted" in capsys.readouterr().err
     assert console.ask("Well?", yes=False, otherwise=True) is True
@@ -153,6 +154,21 @@ def test_nothing_to_abandon_is_said_before_anything_is_asked(tmp_path: Path, cap
     git(root, "branch", "llm_task_20260201_123456")
     assert abandon.main(["--project", str(root)]) == 1
     assert "use --yes" in capsys.readouterr().err
+
+
+def test_lines_of_status_stay_whole_in_a_pipe(tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(tmp_path / "a folder with quite a long name, longer than many a terminal is wide, as there are")
+    (root / ".code-intel").mkdir()
+    monkeypatch.setenv("COLUMNS", "40")
+    assert status.main(["--project", str(root)]) == 0
+    assert f"no session is running, none is kept in {root}\n" in capsys.readouterr().out
+
+
+def test_what_is_trusted_already_is_not_asked_for_again(tmp_path: Path, capsys: Said) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    assert trust.main(["--project", str(root)]) == 0
+    assert "trusted already, until the file changes" in capsys.readouterr().out
 
 
 # a set-up that ends in the middle

@@ -44,7 +44,8 @@ def _run(options: argparse.Namespace) -> int:
     else:
         from rich.console import Console
 
-        Console(highlight=False).print(drawn(seen, session))
+        console = Console(highlight=False)
+        console.print(drawn(seen, session), soft_wrap=not console.is_terminal)  # lines stay whole in a pipe
     return 0
 
 
