@@ -18,9 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
+from mcp.types import (
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from code_intel_server import __version__, lifetime, tools
@@ -69,11 +78,29 @@ Limit = Annotated[int, Field(description="Rows at most")]
 Offset = Annotated[int, Field(description="next_offset of the last answer")]
 
 
+class _Server(MCPServer):
+    """Answers a call whose arguments do not fit as every other refusal: in the contract's words, with the re-instruction."""
+
+    late: Late
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError for an unknown one."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error, UnexpectedToolError) or not isinstance(error.__cause__, ValidationError):
+                raise
+            found = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
+        problems = [(".".join(map(str, one["loc"])), one["msg"]) for one in found]
+        return result_of(await anyio.to_thread.run_sync(lambda: self.late.guard.misfit(name, problems)))
+
+
 def build(late: Late) -> MCPServer:
     """The server of one workbench, with every tool and prompt registered."""
-    mcp = MCPServer(
-        "code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    mcp = _Server("code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    mcp.late = late
 
     def call(tool: str, work: "Callable[[], Fields]") -> CallToolResult:
         return result_of(late.guard.call(tool, work))

@@ -420,6 +420,21 @@ def test_tools_are_refused_where_the_phase_forbids_them_and_say_what_to_do(serve
         assert answer["expected_payload"]
 
 
+def test_arguments_that_do_not_fit_are_refused_in_our_words_with_the_reinstruction(server: Server) -> None:
+    refused = server.call("find_definitions", name="x")
+    assert [*refused][:4] == ["success", "error", "message", "remedy"]
+    assert refused["error"] == "argument_invalid"
+    assert refused["message"].endswith("nothing was done: symbol: Field required.")
+    assert "'INVESTIGATE' or 'QUESTION'" in server.call("start_session", query="x", intent="CHANGE")["message"]
+    start(server, no_doc=True)
+    for wrong in ({"summary": "x", "tools_used": []}, {"data": [1]}, {}):
+        answer = server.call("submit_phase", **wrong)
+        assert "send that as `data`" in answer["remedy"]
+        assert answer["expected_payload"]["action_type"] == "str"
+    assert [*answer][:4] == ["success", "error", "message", "remedy"]
+    assert "Unknown tool" in str(server.answer_to("dance"))
+
+
 def test_a_refused_tool_does_not_count_and_an_empty_answer_does(server: Server) -> None:
     start(server, no_doc=True)
     server.accepted(action_type="change")

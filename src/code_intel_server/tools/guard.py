@@ -7,7 +7,7 @@ even if it found nothing; a refused or failed one does not count.
 import errno
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -24,6 +24,7 @@ from code_intel_server.tools.workbench import Workbench
 
 _LOG = logging.getLogger(__name__)
 _FILES_AT_MOST = 200
+_PROBLEMS_AT_MOST = 5
 _SICK = {
     errno.ENOSPC,
     errno.EDQUOT,
@@ -77,6 +78,17 @@ class Guard:
         self._note(tool, active, "ok", answer)
         return self._bounded(answer)
 
+    def misfit(self, tool: str, problems: Sequence[tuple[str, str]]) -> Reply:
+        """Refuse a call whose arguments do not fit the tool's schema: which argument, and what is wrong with it."""
+
+        def work() -> Fields:
+            if tool == "submit_phase":
+                raise Rejected("tool_errors.generic.payload_not_in_data")
+            named = "; ".join(f"{printable(name)}: {printable(what)}" for name, what in problems[:_PROBLEMS_AT_MOST])
+            raise Rejected("tool_errors.generic.arguments_invalid", tool=tool, problems=named)
+
+        return self.call(tool, work)
+
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
@@ -102,13 +114,14 @@ class Guard:
             message = contract.message(
                 "tool_errors.generic.internal_error", {"tool": error.key, "log": "standard error"}
             )
-        fields: Fields = {}
-        if active is not None:
-            fields = self._standing(active)
-            fields["hints"] = [responses.say(contract, Note("hints.phase_blocked_hint"))]
-        fields |= {"success": False, "error": message.error, "message": message.text}
+        # In front, because what is wrong is read first (`responses.refusal`).
+        said: Fields = {"success": False, "error": message.error, "message": message.text}
         if message.instruction:
-            fields["remedy"] = message.instruction
+            said["remedy"] = message.instruction
+        fields = dict(said)
+        if active is not None:
+            fields |= self._standing(active) | said
+            fields["hints"] = [responses.say(contract, Note("hints.phase_blocked_hint"))]
         if message.requires_user_intervention:
             fields["requires_user_intervention"] = True
         return self._bounded(fields | error_details(error), failed=failed)
