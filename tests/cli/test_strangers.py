@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __main__
-from code_intel_server.cli import abandon, console, find, init, insights, status, trust
+from code_intel_server.cli import abandon, console, find, init, insights, status, sync, trust
 from code_intel_server.cli.scaffold import MANIFEST, Manifest, Scaffold
 from code_intel_server.workspace import files
 from tests.cli.helpers import fingerprint, own_state, project
@@ -169,6 +169,18 @@ def test_what_is_trusted_already_is_not_asked_for_again(tmp_path: Path, capsys: 
     init.main([str(root), *QUICK])
     assert trust.main(["--project", str(root)]) == 0
     assert "trusted already, until the file changes" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_index_of_somebody_else_is_said_to_be_that(tmp_path: Path, capsys: Said) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    (root / ".code-intel").chmod(0o555)
+    try:
+        assert sync.main(["--project", str(root)]) == 1
+    finally:
+        (root / ".code-intel").chmod(0o755)
+    assert "cannot be written to: the index is its owner's" in capsys.readouterr().err
 
 
 # a set-up that ends in the middle

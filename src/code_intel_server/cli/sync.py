@@ -1,8 +1,10 @@
 """`sync`: bring index and symbol cache up to date, with a progress bar (SPEC 9)."""
 
+import os
 from pathlib import Path
 
-from code_intel_server.cli.console import guarded, parser, progress, scaffolded_root
+from code_intel_server.cli.console import Failed, guarded, parser, progress, scaffolded_root
+from code_intel_server.workspace.paths import FOLDER
 
 
 def main(arguments: list[str]) -> int:
@@ -16,7 +18,10 @@ def main(arguments: list[str]) -> int:
 def _run(project: Path | None, *, rebuild: bool) -> int:
     from code_intel_server.tools.desk import Desk
 
-    desk = Desk(scaffolded_root(project))
+    root = scaffolded_root(project)
+    if not os.access(root / FOLDER, os.W_OK):
+        raise Failed(f"{root / FOLDER} cannot be written to: the index is its owner's")
+    desk = Desk(root)
     try:
         with progress("index") as report:
             synced = desk.index.sync(rebuild=rebuild, progress=report)
