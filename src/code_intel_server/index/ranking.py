@@ -228,7 +228,16 @@ def _opened(found: Sequence[Candidate]) -> Mapping[str, int]:
 
 
 _OPENED = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
-_KIND_VALUE = {"impl": 0.6, "section": 0.3, "key": 0.3, "heading": 0.3, "variable": 0.7, "field": 0.7, "text": 0.8}
+_KIND_VALUE = {
+    "declaration": 0.6,
+    "impl": 0.6,
+    "section": 0.3,
+    "key": 0.3,
+    "heading": 0.3,
+    "variable": 0.7,
+    "field": 0.7,
+    "text": 0.8,
+}
 
 
 def _place(question: Question, found: Sequence[Candidate], idf: Mapping[str, float], weights: Weights) -> None:
