@@ -89,6 +89,14 @@ def test_a_kind_narrows_and_function_means_methods_too(tmp_path: Path, kind: str
     assert names == symbols
 
 
+def test_a_name_that_is_of_another_kind_is_said_to_be(tmp_path: Path) -> None:
+    project = explorer(tmp_path, FILES)
+    [note] = project.find_definitions("Basket", kind="foo").notes
+    assert "class" in note and "foo" in note
+    assert project.find_definitions("Basket", kind="class").notes == ()
+    assert project.find_definitions("Nowhere", kind="class").notes == ()
+
+
 def test_a_path_narrows(tmp_path: Path) -> None:
     assert {path for path, _, _ in found(tmp_path, "add", path="shop")} == {"shop/basket.py", "shop/cart.js"}
     assert {path for path, _, _ in found(tmp_path, "add", path="shop/cart.js")} == {"shop/cart.js"}

@@ -108,6 +108,14 @@ def test_folder_and_language_narrow_the_search(index: CodeIndex) -> None:
     assert index.search("throttle", path="no/such/folder").hits == ()
 
 
+def test_a_language_is_found_in_any_case_and_one_that_nothing_is_in_is_told(index: CodeIndex) -> None:
+    assert index.search("throttle login route", language="JavaScript").hits
+    answer = index.search("throttle", language="klingon")
+    assert (answer.hits, answer.complete) == ((), False)
+    assert "klingon" in answer.notes[-1] and "javascript, markdown, python" in answer.notes[-1]
+    assert index.search("throttle", language="javascript", path="tests").complete
+
+
 def test_an_empty_question_is_refused(index: CodeIndex) -> None:
     with pytest.raises(Rejected, match="empty_query"):
         index.search("  \n")

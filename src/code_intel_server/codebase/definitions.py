@@ -19,6 +19,8 @@ from code_intel_server.codebase.symbol_store import StoredSymbol
 from code_intel_server.codebase.symbols import INLINE_LIMIT, SymbolCache
 from code_intel_server.errors import Rejected
 
+_IN_MEMORY = "the symbol cache lives in memory: its folder cannot be written"
+
 _TEXT_COLUMNS = 200
 SECONDS = 30.0
 """What a second search of the tree, for a name that was not found, has left of this, and a second at least."""
@@ -117,10 +119,22 @@ def find_definitions(
         incomplete_because=(*problems, *_left_out(len(asked) - len(rows))),
         skipped=skipped,
         pending=cache.pending,
-        notes=()
-        if cache.store.persistent or not project.keeps
-        else ("the symbol cache lives in memory: its folder cannot be written",),
+        notes=(
+            *(
+                ()
+                if found or not kind
+                else _of_other_kinds(_found(cache, _taken_apart(symbol, None, below, match)), kind)
+            ),
+            *(() if cache.store.persistent or not project.keeps else (_IN_MEMORY,)),
+        ),
     )
+
+
+def _of_other_kinds(found: Sequence[StoredSymbol], kind: str) -> Iterator[str]:
+    """What the name is defined as, where it is not defined as what was asked for."""
+    kinds = sorted({entry.tag.kind for entry in found})
+    if kinds:
+        yield f"it is defined here, as {' and '.join(kinds)}: ask for that kind, or for none, instead of {shown(kind)}"
 
 
 def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:

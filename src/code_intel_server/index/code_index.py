@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.project import shown
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.lexical import expand, query_terms
@@ -24,6 +25,7 @@ from code_intel_server.index.questions import Question, understand
 from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
 from code_intel_server.index.search import Scope, agreed, describe, find
+from code_intel_server.index.store import Store
 from code_intel_server.index.values import (
     Agreement,
     Answer,
@@ -111,7 +113,9 @@ class CodeIndex:
         question = understand(query)
         self._prepare(opened, question, wait)
         try:
-            answer = self._answer(opened, question, limit, Scope(path.strip("/"), language), collection)
+            answer = self._answer(opened, question, limit, Scope(path.strip("/"), language.strip().lower()), collection)
+            if language and not answer.hits:
+                answer = _without_language(answer, language, opened.store)
         except sqlite3.OperationalError as error:
             answer = Answer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
         except sqlite3.DatabaseError as error:
@@ -359,6 +363,15 @@ def _relevance(question: Question) -> Callable[[str], float]:
         return len(words & wanted) + aside(path, question.wants)[0]
 
     return value
+
+
+def _without_language(answer: Answer, language: str, store: Store | None) -> Answer:
+    """Nothing was found: say so where nothing in the index is of that language, for it may be misspelt."""
+    known = store.languages() if store is not None else []
+    if not known or language.strip().lower() in known:
+        return answer
+    note = f"No indexed file is of the language {shown(language)}; there are: {', '.join(known)}."
+    return replace(answer, complete=False, notes=(*answer.notes, note))
 
 
 def _hit(row: Row, score: float, why: str, *, fresh: bool = True) -> Hit:

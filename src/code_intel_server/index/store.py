@@ -66,6 +66,12 @@ class Store(Database):
                 found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
         return found
 
+    def languages(self) -> list[str]:
+        """The languages of the indexed files, in alphabetical order."""
+        with self.reading() as connection:
+            rows = connection.execute("SELECT DISTINCT language FROM files WHERE language != '' ORDER BY language")
+            return [str(row[0]) for row in rows]
+
     def count(self, table: str) -> int:
         """Rows of a table of ours."""
         with self.reading() as connection:
