@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -129,13 +130,25 @@ def test_an_interrupt_while_a_command_is_loaded_is_no_traceback(monkeypatch: pyt
     assert capsys.readouterr().err == "\ncode-intel-server: interrupted\n"
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """What is started ends at Ctrl-C as in a terminal, also where these tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_ends_a_watch(tmp_path: Path) -> None:
     root = project(tmp_path / "repo")
     with command("status", "--watch", cwd=root) as running:
-        assert running.stdout
-        assert "no session is running" in running.stdout.readline()
-        running.send_signal(signal.SIGINT)
-        _, err = running.communicate()
+        try:
+            assert running.stdout
+            assert "no session is running" in running.stdout.readline()
+            running.send_signal(signal.SIGINT)
+            _, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
     assert (running.returncode, err) == (130, "\ncode-intel-server: interrupted\n")
 
 
