@@ -214,7 +214,7 @@ def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
         ),
         ("a.f90", "subroutine sub1(a, &\n     b)\nend subroutine\n", "sub1", "sub1(a, b)"),
         (
-            "a.php",
+            "vendor/a.php",
             '<?php\nfunction h(string $a = "x",\n   int $b = 2) {}\n',
             "h",
             "h(string $a = 'x', int $b = 2)",
@@ -252,8 +252,8 @@ def test_a_signature_that_ctags_writes_in_its_own_way_stands(
         ("a.py", "def needle(count): return other\n"),
         ("a.py", "def needle(count  # other\n    ):\n    pass\n"),
         ("a.c", "int needle(int count)\n{ return other; }\n"),
-        ("a.rb", "def needle(count)\n  other\nend\n"),
-        ("a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
+        ("vendor/a.rb", "def needle(count)\n  other\nend\n"),
+        ("vendor/a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
     ],
 )
 def test_a_parameter_that_stands_behind_the_head_or_in_a_comment_is_none(
