@@ -13,6 +13,9 @@ RESCAN_SECONDS = 10.0
 RESCAN_COST = 50
 """A look at all files is due after this many times what the last one took, at least `RESCAN_SECONDS`."""
 
+END_SECONDS = 5.0
+"""How long a close waits for a running sync to end at its next batch."""
+
 _ENDED_BADLY = "The last sync of the index ended unexpectedly; the next one goes on from there."
 
 
@@ -65,10 +68,13 @@ class BackgroundSync:
         return report
 
     def stop(self) -> None:
-        """Let a running sync end at its next batch, and wait for that (5 s at most)."""
+        """Let a running sync end at its next batch, and wait for that (`END_SECONDS` at most); one that starts now ends at once."""
         self._stop.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(5.0)
+        # Not between the making of a thread and its start: only one that was started can be waited for.
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(END_SECONDS)
 
     def _work(self, first: Callable[[str], float] | None) -> None:
         # Stands until a run has ended in a way that we know.
@@ -82,7 +88,9 @@ class BackgroundSync:
         except (sqlite3.OperationalError, OSError, CodeIntelError) as error:
             self.trouble = f"The index could not be brought up to date: {error}"
         except sqlite3.DatabaseError as error:
-            self._on_damage(str(error))
+            # A store that was closed under a sync which took too long to end is not damaged.
+            if not self._stop.is_set():
+                self._on_damage(str(error))
             self.trouble = ""
         finally:
             self._set_due(scan_seconds)

@@ -5,6 +5,7 @@ another one reads it and answers by words. Whatever is missing or broken makes a
 notes, but it never stops a session.
 """
 
+import contextlib
 import sqlite3
 import threading
 import time
@@ -84,8 +85,11 @@ class CodeIndex:
         self._load_encoder = encoder
         self._lister = lister
         self._lock = threading.RLock()
+        # A sync asks for the encoder, and whoever closes the index holds the lock above until that sync has ended.
+        self._encoder_lock = threading.Lock()
         self._owner = OwnerLock(self._folder / "cache" / "index.lock")
         self._opened: Opened | None = None
+        self._closed = False
         self._encoder: Encoder | None = None
         self._encoder_note = ""
 
@@ -210,12 +214,13 @@ class CodeIndex:
         )
 
     def close(self) -> None:
-        """Stop what runs, end the ChromaDB child, let another process own the index."""
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
-            self._owner.release()
+        """Stop what runs, end the ChromaDB child, let another process own the index; a call that comes late finds nothing."""
+        with self._lock, contextlib.ExitStack() as ends:
+            self._closed = True
+            ends.callback(self._owner.release)
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                opened.close()
 
     # Answering
 
@@ -297,6 +302,8 @@ class CodeIndex:
         """What is open; a reader tries to become the owner each time."""
         with self._lock:
             opened = self._opened
+            if self._closed:
+                return Opened(None, None, None, note="The index was closed, because another project was taken up.")
             if opened is not None and (opened.background is not None or not opened.may_own(self._owner)):
                 return opened
             if opened is not None:
@@ -325,7 +332,7 @@ class CodeIndex:
             thread.join(FIRST_BATCH_LOOK_SECONDS)
 
     def _embedder(self) -> Encoder | None:
-        with self._lock:
+        with self._encoder_lock:
             if self._encoder is None and not self._encoder_note:
                 try:
                     self._encoder = self._load_encoder()

@@ -1,5 +1,6 @@
 """What of an index is open in this process: as its owner, as a reader, or not at all."""
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -138,13 +139,14 @@ class Opened:
         return bool(stale) and self.synchroniser.refresh(stale)
 
     def close(self) -> None:
-        """Stop what runs and close the store."""
-        if self.background is not None:
-            self.background.stop()
-        if self.chroma is not None:
-            self.chroma.close()
-        if self.store is not None:
-            self.store.close()
+        """Stop what runs and close the store, each of them whatever becomes of the others."""
+        with contextlib.ExitStack() as ends:  # from the last to the first
+            if self.store is not None:
+                ends.callback(self.store.close)
+            if self.chroma is not None:
+                ends.callback(self.chroma.close)
+            if self.background is not None:
+                ends.callback(self.background.stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,12 +177,15 @@ class Desk:
 
         self._keep_out_of_git()
         config = ConfigFile.load(self.project.config_file).config
-        return CodeIndex(
+        index = CodeIndex(
             self.root,
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
             lister=lambda: project_files(self.explorer.project).paths,
         )
+        if self._closed:  # a thread that was late asks: nobody would close it
+            index.close()
+        return index
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""
@@ -223,7 +226,8 @@ class Desk:
 
     def close(self) -> None:
         """Let go of everything that outlives a call."""
-        self._closed = True
+        with self.making:  # not while the index is being made
+            self._closed = True
         if "index" in self.__dict__:
             self.index.close()
         if "explorer" in self.__dict__:

@@ -1,0 +1,153 @@
+"""An index that is closed while something of it is only beginning, or takes too long to end."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.index import background
+from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
+from code_intel_server.tools.desk import Desk
+from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
+
+LONG = 60.0
+OFF = IndexSettings(chroma=ChromaSettings(mode=ChromaMode.OFF))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, SAMPLE)
+    return tmp_path
+
+
+class Held:
+    """Something the sync thread is made to wait in."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.go_on = threading.Event()
+
+    def wait(self) -> None:
+        self.entered.set()
+        assert self.go_on.wait(LONG)
+
+
+def _held_in_lister(project: Path, held: Held) -> CodeIndex:
+    def listed() -> list[str]:
+        held.wait()
+        return lister(project)()
+
+    return CodeIndex(project, OFF, encoder=HashEncoder, lister=listed)
+
+
+def _aside(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
+    """The call in a thread of its own, and what it raised."""
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread, raised
+
+
+def test_a_sync_that_is_just_being_started_is_waited_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held()
+
+    class SlowToStart(threading.Thread):
+        def start(self) -> None:
+            if self.name == "index-sync":
+                held.wait()
+            super().start()
+
+    index = make_index(project)
+    monkeypatch.setattr(threading, "Thread", SlowToStart)
+    starter, _ = _aside(index.start)
+    assert held.entered.wait(LONG)
+    monkeypatch.undo()
+    opened = index._opened
+    assert opened is not None
+    assert opened.background is not None
+    closer, raised = _aside(opened.background.stop)
+    closer.join(0.2)
+    held.go_on.set()
+    for thread in (starter, closer):
+        thread.join(LONG)
+    index.close()
+    assert raised == []
+    assert "index-sync" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_sync_that_wants_the_model_while_the_index_is_closed_gets_it_and_ends(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "END_SECONDS", LONG)
+    held = Held()
+    index = _held_in_lister(project, held)
+    index.start()
+    assert held.entered.wait(LONG)
+    opened = index._opened
+    assert opened is not None
+    sync, store = opened.background, opened.store
+    assert sync is not None
+    assert store is not None
+    running_at_the_end: list[bool] = []
+    really_close = store.close
+
+    def look_and_close() -> None:
+        running_at_the_end.append(sync.running)
+        really_close()
+
+    monkeypatch.setattr(store, "close", look_and_close)
+    closer, raised = _aside(index.close)
+    assert sync._stop.wait(LONG)
+    held.go_on.set()
+    closer.join(LONG)
+    assert (running_at_the_end, raised) == ([False], [])
+
+
+def test_a_sync_that_outlives_its_index_leaves_the_file_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make_index(project)
+    first.sync()
+    first.close()
+    monkeypatch.setattr(background, "END_SECONDS", 0.01)
+    held = Held()
+    index = _held_in_lister(project, held)
+    opened = index._open()
+    assert opened.background is not None
+    thread = opened.background.start()
+    assert held.entered.wait(LONG)
+    index.close()
+    (project / "new.py").write_text("def new():\n    return 1\n")
+    held.go_on.set()
+    thread.join(LONG)
+    cache = project / ".code-intel" / "cache"
+    assert not (cache / "index.sqlite3.damaged").exists()
+    with sqlite3.connect(cache / "index.sqlite3") as database:
+        assert database.execute("SELECT count(*) FROM files").fetchone() == (len(SAMPLE),)
+    database.close()
+
+
+def test_a_call_that_comes_after_the_close_finds_nothing_and_opens_nothing(project: Path) -> None:
+    index = make_index(project)
+    index.close()
+    answer = index.search("login")
+    assert (answer.hits, answer.complete) == ((), False)
+    assert "closed" in answer.notes[0]
+    assert not (project / ".code-intel").exists()
+
+
+def test_a_desk_that_was_left_before_its_index_was_made_holds_none(project: Path) -> None:
+    desk = Desk(project)
+    desk.close()
+    desk.index.start()
+    other = make_index(project)
+    assert other.status().owner
+    other.close()
