@@ -3,7 +3,7 @@
 Blanked out are, lines and offsets kept, comments and the inside of strings, and what is never come to: what follows a
 statement that leaves its block, the branch of a condition that is written as a constant, and in Python what its test
 runners do not collect: a test whose name is given something else further down, one inside a function, a `Test…` class
-that has a constructor.
+that has a constructor; and a function within a function that never names it.
 """
 
 import re
@@ -44,6 +44,8 @@ _LONGEST_CONSTANT = 24
 _COLLECTED = re.compile(rb"[Tt]est\w*+")
 _LONGEST_BINDING = 1000
 _FUNCTIONS = frozenset({"function_definition", "lambda"})
+_HOLDS_FUNCTIONS = frozenset({"function_definition", "class_definition", "decorated_definition"})
+_LONGEST_FUNCTION = 20_000
 _LOOPS = frozenset({"for_statement", "while_statement"})
 
 _TO_BLANK = bytes(byte if byte in b"\r\n" else 32 for byte in range(256))
@@ -51,10 +53,17 @@ _TO_BLANK = bytes(byte if byte in b"\r\n" else 32 for byte in range(256))
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Two readings of a text: with what can run, and without that of it which stands under a condition."""
+    """Two readings of a text: with what can run, and without that of it which stands under a condition.
+
+    `source` is the text itself and `alive` what can run of it, byte for byte at the same place; `strings` are the places of
+    the strings that can be come to, from the first to the last.
+    """
 
     text: str
     certain: str
+    source: bytes = b""
+    alive: bytes = b""
+    strings: Sequence[tuple[int, int]] = ()
 
 
 def reached(parsed: Parsed) -> Reached:
@@ -64,7 +73,13 @@ def reached(parsed: Parsed) -> Reached:
         walk.through(part.root)
     alive = _blanked(parsed.text, walk.dead)
     certain = _blanked(alive, walk.conditional)
-    return Reached(alive.decode("utf-8", "replace"), certain.decode("utf-8", "replace"))
+    return Reached(
+        alive.decode("utf-8", "replace"),
+        certain.decode("utf-8", "replace"),
+        parsed.text,
+        alive,
+        sorted(walk.strings),
+    )
 
 
 def _blanked(text: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
@@ -87,6 +102,7 @@ class _Walk:
     language: str
     dead: list[tuple[int, int]] = field(default_factory=list)
     conditional: list[tuple[int, int]] = field(default_factory=list)
+    strings: list[tuple[int, int]] = field(default_factory=list)
 
     def through(self, root: "tree_sitter.Node") -> None:
         """Note what is dead below a root."""
@@ -106,8 +122,10 @@ class _Walk:
             self.dead.append((start, end))
         elif self.language in _HOLDS_CODE or node.type.startswith("string_array"):
             return False
-        elif end - start > 2:
-            self.dead.append((start + 1, end - 1))
+        else:
+            self.strings.append((start, end))
+            if end - start > 2:
+                self.dead.append((start + 1, end - 1))
         return True
 
     def _alive(self, node: "tree_sitter.Node", *, inside: bool) -> "Nodes":
@@ -178,7 +196,19 @@ class _Walk:
         elif node.type == "class_definition" and self._is_made(node):
             self.dead.append((node.start_byte, node.end_byte))
         elif inside and node.type == "function_definition" and (name := node.child_by_field_name("name")):
-            self.dead.append((node.start_byte, name.end_byte))
+            self.dead.append((node.start_byte, name.end_byte if self._may_be_called(node, name) else node.end_byte))
+
+    def _may_be_called(self, function: "tree_sitter.Node", name: "tree_sitter.Node") -> bool:
+        """Whether a function within another is named there once more, or may be called by whoever sees it."""
+        around = function.parent
+        while around is not None and around.type not in _HOLDS_FUNCTIONS:
+            around = around.parent
+        if around is None or around.type != "function_definition":
+            return True
+        if around.end_byte - around.start_byte > _LONGEST_FUNCTION:
+            return True
+        said = re.escape(self.text[name.start_byte : name.end_byte])
+        return len(re.findall(rb"\b" + said + rb"\b", self.text[around.start_byte : around.end_byte])) > 1
 
     def _overtaken(self, statements: "Nodes") -> None:
         """Note the tests whose name is deleted, or stands for something else, further down in the same block."""

@@ -6,8 +6,10 @@ A phrase is a question to the reviewer, not a verdict: a reason answers it.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.expectations import is_record, no_longer_expected, no_longer_recorded
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.roles import Role, named_as_tests, role
 
@@ -86,6 +88,7 @@ _GROWING = (
     (_SWALLOWS, "place where a failure is swallowed", "places where a failure is swallowed"),
     (_REPEATS, "test that may fail", "tests that may fail"),
 )
+_TAKES = re.compile(r" fewer$|\balways holds? more$")
 _SHRINKING = ((_TESTS, "test", "tests"), (_ASSERTIONS, "assertion", "assertions"))
 # What Python's runners collect: another name is a test no more.
 _SHRINKING_IN_PYTHON = (
@@ -106,6 +109,9 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
         before = () if path.endswith("/__init__.py") else None
     if before is None:
         return ()
+    if is_record(path):
+        changed = no_longer_recorded(before, after)
+        return (changed,) if changed else ()
     if not is_test_file(path):
         if not path.endswith(".rs") or not (before := _tests_inside(before)):
             return ()
@@ -119,7 +125,10 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
         return (f"file with {_counted(count, 'test', 'tests')} removed",) if count else ()
     new = _read(after, language)
     if old is not None and new is not None:
-        return _compared(path, old, new)
+        found = _compared(path, old, new)
+        # What a test that is gone expected is gone with it.
+        gone = "" if any(map(_TAKES.search, found)) else no_longer_expected(old, new)
+        return (*found, f"expects no longer {gone}") if gone else found
     found = _compared(path, _as_written(before), _as_written(after))
     return found if old is None else (*found, "can no more be read by its syntax")
 
@@ -224,14 +233,14 @@ def _read(lines: Sequence[str], language: Language | None) -> "Reached | None":
     """What of the text can run; None where it cannot be told. A test in a comment or a string is gone."""
     if language is None or not language.grammar:
         return None
-    from code_intel_server.codebase.reached import Reached, reached
+    from code_intel_server.codebase.reached import reached
     from code_intel_server.codebase.structure import has_grammar, parse
 
     parsed = parse("\n".join(lines).encode("utf-8", "replace"), language) if has_grammar(language) else None
     if parsed is None or parsed.is_rubble:
         return None
     found = reached(parsed)
-    return Reached(_bare(found.text), _bare(found.certain))
+    return replace(found, text=_bare(found.text), certain=_bare(found.certain))
 
 
 def _bare(text: str) -> str:
