@@ -92,6 +92,14 @@ def test_what_cannot_be_used_is_named_with_its_line_and_the_defaults_serve(
     assert found.research_enabled
 
 
+def test_a_key_that_nothing_reads_is_named_with_those_there_are(tmp_path: Path) -> None:
+    found = context_of(tmp_path, "project_rule:\n  source: A.md\ndoc_research:\n  doc_path: [docs/]\n")
+    assert found.warnings == (
+        "line 1: nothing reads project_rule; there are project_rules, doc_research, document_search",
+        "line 4: nothing reads doc_research.doc_path; there are enabled, docs_path, default_prompts",
+    )
+
+
 def test_empty_values_are_defaults_without_a_warning(tmp_path: Path) -> None:
     found = context_of(
         tmp_path,

@@ -47,6 +47,22 @@ def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:
     )
 
 
+def test_a_file_that_can_be_executed_now_says_so_beside_its_edit(repo: Repo) -> None:
+    repo.write("run.py", "one = 1\n")
+    repo.write("new.py", "one = 1\n")
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    repo.write("run.py", "one = 2\n")
+    for name in ("run.py", "b.py"):
+        (repo.path / name).chmod(0o755)
+    rows = {row.path: row.as_row() for row in review(tree, base, tree.snapshot()).rows}
+    assert {path: (row["status"], row["mode"]) for path, row in rows.items()} == {
+        "b.py": ("mode", "100644 → 100755"),
+        "run.py": ("modified", "100644 → 100755"),
+    }
+    assert "mode" not in review(tree, "", base).rows[0].as_row()
+
+
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
 def test_a_diff_applies(repo: Repo, old: list[str], new: list[str]) -> None:

@@ -7,7 +7,7 @@ summary in the place of the old one and leaves every other line, comments includ
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -211,6 +211,14 @@ def load_context(path: Path) -> Context:
         return Context(digest=digest, warnings=(f"line {broken.line}: {broken.problem}",))
 
 
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "project_rules": ("source", "summary", "source_hash"),
+    "doc_research": ("enabled", "docs_path", "default_prompts"),
+    "document_search": ("include_patterns", "exclude_patterns"),
+}
+"""What can stand in `context.yml`."""
+
+
 class _Reader:
     """Turns nodes into a Context, keeping defaults where a value has the wrong form."""
 
@@ -219,6 +227,7 @@ class _Reader:
 
     def read(self, root: Table, digest: str) -> Context:
         defaults = Context()
+        self._known(root.items, _SECTIONS, "")
         rules = self._section(root, "project_rules")
         research = self._section(root, "doc_research")
         search = self._section(root, "document_search")
@@ -238,10 +247,20 @@ class _Reader:
     def _section(self, root: Table, name: str) -> Mapping[str, Node]:
         node = root.items.get(name)
         if isinstance(node, Table):
+            self._known(node.items, _SECTIONS[name], f"{name}.")
             return node.items
         if node is not None and not _is_null(node):
             self._warn(node, f"{name} must be a mapping")
         return {}
+
+    def _known(self, items: Mapping[str, Node], names: Iterable[str], before: str) -> None:
+        """Warn of what nothing reads: most likely it is misspelt."""
+        for name, node in items.items():
+            if name not in names:
+                there_are = ", ".join(names)
+                self.warnings.append(
+                    f"line {node.line}: nothing reads {before}{printable(name)}; there are {there_are}"
+                )
 
     def _text(self, section: Mapping[str, Node], name: str, default: str) -> str:
         node = section.get(name)

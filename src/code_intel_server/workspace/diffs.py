@@ -36,7 +36,9 @@ class RawEntry:
         gone = self.status == "D"
         old_path = self.old_path if self.status == "R" else ""
         link = self.new_mode == "120000"
-        return Change(self.path, kind, old_path=old_path, oid="" if gone else self.new_oid, link=link)
+        other = self.status in "MRT" and self.old_mode != self.new_mode
+        modes = (self.old_mode, self.new_mode) if other else None
+        return Change(self.path, kind, old_path=old_path, oid="" if gone else self.new_oid, link=link, modes=modes)
 
     def unseen(self) -> Change:
         """The entry where the content itself was not kept: no lines can be told."""

@@ -30,7 +30,10 @@ Weakened = Callable[[str, str, str, str], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """One changed path. `diff` is unified, `cut` where it was too long, '' for content of which `unseen` says why it is not shown."""
+    """One changed path. `diff` is unified, `cut` where it was too long, '' for content of which `unseen` says why it is not shown.
+
+    `mode` names git's modes before and now where they differ (`100644 → 100755`: it can be executed now).
+    """
 
     path: str
     status: str
@@ -40,11 +43,12 @@ class ReviewRow:
     weakened: tuple[str, ...] = ()
     cut: bool = False
     unseen: str = ""
+    mode: str = ""
 
     def as_row(self) -> dict[str, object]:
         """The row as an answer shows it: only what it has to say."""
         row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
-        for name in ("task", "old_path", "weakened", "cut", "unseen"):
+        for name in ("task", "old_path", "weakened", "cut", "unseen", "mode"):
             value = getattr(self, name)
             if value:
                 row[name] = list(value) if isinstance(value, tuple) else value
@@ -105,14 +109,16 @@ def _within(change: Change, path: str | None) -> bool:
 def _row(
     tree: Contents, sides: tuple[str, str], change: Change, task: str, weakened: Weakened | None, most: int
 ) -> ReviewRow:
+    mode = " → ".join(change.modes) if change.modes else ""
     before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
     after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
-        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, unseen=_UNSEEN)
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, unseen=_UNSEEN, mode=mode)
     diff = _diff(change.hunks, before, after)
     findings = weakened(change.path, "\n".join(before), "\n".join(after), change.old_path) if weakened else ()
     cut = len(diff) > most
-    return ReviewRow(change.path, change.kind.value, _shortened(diff, most), task, change.old_path, findings, cut)
+    shown = _shortened(diff, most)
+    return ReviewRow(change.path, change.kind.value, shown, task, change.old_path, findings, cut, mode=mode)
 
 
 def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ...]) -> str:

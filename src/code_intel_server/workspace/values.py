@@ -95,7 +95,7 @@ class Hunk:
 class Change:
     """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content.
 
-    `link` where the path is a symbolic link now.
+    `link` where the path is a symbolic link now. `modes` are git's modes before and now of a file that was there and has another.
     """
 
     path: str
@@ -105,6 +105,7 @@ class Change:
     oid: str = ""
     hunks: tuple[Hunk, ...] = ()
     link: bool = False
+    modes: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
