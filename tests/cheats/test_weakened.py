@@ -49,6 +49,16 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         ("web/app.test.js", JS, JS.replace("  expect(2 + 2).toBe(4);\n", "")),
         ("app_test.go", GO, GO.replace('\tif 2 != 2 {\n\t\tt.Error("no")\n\t}\n', "\tt.Skip()\n")),
         ("tests/one.rs", RUST, RUST.replace("#[test]\nfn two", "#[test]\n#[ignore]\nfn two")),
+        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) == 4")),
+        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) is not None")),
+        (
+            "tests/test_app.py",
+            TESTS,
+            TESTS.replace("    assert helper(2) == 3", "\n    def check():\n        assert helper(2) == 3"),
+        ),
+        ("web/app.test.js", JS, JS.replace("toBe(4)", "toBeTruthy()")),
+        ("tests/one.rs", RUST, RUST.replace("(2, 2)", "(3, 3)")),
+        ("web/__snapshots__/app.test.js.snap", "exports[`a 1`] = `4`;\n", "exports[`a 1`] = `5`;\n"),
     ],
     ids=[
         "deleted",
@@ -66,10 +76,16 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         "js expect",
         "go",
         "rust",
+        "another value",
+        "looser",
+        "never called",
+        "js looser",
+        "rust value",
+        "record",
     ],
 )
 def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, before: str, after: str | None) -> None:
-    """Stopped by: tests and assertions are counted between base and now; losing some needs a reason in reviewed_files."""
+    """Stopped by: tests, assertions and what they expect are compared between base and now; losing some needs a reason in reviewed_files."""
     session(stage, path, before, after)
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
     assert row["weakened"]
