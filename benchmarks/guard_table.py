@@ -337,6 +337,27 @@ GUARDS = (
         "weakened_test_is_kept and assertion",
     ),
     Guard(
+        "another expected value needs a reason",
+        "codebase/weakening.py",
+        '        gone = "" if any(map(_TAKES.search, found)) else no_longer_expected(old, new)\n',
+        '        gone = ""\n',
+        "weakened_test_is_kept and (value or looser)",
+    ),
+    Guard(
+        "another recorded result needs a reason",
+        "codebase/weakening.py",
+        "    if is_record(path):\n",
+        "    if False:\n",
+        "weakened_test_is_kept and record",
+    ),
+    Guard(
+        "an assertion that nobody calls is none",
+        "codebase/reached.py",
+        "name.end_byte if self._may_be_called(node, name) else node.end_byte",
+        "name.end_byte",
+        "weakened_test_is_kept and never",
+    ),
+    Guard(
         "what decides which tests run needs a reason",
         "codebase/evidence.py",
         "        return (*lost, *steered(path, before, after))",
