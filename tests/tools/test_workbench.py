@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.driver import git, repository
@@ -14,6 +16,7 @@ from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.exploration import semantic_search
 from code_intel_server.tools.guard import Guard
+from code_intel_server.tools.maintenance import cleanup_stale_branches
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS
 from code_intel_server.tools.workbench import Workbench
 
@@ -225,3 +228,88 @@ def test_lookups_outside_a_session_leave_no_trace_in_git(bench: Workbench, tmp_p
     assert (root / ".code-intel" / "cache").is_dir()
     assert git(root, "status", "--porcelain") == ""
     assert "No .code-intel folder" in str(sessions.start("Change it", "MODIFY", QUICK)["warnings"])
+
+
+class _Overtaken:
+    """A mutex that another call is quicker to take."""
+
+    def __init__(self, mutex: Any, other: Callable[[], object]) -> None:
+        self._mutex = mutex
+        self._others = [other]
+
+    def __enter__(self) -> None:
+        if self._others:
+            self._others.pop()()
+        self._mutex.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._mutex.release()
+
+
+def test_a_clean_up_that_was_overtaken_removes_nothing_of_the_other_project(bench: Workbench, tmp_path: Path) -> None:
+    other = Workbench(tmp_path / "other")
+    left = other.sessions.start("Change main", "MODIFY", QUICK)["session_id"]
+    other.desk.close()
+    desk = bench.desk
+    really = desk.mutex
+
+    def take_up_the_other() -> None:
+        desk.mutex = really
+        bench.take_up("../other")
+
+    setattr(desk, "mutex", _Overtaken(really, take_up_the_other))  # noqa: B010 - another type
+    with pytest.raises(Unavailable):
+        cleanup_stale_branches(bench, dry_run=False)
+    assert [loaded.session_id for loaded in bench.desk.store.usable()] == [left]
+
+
+def test_a_project_whose_git_cannot_be_read_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("home", "other"):
+        repository(tmp_path / name, FILES)
+    (tmp_path / "home" / ".git" / "config").write_text("[core\n")
+    bench = Workbench(tmp_path / "home")
+    bench.take_up("../other")
+    assert bench.desk.root == tmp_path / "other"
+    bench.desk.check_open()
+    bench.desk.close()
+
+
+def test_what_of_a_project_cannot_be_closed_does_not_keep_the_rest_open(
+    bench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = bench.desk
+    left.lock.acquire()
+    ended: list[str] = []
+    monkeypatch.setattr(left.explorer, "close", lambda: ended.append("explorer"))
+
+    def refuse() -> None:
+        raise OSError("a disk that fails")
+
+    monkeypatch.setattr(left.index, "close", refuse)
+    with pytest.raises(OSError, match="fails"):
+        bench.take_up("../other")
+    assert (ended, left.lock.owner()) == (["explorer"], None)
+    assert bench.take_up("../other").desk.root == tmp_path / "other"
+    bench.desk.check_open()
+
+
+def test_an_index_that_cannot_be_opened_does_not_keep_the_symbols_from_being_warmed_up(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked() -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(bench.desk.index, "start", locked)
+    bench.desk._warm_up()
+    assert bench.desk.explorer.cache.store.count()[0] > 0
+
+
+def test_a_symbol_cache_that_cannot_be_written_ends_its_refresh_without_a_word(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(bench.desk.explorer, "refresh_all", full)
+    bench.desk._refresh_symbols()

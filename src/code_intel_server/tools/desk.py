@@ -6,6 +6,7 @@ the same journals and the same lock.
 
 import contextlib
 import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 HISTORY_COMMITS = 1000
 
 Progress = Callable[[float, float, str], None]
+
+_IN_VAIN = (CodeIntelError, OSError, sqlite3.Error)
+"""What work in the background may end with: whoever needs it does it again, and says then what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +209,10 @@ class Desk:
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
 
     def _warm_up(self) -> None:
-        with contextlib.suppress(CodeIntelError, OSError):
+        with contextlib.suppress(*_IN_VAIN):
             self.index.start()
-            self._refresh_symbols()
+        self._refresh_symbols()
+        with contextlib.suppress(*_IN_VAIN):
             self.evidence.load()
 
     def refresh_symbols(self) -> None:
@@ -215,7 +220,7 @@ class Desk:
         threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
 
     def _refresh_symbols(self) -> None:
-        with contextlib.suppress(CodeIntelError, OSError):
+        with contextlib.suppress(*_IN_VAIN):
             self.explorer.refresh_all(cancelled=lambda: self._closed)
 
     def check_open(self) -> None:
@@ -228,11 +233,16 @@ class Desk:
         """Let go of everything that outlives a call."""
         with self.making:  # not while the index is being made
             self._closed = True
-        if "index" in self.__dict__:
-            self.index.close()
-        if "explorer" in self.__dict__:
-            self.explorer.close()
-        self.lock.release()
+            made = dict(self.__dict__)
+        with (
+            contextlib.ExitStack() as ends
+        ):  # of what was made, each whatever becomes of the others; from the last to the first
+            if "lock" in made:
+                ends.callback(self.lock.release)
+            if "explorer" in made:
+                ends.callback(self.explorer.close)
+            if "index" in made:
+                ends.callback(self.index.close)
 
     def text_digests(self) -> dict[str, str]:
         """What the project's texts are now; read again only where a file's stamp has changed."""

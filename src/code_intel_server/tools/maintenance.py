@@ -7,8 +7,9 @@ from code_intel_server.tools.workbench import Workbench
 
 def sync_index(bench: Workbench, *, rebuild: bool, progress: Progress) -> Fields:
     """Bring Forest and Map up to date, and the symbol cache beside them."""
-    report = bench.desk.index.sync(rebuild=rebuild, progress=progress)
-    bench.desk.refresh_symbols()
+    desk = bench.desk
+    report = desk.index.sync(rebuild=rebuild, progress=progress)
+    desk.refresh_symbols()
     shaped = plain(report)
     return {"success": True, **(shaped if isinstance(shaped, dict) else {})}
 
@@ -23,9 +24,11 @@ def update_context(bench: Workbench, summary: str) -> Fields:
 
 def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
     """Remove every stale task branch recoverably, with the checkpoints of their sessions."""
-    desk = bench.desk
+    sessions = bench.sessions
+    desk = sessions.desk
     with desk.mutex:
-        active = bench.sessions.active
+        desk.check_open()
+        active = sessions.active
         mine = active.state.session_id if active else ""
         held = active is not None
         if not held:
@@ -35,9 +38,9 @@ def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
                 dry_run=dry_run
             )
             left = {name.removeprefix("llm_task_") for name in cleaned.left or {}}
-            gone = [] if dry_run else bench.sessions.forget_but({mine, *left})
+            gone = [] if dry_run else sessions.forget_but({mine, *left})
             if not dry_run:
-                bench.sessions.measure_anew()
+                sessions.measure_anew()
         finally:
             if not held:
                 desk.lock.release()

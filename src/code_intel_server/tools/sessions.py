@@ -59,6 +59,11 @@ class Sessions:
         self._ends = Endings(desk)
         self.active: Active | None = None
 
+    @property
+    def desk(self) -> Desk:
+        """The project they are of."""
+        return self._desk
+
     # -- start -------------------------------------------------------------------------------------------------------
 
     def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
@@ -226,6 +231,7 @@ class Sessions:
         loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
         if loaded is None:
             return False
+        self._desk.check_open()
         self._desk.lock.acquire(loaded.session_id)
         try:
             self._restore(loaded, ())

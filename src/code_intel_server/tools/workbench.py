@@ -18,8 +18,14 @@ class Workbench:
         self._start = start
         self._home = find_root(start, override)
         self._swapping = threading.Lock()
-        self.desk = Desk(self._home)
-        self.sessions = Sessions(self.desk)
+        self.sessions = Sessions(Desk(self._home))
+        """Those of the present project, and with them its desk: who needs both asks once, since another call may take
+        up another project at any moment."""
+
+    @property
+    def desk(self) -> Desk:
+        """The desk of the present project."""
+        return self.sessions.desk
 
     def take_up(self, repo_path: str) -> Sessions:
         """The sessions of the project at `repo_path` (relative to where the server was started), which it works for now.
@@ -53,9 +59,8 @@ class Workbench:
                 phase=state.phase,
                 query=state.query,
             )
-        self.desk.close()
-        self.desk = Desk(root)
-        self.sessions = Sessions(self.desk)
+        left, self.sessions = self.sessions, Sessions(Desk(root))
+        left.desk.close()  # last: what cannot be let go of keeps nobody from the other project
 
     def contract(self) -> Contract:
         """The project's contract as it is now, for answers outside a session."""

@@ -55,21 +55,23 @@ def check_write_target(bench: Workbench, path: str) -> Fields:
 
 def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> Fields:
     """Widen the writable set, with a reason that is logged and kept."""
-    with bench.desk.mutex:
-        active = _active(bench.sessions)
+    sessions = bench.sessions
+    desk = sessions.desk
+    with desk.mutex:
+        active = _active(sessions)
         if not paths:
             raise Rejected("tool_errors.add_explored_files.no_files")
         if len(reason.strip()) < REASON_LENGTH:
             raise Rejected("tool_errors.add_explored_files.reason_required")
-        added = list(dict.fromkeys(name for path in paths for name in _names(bench.desk.project, path)))
+        added = list(dict.fromkeys(name for path in paths for name in _names(desk.project, path)))
         state = active.state.draft()
         state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
         if len(state.added_files) > ADDED_AT_MOST:
             size, limit = f"{len(state.added_files)} items", f"{ADDED_AT_MOST} files in a session"
             raise Rejected("common_failures.payload_too_large", field="paths", size=size, limit=limit)
-        bench.desk.store.save(state.session_id, state.to_checkpoint())
-        bench.sessions.active = replace(active, state=state)
-        bench.desk.decisions.append(
+        desk.store.save(state.session_id, state.to_checkpoint())
+        sessions.active = replace(active, state=state)
+        desk.decisions.append(
             {
                 "ts": now(),
                 "session_id": state.session_id,
