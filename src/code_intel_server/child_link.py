@@ -3,6 +3,7 @@
 import os
 import selectors
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,6 +50,7 @@ class ChildLink:
         for stream in (self._stdin, self.answers):
             os.set_blocking(stream.fileno(), False)
         self._should_stop = should_stop
+        self._ending = threading.Lock()
         self._closed = False
 
     @property
@@ -61,11 +63,17 @@ class ChildLink:
         """The signal that ended the child, 0 where none did or it has not been closed."""
         return max(0, -(self._child.returncode or 0))
 
+    def end(self) -> None:
+        """End the child and whatever it started, from any thread; who waits for its answer hears that it ended."""
+        with self._ending:
+            if self._child.returncode is None:
+                process.end_group(self._child)
+
     def close(self) -> None:
-        """End the child and whatever it started."""
+        """End the child and close its pipes; not while another thread uses them, whose numbers may then be other files'."""
+        self.end()
         if not self._closed:
             self._closed = True
-            process.end_group(self._child)
             self._stdin.close()
             self.answers.close()
 

@@ -2,19 +2,17 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from code_intel_server.index import background
+from code_intel_server.index import background, code_index, search
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
+from code_intel_server.index.map import Map
 from code_intel_server.tools.desk import Desk
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
-
-LONG = 60.0
-OFF = IndexSettings(chroma=ChromaSettings(mode=ChromaMode.OFF))
+from tests.index.holding import LONG, OFF, Held, aside
 
 
 @pytest.fixture
@@ -23,39 +21,12 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Held:
-    """Something the sync thread is made to wait in."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.go_on = threading.Event()
-
-    def wait(self) -> None:
-        self.entered.set()
-        assert self.go_on.wait(LONG)
-
-
 def _held_in_lister(project: Path, held: Held) -> CodeIndex:
     def listed() -> list[str]:
         held.wait()
         return lister(project)()
 
     return CodeIndex(project, OFF, encoder=HashEncoder, lister=listed)
-
-
-def _aside(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
-    """The call in a thread of its own, and what it raised."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - the test looks at it
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread, raised
 
 
 def test_a_sync_that_is_just_being_started_is_waited_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,13 +40,13 @@ def test_a_sync_that_is_just_being_started_is_waited_for(project: Path, monkeypa
 
     index = make_index(project)
     monkeypatch.setattr(threading, "Thread", SlowToStart)
-    starter, _ = _aside(index.start)
+    starter, _ = aside(index.start)
     assert held.entered.wait(LONG)
     monkeypatch.undo()
     opened = index._opened
     assert opened is not None
     assert opened.background is not None
-    closer, raised = _aside(opened.background.stop)
+    closer, raised = aside(opened.background.stop)
     closer.join(0.2)
     held.go_on.set()
     for thread in (starter, closer):
@@ -106,7 +77,7 @@ def test_a_sync_that_wants_the_model_while_the_index_is_closed_gets_it_and_ends(
         really_close()
 
     monkeypatch.setattr(store, "close", look_and_close)
-    closer, raised = _aside(index.close)
+    closer, raised = aside(index.close)
     assert sync._stop.wait(LONG)
     held.go_on.set()
     closer.join(LONG)
@@ -151,3 +122,60 @@ def test_a_desk_that_was_left_before_its_index_was_made_holds_none(project: Path
     other = make_index(project)
     assert other.status().owner
     other.close()
+
+
+def test_a_sync_of_a_caller_that_outlives_its_index_leaves_the_file_alone(project: Path) -> None:
+    first = make_index(project)
+    first.sync()
+    first.close()
+    held = Held()
+    index = _held_in_lister(project, held)
+    (project / "new.py").write_text("def new():\n    return 1\n")
+    syncing, raised = aside(index.sync)
+    assert held.entered.wait(LONG)
+    index.close()
+    held.go_on.set()
+    syncing.join(LONG)
+    assert raised == []
+    assert not (project / ".code-intel" / "cache" / "index.sqlite3.damaged").exists()
+
+
+def test_a_search_that_outlives_its_index_leaves_the_file_alone(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = make_index(project)
+    index.sync()
+    (project / "src" / "auth" / "throttle.py").write_text("class LoginThrottle:\n    pass\n")
+    held, really_find = Held(), search.find
+
+    def find(*arguments: Any, **options: Any) -> object:
+        found = really_find(*arguments, **options)
+        held.wait()
+        return found
+
+    monkeypatch.setattr(code_index, "find", find)
+    searching, raised = aside(lambda: index.search("login throttle"))
+    assert held.entered.wait(LONG)
+    index.close()
+    held.go_on.set()
+    searching.join(LONG)
+    assert raised == []
+    assert not (project / ".code-intel" / "cache" / "index.sqlite3.damaged").exists()
+
+
+def test_what_was_agreed_is_kept_by_an_index_that_is_closed_meanwhile(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(project)
+    held, really_write = Held(), Map.write
+
+    def write(*arguments: Any) -> object:
+        held.wait()
+        return really_write(*arguments)
+
+    monkeypatch.setattr(Map, "write", write)
+    recording, raised = aside(lambda: index.record("Slow logins down", ["LoginThrottle"], []))
+    assert held.entered.wait(LONG)
+    index.close()
+    held.go_on.set()
+    recording.join(LONG)
+    assert raised == []
+    assert len(list((project / ".code-intel" / "agreements").iterdir())) == 1

@@ -58,10 +58,15 @@ class BackgroundSync:
         if self.ran and not self._stop.is_set() and time.monotonic() >= self._due_at:
             self.start()
 
-    def run_now(self, progress: Progress | None, should_stop: Callable[[], bool]) -> SyncReport:
-        """Sync in the calling thread (after one that may be running). Raises sqlite3.Error, CodeIntelError, OSError."""
+    def run_now(self, progress: Progress | None, should_stop: Callable[[], bool], anew: str = "") -> SyncReport:
+        """Sync in the calling thread (after one that may be running), from nothing where `anew` says why.
+
+        Raises sqlite3.Error, CodeIntelError, OSError.
+        """
         started = time.monotonic()
-        report = self._synchroniser.run(progress=progress, should_stop=lambda: self._stop.is_set() or should_stop())
+        report = self._synchroniser.run(
+            progress=progress, should_stop=lambda: self._stop.is_set() or should_stop(), anew=anew
+        )
         self.trouble = ""
         self._set_due(time.monotonic() - started if not report.chunks else 0.0)
         self._on_done()
@@ -82,19 +87,24 @@ class BackgroundSync:
         started = time.monotonic()
         scan_seconds = 0.0
         try:
-            report = self._synchroniser.run(first=first, should_stop=self._stop.is_set)
+            report = self._run(first)
             scan_seconds = 0.0 if report.chunks else time.monotonic() - started
             self.trouble = ""
-        except (sqlite3.OperationalError, OSError, CodeIntelError) as error:
+        except (sqlite3.Error, OSError, CodeIntelError) as error:
             self.trouble = f"The index could not be brought up to date: {error}"
-        except sqlite3.DatabaseError as error:
-            # A store that was closed under a sync which took too long to end is not damaged.
-            if not self._stop.is_set():
-                self._on_damage(str(error))
-            self.trouble = ""
         finally:
             self._set_due(scan_seconds)
         self._on_done()
+
+    def _run(self, first: Callable[[str], float] | None) -> SyncReport:
+        try:
+            return self._synchroniser.run(first=first, should_stop=self._stop.is_set)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            self._on_damage(str(error))
+        # What is empty now is filled at once: until the next look is due it would pass for the whole index.
+        return self._synchroniser.run(first=first, should_stop=self._stop.is_set)
 
     def _set_due(self, scan_seconds: float) -> None:
         self._due_at = time.monotonic() + max(RESCAN_SECONDS, RESCAN_COST * scan_seconds)

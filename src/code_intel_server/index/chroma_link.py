@@ -19,7 +19,13 @@ class ChromaLink(ChildLink):
         """Start the child with `folder` as its working directory: ChromaDB reads a `.env` where it runs, not the project's."""
         environment = {"ANONYMIZED_TELEMETRY": "False", "PYTHONUNBUFFERED": "1"}
         super().__init__("code_intel_server.index.chroma_child", folder, environment)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """End the child, from any thread; a request under way fails."""
+        self.end()
+        with self._lock:
+            super().close()
 
     def ask(self, head: dict[str, Any], vectors: "Matrix | None" = None, *, timeout: float) -> dict[str, Any]:
         """Send one request and return its answer. Raises ChildFailedError; the child is gone where that says `crashed`.

@@ -69,6 +69,7 @@ class ChromaManager:
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._link: ChromaLink | None = None
+        self._epoch = -1
         self._identity: dict[str, str | int] = {}
         self._failures = 0
         self._crashed_opens = 0
@@ -90,7 +91,7 @@ class ChromaManager:
         try:
             found = link.ask(request, vector.reshape(1, -1), timeout=self._settings.timeout)
         except ChildFailedError as error:
-            self._fail(str(error))
+            self._fail(str(error), link)
             return None
         return dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
 
@@ -107,10 +108,12 @@ class ChromaManager:
         if self.state is ChromaState.OFF:
             return
         with self._wake:
-            if self.state is ChromaState.READY and self._store.outbox_size():
+            if self._stopped:
+                return
+            if self.state is ChromaState.READY and self._has_more():
                 self.state = ChromaState.FILLING
             self._wanted = True
-            if self._thread is None and not self._stopped:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._work, name="chroma", daemon=True)
                 self._thread.start()
             self._wake.notify_all()
@@ -135,30 +138,56 @@ class ChromaManager:
     def close(self) -> None:
         """End the child and the thread."""
         with self._wake:
-            settled = self.state is ChromaState.READY and self._link is not None and not self._stopped
+            link, thread = self._link, self._thread
+            settled = self.state is ChromaState.READY and link is not None and not self._stopped
             self._stopped = True
             self._wake.notify_all()
-        if self._link is not None:
-            self._link.close()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(5.0)
+        if link is not None:
+            link.close()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(5.0)
         if settled and self._seal is not None:
             self._seal.put()
 
     # The thread
 
     def _work(self) -> None:
-        while self._await_work():
-            try:
-                if self._link is None:
-                    self._open()
-                self._fill()
-                self._failures = 0
-                self._set(ChromaState.READY)
-            except ChildFailedError as error:
-                self._fail(str(error))
-            except (OSError, sqlite3.Error) as error:
-                self._fail(str(error))
+        as_it_should = False
+        try:
+            while self._await_work():
+                try:
+                    self._bring_up_to_date()
+                except (ChildFailedError, OSError, sqlite3.Error) as error:
+                    self._fail(str(error), self._link)
+            as_it_should = True
+        finally:
+            if not as_it_should:  # nobody may believe that it still fills; the next kick starts another
+                self._fail("the thread that fills it ended unexpectedly", self._link)
+
+    def _bring_up_to_date(self) -> None:
+        while not self._stopped:
+            if self._link is not None and not self._is_same_store():
+                self._let_go()
+            if self._link is None:
+                self._open()
+            self._fill()
+            if self._is_same_store():
+                break
+        with self._wake:
+            if self._link is None:
+                return  # a search found it ended meanwhile, and has said so
+            self._failures = 0
+            self._set(ChromaState.READY)
+
+    def _is_same_store(self) -> bool:
+        """Whether the store's file is still the one whose vectors ChromaDB holds."""
+        return self._epoch == self._store.epoch
+
+    def _has_more(self) -> bool:
+        try:
+            return bool(self._store.outbox_size())
+        except sqlite3.Error:
+            return True  # the thread looks, and says what is wrong
 
     def _await_work(self) -> bool:
         """Sleep until there is something to do, or until a failed ChromaDB deserves another try."""
@@ -185,14 +214,23 @@ class ChromaManager:
             self.reason = "" if state is not ChromaState.FAILED else self.reason
             self._wake.notify_all()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, link: ChromaLink | None) -> None:
+        """Do without `link`, which failed; nothing where another one has taken its place meanwhile."""
+        with self._wake:
+            if link is self._link:
+                self._link = None
+                self._failures += 1
+                self._retry_at = time.monotonic() + self._pause()
+                self.reason = f"ChromaDB failed ({reason}); vectors are searched in SQLite meanwhile."
+                self.state = ChromaState.FAILED
+                self._wake.notify_all()
+        if link is not None:
+            link.close()
+
+    def _let_go(self) -> None:
+        """End the child, if there is one."""
         with self._wake:
             link, self._link = self._link, None
-            self._failures += 1
-            self._retry_at = time.monotonic() + self._pause()
-            self.reason = f"ChromaDB failed ({reason}); vectors are searched in SQLite meanwhile."
-            self.state = ChromaState.FAILED
-            self._wake.notify_all()
         if link is not None:
             link.close()
 
@@ -200,6 +238,7 @@ class ChromaManager:
 
     def _open(self) -> None:
         self._set(ChromaState.FILLING)
+        self._epoch = self._store.epoch
         identity: dict[str, str | int] = {
             "store": self._store.meta("store"),
             "model": self._store.meta("model"),
@@ -214,11 +253,11 @@ class ChromaManager:
                 raise
             self._set_aside(str(error))
             opened = self._connect()
-        self._crashed_opens = 0
         if opened["created"]:
             self._store.refill_outbox()
         elif problem := self._problem(opened["counts"]):
             self._start_over(problem)
+        self._crashed_opens = 0
 
     def _break_seal(self) -> None:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
@@ -232,7 +271,7 @@ class ChromaManager:
         self._seal.lift()
 
     def _blames_folder(self, error: ChildFailedError) -> bool:
-        """Whether a failed open means that the folder is damaged.
+        """Whether a failure to open it, or to find in it, means that the folder is damaged.
 
         A child that ended or hung may have been killed, or starved of processor time; only one that does so again
         was brought down by what it read.
@@ -244,7 +283,6 @@ class ChromaManager:
 
     def _connect(self) -> dict[str, Any]:
         settings = self._settings
-        link = ChromaLink(self._cache)
         request = {
             "op": "open",
             "mode": str(settings.mode),
@@ -259,17 +297,18 @@ class ChromaManager:
             "identity": self._identity,
             "names": self._names,
         }
+        link = ChromaLink(self._cache)
+        with self._wake:
+            if not self._stopped:
+                self._link = link  # at once: who closes the index need not wait until it has opened
         try:
-            opened = link.ask(request, timeout=settings.open_timeout)
+            if self._link is not link:
+                raise ChildFailedError("the index is closed", crashed=False)
+            return link.ask(request, timeout=settings.open_timeout)
         except ChildFailedError:
+            self._let_go()
             link.close()
             raise
-        with self._wake:
-            if self._stopped:
-                link.close()
-                raise ChildFailedError("the index is closed", crashed=False)
-            self._link = link
-        return opened
 
     def _problem(self, counts: dict[str, int]) -> str:
         """What is wrong with an opened ChromaDB, '' where nothing is."""
@@ -284,6 +323,8 @@ class ChromaManager:
         try:
             found = self._ask({"op": "near", "key": "forest", "limit": PROBE_NEIGHBOURS}, vectors)
         except ChildFailedError as error:
+            if not self._blames_folder(error):
+                raise
             return str(error)
         recalled = sum(
             ident in ids or (bool(cosines) and cosines[0] >= SAME_COSINE)
@@ -304,9 +345,7 @@ class ChromaManager:
 
     def _set_aside(self, problem: str) -> None:
         """Move the folder out of the way; the last such folder is kept, for whoever wants to look."""
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
+        self._let_go()
         kept = self._cache / "chroma.damaged"
         shutil.rmtree(kept, ignore_errors=True)
         with contextlib.suppress(FileNotFoundError):
@@ -318,10 +357,10 @@ class ChromaManager:
     def _fill(self) -> None:
         """Hand over everything that the store has in its outbox."""
         for key in COLLECTIONS:
-            while not self._stopped and (items := self._store.outbox(key, BATCH)):
+            while not self._stopped and self._is_same_store() and (items := self._store.outbox(key, BATCH)):
                 self._set(ChromaState.FILLING)
                 self._hand_over(key, items)
-                self._store.acknowledge(key, items[-1].seq)
+                self._store.acknowledge(key, items[-1].seq, seen_at=self._epoch)
 
     def _hand_over(self, key: str, items: list[OutboxItem]) -> None:
         # The store says what is true now, so of several changes to one id only that counts.

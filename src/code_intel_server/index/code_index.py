@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase.project import shown
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.index.embedding import Encoder
-from code_intel_server.index.lexical import expand, query_terms
 from code_intel_server.index.map import SHORT_CUT, Map
 from code_intel_server.index.opened import Opened, Project, open_index
 from code_intel_server.index.ownership import OwnerLock
-from code_intel_server.index.placement import aside
-from code_intel_server.index.questions import Question, understand
+from code_intel_server.index.questions import Question, relevance, understand
 from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
 from code_intel_server.index.search import Scope, agreed, describe, find
@@ -114,16 +112,17 @@ class CodeIndex:
         if not query.strip():
             raise Rejected("tool_errors.semantic_search.empty_query")
         opened = self._open()
+        seen_at = opened.epoch
         question = understand(query)
-        self._prepare(opened, question, wait)
         try:
+            self._prepare(opened, question, wait)
             answer = self._answer(opened, question, limit, Scope(path.strip("/"), language.strip().lower()), collection)
             if language and not answer.hits:
                 answer = _without_language(answer, language, opened.store)
         except sqlite3.OperationalError as error:
             answer = Answer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
         except sqlite3.DatabaseError as error:
-            self._damaged(opened, str(error))
+            self._damaged(opened, str(error), seen_at)
             answer = Answer((), 0, "none", complete=False, notes=tuple(opened.remarks()))
         if opened.background is not None:
             opened.background.start_if_due()
@@ -157,16 +156,16 @@ class CodeIndex:
         opened = self._open()
         if opened.background is None or opened.store is None:
             raise Rejected("tool_errors.sync_index.not_owner", holder=self._owner.holder())
+        seen_at = opened.epoch
         try:
-            if rebuild:
-                opened.store.rebuild("a rebuild was asked for")
-            report = opened.background.run_now(progress, should_stop)
+            anew = "a rebuild was asked for" if rebuild else ""
+            report = opened.background.run_now(progress, should_stop, anew)
             self._map(opened).refresh()
             opened.kick()
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            self._damaged(opened, str(error))
+            self._damaged(opened, str(error), seen_at + rebuild)
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
@@ -186,8 +185,9 @@ class CodeIndex:
         opened = self._open()
         agreement = Map.write(self._folder / "agreements", query, symbols, files, session_id)
         if opened.store is not None and opened.store.writable:
-            self._map(opened).refresh()
-            opened.kick()
+            with contextlib.suppress(sqlite3.Error):  # the file is what counts: the next question takes it in
+                self._map(opened).refresh()
+                opened.kick()
         return agreement
 
     def likeness(self, texts: Sequence[str], query: str) -> tuple[float | None, ...]:
@@ -228,6 +228,8 @@ class CodeIndex:
         if opened.store is None:
             return Answer((), 0, "none", complete=False, notes=tuple(opened.gaps()))
         encoder = self._embedder() if opened.dense_allowed else None
+        if encoder is not None and not opened.has_vectors_of(encoder):
+            encoder = None  # the sync that is about to adopt the model makes them anew
         vector = encoder.encode([question.text], "query")[0] if encoder is not None else None
         if vector is not None and not vector.any():
             vector = None
@@ -319,7 +321,7 @@ class CodeIndex:
             return
         store = opened.store
         empty = store is not None and not store.count("files")
-        thread = background.start(_relevance(question))
+        thread = background.start(relevance(question))
         thread.join(wait if empty else min(wait, CATCH_UP_SECONDS))
         deadline = time.monotonic() + FIRST_BATCH_SECONDS - FIRST_ANSWER_SECONDS
         while (
@@ -352,24 +354,12 @@ class CodeIndex:
                 opened.map = Map(self._folder / "agreements", opened.store, self._embedder)
             return opened.map
 
-    def _damaged(self, opened: Opened, reason: str) -> None:
-        """Replace a damaged store while running, and fill it again in the background."""
+    def _damaged(self, opened: Opened, reason: str, seen_at: int) -> None:
+        """Replace a damaged store while running, unless that was done since, and fill it again in the background."""
         with self._lock:
-            if opened.store is not None and opened.store.writable:
-                opened.store.rebuild(f"it is damaged ({reason})")
-                if opened.background is not None:
-                    opened.background.start()
-
-
-def _relevance(question: Question) -> Callable[[str], float]:
-    """How likely a file is what the question is about, by its path alone."""
-    wanted = set(query_terms(question.text))
-
-    def value(path: str) -> float:
-        words = {term for part in path.replace("/", " ").replace(".", " ").split() for term in expand(part)}
-        return len(words & wanted) + aside(path, question.wants)[0]
-
-    return value
+            if opened.background is not None and opened.store is not None:
+                opened.store.rebuild(f"it is damaged ({reason})", seen_at=seen_at)
+                opened.background.start()
 
 
 def _without_language(answer: Answer, language: str, store: Store | None) -> Answer:

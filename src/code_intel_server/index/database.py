@@ -59,9 +59,14 @@ class Database:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._write_lock = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
+        self._idle_of: object = None
         self._idle_lock = threading.Lock()
+        """Also held while the file is replaced: nobody opens what is half there. Taken after the one above."""
         self._closed = False
         self.generation = 0
+        """Grows with every change."""
+        self.epoch = 0
+        """Grows where the file was replaced: what was read before is of another one."""
         if writable:
             self._open_for_writing()
         else:
@@ -141,13 +146,23 @@ class Database:
         """Whether it lives in a temporary folder, because its own cannot be written."""
         return self._temporary is not None
 
-    def rebuild(self, reason: str) -> None:
-        """Replace a damaged file by an empty one while running."""
+    def rebuild(self, reason: str, *, seen_at: int | None = None) -> bool:
+        """Replace the file by an empty one while running.
+
+        False where nothing was done: the store is closed, and the file another process's by now, or the one in which
+        something was `seen_at` that epoch was replaced already.
+        """
         with self._write_lock:
-            self._drop_connections()
-            self.set_aside(reason)
-            self._writer = self._create(self._connect())
+            if self._closed or seen_at not in {None, self.epoch}:
+                return False
+            with self._idle_lock:
+                self._drop_idle()
+                self._writer.close()
+                self.set_aside(reason)
+                self._writer = self._create(self._connect())
+                self.epoch += 1
             self.generation += 1
+            return True
 
     def _connect(self) -> sqlite3.Connection:
         self._check_place()
@@ -179,23 +194,20 @@ class Database:
         return "&immutable=1" if alone and not self.writable else ""
 
     def close(self) -> None:
-        """Close every connection; the store is of no use afterwards."""
+        """Close every connection, and let nothing be written any more; what is still being read is read to its end."""
         with self._write_lock:
-            self._closed = True
-            self._drop_connections()
+            with self._idle_lock:
+                self._closed = True
+                self._drop_idle()
+            if self.writable:
+                self._writer.close()
             if self._temporary is not None:
                 self._temporary.cleanup()
 
     def _drop_idle(self) -> None:
-        with self._idle_lock:
-            idle, self._idle = self._idle, []
+        idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-
-    def _drop_connections(self) -> None:
-        self._drop_idle()
-        if self.writable:
-            self._writer.close()
 
     # Transactions
 
@@ -203,23 +215,36 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, for one thread at a time."""
         with self._idle_lock:
-            connection = self._idle.pop() if self._idle else None
-        connection = connection or self._connect()
+            file = self._present_file()
+            if file != self._idle_of:
+                self._drop_idle()
+                self._idle_of = file
+            connection = self._idle.pop() if self._idle else self._connect()
         try:
             yield connection
         except BaseException:
             connection.close()
             raise
         with self._idle_lock:
-            if not self._closed:
+            if not self._closed and file == self._idle_of:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _present_file(self) -> object:
+        """What tells the file that is there from the one before it, which a connection would go on reading for ever."""
+        if self.writable:
+            return self.epoch
+        with contextlib.suppress(OSError):  # its owner replaces it without telling us
+            status = self.path.stat()
+            return status.st_dev, status.st_ino
+        return None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writing connection within one transaction, rolled back if the body raises."""
         with self._write_lock:
+            self._check_open()
             with transaction(self._writer):
                 yield self._writer
             self.generation += 1
@@ -228,6 +253,7 @@ class Database:
     def in_bulk(self) -> Iterator[None]:
         """Meanwhile what is written need not be moved into the file after each batch; for a large sync."""
         with self._write_lock:
+            self._check_open()
             writer = self._writer
             lengthen_log(writer)
         try:
@@ -235,6 +261,11 @@ class Database:
         finally:
             with self._write_lock:
                 shorten_log(writer)
+
+    def _check_open(self) -> None:
+        """Raise for a store that was closed: SQLite's own error of a closed connection would be one of damage."""
+        if self._closed:
+            raise sqlite3.OperationalError("it was closed meanwhile")
 
 
 def _meta(connection: sqlite3.Connection) -> dict[str, str]:

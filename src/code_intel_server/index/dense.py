@@ -21,6 +21,7 @@ class BruteForce:
         self._seqs: list[int] = []
         self._matrix: Matrix | None = None
         self._generation = -1
+        self._read_of: tuple[int, int] | None = None
 
     def search(self, vector: "Matrix", limit: int, allowed: Sequence[int] | None = None) -> dict[int, float]:
         """Cosine likeness of the `limit` nearest chunks by sequence number; of `allowed` only, where given.
@@ -47,15 +48,21 @@ class BruteForce:
         matrix = self._matrix
         if matrix is not None and matrix.shape[1] == dim and self._generation == generation:
             return matrix, self._seqs
+        read_of = (self._store.epoch, self._store.revalued)
         known = self._store.count("chunks")
-        keep = matrix is not None and matrix.shape[1] == dim and len(self._seqs) <= known * (1 + _STALE_FRACTION)
+        keep = (
+            matrix is not None
+            and matrix.shape[1] == dim
+            and read_of == self._read_of
+            and len(self._seqs) <= known * (1 + _STALE_FRACTION)
+        )
         seqs, new = self._store.vectors(dim, after=self._seqs[-1] if keep and self._seqs else 0)
         if keep and matrix is not None:
             self._seqs = [*self._seqs, *seqs]
             matrix = np.concatenate([matrix, new]) if len(seqs) else matrix
         else:
             self._seqs, matrix = list(seqs), new
-        self._matrix, self._generation = matrix, generation
+        self._matrix, self._generation, self._read_of = matrix, generation, read_of
         return matrix, self._seqs
 
     def forget(self) -> None:

@@ -17,7 +17,7 @@ from code_intel_server.index.map import Map
 from code_intel_server.index.ownership import OwnerLock
 from code_intel_server.index.search import DenseSearch
 from code_intel_server.index.store import Store
-from code_intel_server.index.sync import Synchroniser
+from code_intel_server.index.sync import Synchroniser, model_key
 from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings
 from code_intel_server.workspace.paths import aimed_elsewhere
 
@@ -54,10 +54,19 @@ class Opened:
         """Whether vectors are searched: only the owner does, a reader answers by words (SPEC 9)."""
         return self._brute is not None
 
+    def has_vectors_of(self, encoder: Encoder) -> bool:
+        """Whether the vectors that are there are this model's: those of another may not be compared with its."""
+        return self.store is not None and self.store.meta("model") == model_key(encoder)
+
     @property
     def pending(self) -> int:
         """Files known to want indexing."""
         return self.synchroniser.pending if self.synchroniser is not None else 0
+
+    @property
+    def epoch(self) -> int:
+        """Which of the files is open that the store has had."""
+        return self.store.epoch if self.store is not None else 0
 
     def may_own(self, owner: OwnerLock) -> bool:
         """Whether a reader can now become the owner; asked at most once a second."""
@@ -179,7 +188,11 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
     synchroniser = _synchroniser(project, store)
     chroma = ChromaManager(project.root, project.folder, store, chroma_settings)
     synchroniser.on_batch = chroma.kick
-    background = BackgroundSync(synchroniser, chroma.kick, lambda reason: store.rebuild(f"it is damaged ({reason})"))
+
+    def replace_damaged(reason: str) -> None:
+        store.rebuild(f"it is damaged ({reason})", seen_at=synchroniser.seen_at)
+
+    background = BackgroundSync(synchroniser, chroma.kick, replace_damaged)
     return Opened(store, synchroniser, background, chroma)
 
 

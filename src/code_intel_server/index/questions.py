@@ -1,11 +1,12 @@
 """Takes a question apart: what kind it is, which names it mentions, which words to look for, what files it asks for."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from code_intel_server.index.lexical import STOP_WORDS, query_terms
+from code_intel_server.index.lexical import STOP_WORDS, expand, query_terms
+from code_intel_server.index.placement import aside
 
 
 class QueryKind(StrEnum):
@@ -79,3 +80,14 @@ def _kind_and_names(text: str) -> tuple[QueryKind, tuple[str, ...]]:
 
 
 _SYMBOL_CALL = re.compile(rf"^{_IDENTIFIER}(?:\.{_IDENTIFIER})+\(\)$|^[A-Za-z]\w*\.[A-Z]\w*$|^[A-Z]\w*\.[a-z]\w{{5,}}$")
+
+
+def relevance(question: Question) -> Callable[[str], float]:
+    """How likely a file is what the question is about, by its path alone."""
+    wanted = set(query_terms(question.text))
+
+    def value(path: str) -> float:
+        words = {term for part in path.replace("/", " ").replace(".", " ").split() for term in expand(part)}
+        return len(words & wanted) + aside(path, question.wants)[0]
+
+    return value

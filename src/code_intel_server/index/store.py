@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 class Store(Database):
     """What is in the index, as questions and changes."""
 
+    revalued = 0
+    """Grows where chunks that were there got other vectors, or lost theirs: a copy of those is void."""
+
     # Metadata
 
     def meta(self, key: str) -> str:
@@ -169,9 +172,11 @@ class Store(Database):
             ).fetchall()
         return [OutboxItem(*row) for row in rows]
 
-    def acknowledge(self, collection: str, seq: int) -> None:
-        """ChromaDB has everything up to `seq`."""
+    def acknowledge(self, collection: str, seq: int, *, seen_at: int) -> None:
+        """ChromaDB has everything up to `seq` of the file that was there at that epoch: a new one counts from one again."""
         with self.writing() as connection:
+            if seen_at != self.epoch:
+                return
             connection.execute("DELETE FROM outbox WHERE collection = ? AND seq <= ?", (collection, seq))
 
     def outbox_size(self) -> int:
@@ -220,6 +225,7 @@ class Store(Database):
             connection.execute("UPDATE chunks SET vector = NULL")
             connection.execute("UPDATE agreements SET vector = NULL")
             connection.execute("DELETE FROM outbox")
+        self.revalued += 1
 
     def without_vectors(self, limit: int) -> list[Row]:
         """Chunks that still want one."""
@@ -232,6 +238,7 @@ class Store(Database):
         with self.writing() as connection:
             connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", [(v, i) for i, v in vectors.items()])
             enqueue(connection, "forest", vectors, removed=False)
+        self.revalued += 1
 
     # Agreements (the mirror of the files)
 

@@ -74,6 +74,10 @@ class Synchroniser:
         self._lister = lister
         self._encoder = encoder
         self._running = threading.Lock()
+        self._in_vain = threading.Event()
+        """Set where all is about to be done anew: the run that is under way may end."""
+        self.seen_at = 0
+        """The store's epoch at which the last run began."""
         self.on_batch: Callable[[], None] = lambda: None
         """Called after every batch, in the syncing thread: ChromaDB is filled while the next one is cut and embedded."""
         self.pending = 0
@@ -162,13 +166,28 @@ class Synchroniser:
         progress: Progress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         first: Callable[[str], float] | None = None,
+        anew: str = "",
     ) -> SyncReport:
-        """Index what changed. `first` orders the files (the highest value first): what a waiting question needs.
+        """Index what changed, or everything where `anew` says why. `first` orders the files (the highest value first): what
+        a waiting question needs.
 
-        A second caller waits for the running sync and then finds nothing left to do.
+        A second caller waits for the running sync and then finds nothing left to do. Where somebody replaces the store
+        meanwhile, because it is damaged, all is looked at again.
         """
+        if anew:
+            self._in_vain.set()
         with self._running:
-            return self._run(progress or _silent, should_stop, first)
+            self._in_vain.clear()
+            if anew:
+                self._store.rebuild(anew)
+            while True:
+                self.seen_at = self._store.epoch
+                report = self._run(progress or _silent, lambda: self._overtaken() or should_stop(), first)
+                if self._in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
+                    return report
+
+    def _overtaken(self) -> bool:
+        return self._in_vain.is_set() or self.seen_at != self._store.epoch
 
     def _run(
         self, progress: Progress, should_stop: Callable[[], bool], first: Callable[[str], float] | None
@@ -184,7 +203,8 @@ class Synchroniser:
         known = self._store.files()
         cancelled = not self._index(todo, known, tally, progress, should_stop)
         if not cancelled:
-            tally.counts["renamed"] = sum(1 for path in scan.gone if _take(tally.added_digests, known[path].digest))
+            gone = [known[path] for path in scan.gone if path in known]
+            tally.counts["renamed"] = sum(_take(tally.added_digests, state.digest) for state in gone)
             self._store.remove(scan.gone)
             cancelled = not self._embed_missing(progress, should_stop)
         if not cancelled:

@@ -1,0 +1,246 @@
+"""The index's file replaced by an empty one, on request or for its damage, while others read, write or fill from it."""
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.index import code_index
+from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.dense import BruteForce
+from code_intel_server.index.rows import OutboxItem
+from code_intel_server.index.store import Store
+from code_intel_server.index.values import ChromaMode
+from tests.index.builders import (
+    SAMPLE,
+    HashEncoder,
+    everything_found,
+    lister,
+    make_index,
+    manager_of,
+    ready,
+    write_files,
+)
+from tests.index.holding import LONG, OFF, Held, aside
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_files(tmp_path, SAMPLE)
+    return tmp_path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "index.sqlite3", writable=True)
+
+
+def store_of(index: CodeIndex) -> Store:
+    store = index._open().store
+    assert store is not None
+    return store
+
+
+def test_a_read_that_outlasts_the_file_lends_its_connection_to_nobody(store: Store) -> None:
+    with store.reading():
+        store.rebuild("it is damaged")
+    store.set_meta(said="anew")
+    assert store.meta("said") == "anew"
+
+
+def test_a_reader_follows_the_owner_to_the_new_file(store: Store) -> None:
+    store.set_meta(said="before")
+    reader = Store(store.path, writable=False)
+    assert reader.meta("said") == "before"
+    store.rebuild("it is damaged")
+    store.set_meta(said="anew")
+    assert reader.meta("said") == "anew"
+
+
+def test_nobody_reads_a_file_that_is_only_being_made(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, really_create = Held(), store._create
+
+    def slowly(connection: sqlite3.Connection) -> sqlite3.Connection:
+        held.wait()
+        return really_create(connection)
+
+    monkeypatch.setattr(store, "_create", slowly)
+    rebuilding, _ = aside(lambda: store.rebuild("it is damaged"))
+    assert held.entered.wait(LONG)
+    reading, raised = aside(lambda: store.count("files"))
+    reading.join(0.2)
+    held.go_on.set()
+    for thread in (rebuilding, reading):
+        thread.join(LONG)
+    assert raised == []
+
+
+def test_of_many_who_find_the_same_damage_one_replaces_the_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = make_index(project)
+    index.sync()
+    all_found_it = threading.Barrier(3)
+
+    def damaged(*_: object, **__: object) -> None:
+        all_found_it.wait(LONG)
+        raise sqlite3.DatabaseError("malformed")
+
+    monkeypatch.setattr(code_index, "find", damaged)
+    searches = [aside(lambda: index.search("login"))[0] for _ in range(3)]
+    for thread in searches:
+        thread.join(LONG)
+    assert len([note for note in store_of(index).notes if "set aside" in note]) == 1
+    index.close()
+
+
+def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(project: Path) -> None:
+    first = make_index(project)
+    first.sync()
+    first.close()
+    held = Held()
+
+    def listed() -> list[str]:
+        held.wait()
+        return lister(project)()
+
+    index = CodeIndex(project, OFF, encoder=HashEncoder, lister=listed)
+    opened = index._open()
+    assert opened.background is not None
+    thread = opened.background.start()
+    assert held.entered.wait(LONG)
+    index._damaged(opened, "malformed", 0)
+    held.go_on.set()
+    thread.join(LONG)
+    assert index.status().files == len(SAMPLE)
+    index.close()
+
+
+def test_a_sync_that_finds_damage_fills_the_new_file_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = make_index(project)
+    index.sync()
+    store, opened = store_of(index), index._open()
+    really_files, damages = store.files, [sqlite3.DatabaseError("malformed")]
+
+    def files() -> object:
+        if damages:
+            raise damages.pop()
+        return really_files()
+
+    monkeypatch.setattr(store, "files", files)
+    assert opened.background is not None
+    opened.background.start().join(LONG)
+    assert (index.status().files, opened.background.trouble) == (len(SAMPLE), "")
+    index.close()
+
+
+def test_a_rebuild_does_not_wait_for_a_sync_whose_work_it_throws_away(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(project)
+    opened, store, held = index._open(), store_of(index), Held()
+    really_write, written = store.write, []
+
+    def write(files: Sequence[object]) -> None:
+        written.append(len(files))
+        if len(written) == 1:
+            held.wait()
+        really_write(files)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "write", write)
+    assert opened.background is not None
+    opened.background.start()
+    assert held.entered.wait(LONG)
+    rebuilding, raised = aside(lambda: index.sync(rebuild=True))
+    assert opened.synchroniser is not None
+    assert opened.synchroniser._in_vain.wait(LONG)
+    held.go_on.set()
+    rebuilding.join(LONG)
+    assert (raised, index.status().files) == ([], len(SAMPLE))
+    index.close()
+
+
+def test_what_chromadb_had_of_the_old_file_is_not_acknowledged_in_the_new_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(project, {f"src/m{n}.py": f"def function_{n}():\n    return {n}\n" for n in range(20)})
+    index = make_index(project, mode=ChromaMode.LOCAL)
+    manager, held = manager_of(index), Held()
+    really_hand_over = manager._hand_over
+
+    def hand_over(key: str, items: list[OutboxItem]) -> None:
+        really_hand_over(key, items)
+        held.wait()
+
+    monkeypatch.setattr(manager, "_hand_over", hand_over)
+    index.sync()
+    assert held.entered.wait(LONG)
+    write_files(project, {f"src/new{n}.py": f"def fresh_{n}():\n    return {n * 7}\n" for n in range(5)})
+    index.sync(rebuild=True)
+    held.go_on.set()
+    assert ready(index)
+    assert everything_found(index)
+    index.close()
+
+
+def _nearest(brute: BruteForce, store: Store) -> dict[str, float]:
+    vector = HashEncoder().encode(["login throttle attempts"], "query")[0]
+    rows = store.rows(found := brute.search(vector, 50))
+    return {rows[seq].chunk.id: round(score, 5) for seq, score in found.items()}
+
+
+def test_vectors_of_the_old_file_are_not_taken_for_those_of_the_new_one(project: Path) -> None:
+    index = make_index(project)
+    index.sync()
+    store = store_of(index)
+    brute = BruteForce(store)
+    _nearest(brute, store)
+    (project / "README.md").rename(project / "tests" / "zz.md")  # as many chunks in another order
+    index.sync(rebuild=True)
+    assert _nearest(brute, store) == _nearest(BruteForce(store), store)
+    index.close()
+
+
+def test_vectors_that_come_late_to_known_chunks_are_searched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make_index(project, encoder=HashEncoder(name="before"))
+    first.sync()
+    first.close()
+    index = make_index(project, encoder=HashEncoder(name="after"))
+    write_files(project, {"src/new.py": "def new():\n    return 1\n"})
+    store, held = store_of(index), Held()
+    brute, really_without = BruteForce(store), store.without_vectors
+
+    def without_vectors(limit: int) -> object:
+        held.wait()
+        return really_without(limit)
+
+    monkeypatch.setattr(store, "without_vectors", without_vectors)
+    syncing, _ = aside(index.sync)
+    assert held.entered.wait(LONG)
+    _nearest(brute, store)
+    held.go_on.set()
+    syncing.join(LONG)
+    assert _nearest(brute, store) == _nearest(BruteForce(store), store)
+    index.close()
+
+
+def test_vectors_of_another_model_are_compared_with_no_question(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = make_index(project, encoder=HashEncoder(name="before"))
+    first.sync()
+    first.close()
+    index = make_index(project, encoder=HashEncoder(name="after"))
+    store, held = store_of(index), Held()
+    really_forget = store.forget_vectors
+
+    def forget_vectors() -> None:
+        held.wait()
+        really_forget()
+
+    monkeypatch.setattr(store, "forget_vectors", forget_vectors)
+    syncing, _ = aside(index.sync)
+    assert held.entered.wait(LONG)
+    assert index.search("login throttle", wait=0).engine == "bm25"
+    held.go_on.set()
+    syncing.join(LONG)
+    assert index.search("login throttle").engine == "sqlite-vectors+bm25"
+    index.close()
