@@ -549,3 +549,39 @@ def test_a_file_of_every_listed_language_is_tagged_by_one_engine_or_the_other(tm
     assert {row.engine for row in answer.results} <= {tagging.SYNTAX_TREE, "universal-ctags"}
     methods = found.find_definitions("run", kind="function")
     assert {row.path for row in methods.results} == set(files)
+
+
+def test_no_reader_waits_for_a_writer_of_the_same_process(tmp_path: Path) -> None:
+    store = SymbolStore(Project.at(tmp_path))
+    store.put([Entry("a.py", Stamp(1, 1), "test", [])])
+    counted: list[tuple[int, int]] = []
+    with store._write():
+        reader = threading.Thread(target=lambda: counted.append(store.count()), daemon=True)
+        reader.start()
+        reader.join(20)
+        assert counted == [(1, 0)]
+
+
+def test_who_finds_the_cache_removed_keeps_the_one_that_another_has_made_since(tmp_path: Path) -> None:
+    store = SymbolStore(Project.at(tmp_path))
+    store.put([])
+    looked, go_on = threading.Event(), threading.Event()
+    late = threading.Thread(target=store.count)
+
+    class Watched(type(tmp_path)):  # type: ignore[misc]
+        def exists(self) -> bool:
+            there = bool(super().exists())
+            if threading.current_thread() is late:
+                looked.set()
+                go_on.wait(20)
+            return there
+
+    assert store._path is not None
+    shutil.rmtree(store._path.parent)
+    store._path = Watched(store._path)
+    late.start()
+    assert looked.wait(20)
+    store.put([Entry("a.py", Stamp(1, 1), "test", [])])
+    go_on.set()
+    late.join(20)
+    assert stored(store) == {"a.py"}

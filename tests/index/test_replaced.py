@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.index import code_index
+from code_intel_server.index import map as map_
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.dense import BruteForce
 from code_intel_server.index.rows import OutboxItem
 from code_intel_server.index.store import Store
-from code_intel_server.index.values import ChromaMode
+from code_intel_server.index.values import Agreement, ChromaMode
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,
@@ -243,4 +244,35 @@ def test_vectors_of_another_model_are_compared_with_no_question(project: Path, m
     held.go_on.set()
     syncing.join(LONG)
     assert index.search("login throttle").engine == "sqlite-vectors+bm25"
+    index.close()
+
+
+def test_who_has_looked_at_the_agreements_before_removes_none_that_came_since(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(project)
+    index.sync()
+    index.record("Where are logins slowed down?", ["LoginThrottle"], [])
+    index.close()
+    index = make_index(project)
+    held, really_read = Held(), map_.read_agreement
+
+    def read(path: Path) -> Agreement | None:
+        if not held.entered.is_set():
+            held.wait()
+        return really_read(path)
+
+    monkeypatch.setattr(map_, "read_agreement", read)
+    searching, _ = aside(lambda: index._map(index._open()).refresh())
+    assert held.entered.wait(LONG)
+    recording, raised = aside(lambda: index.record("How are routes matched?", ["matchRoute"], []))
+    recording.join(0.2)
+    held.go_on.set()
+    for thread in (searching, recording):
+        thread.join(LONG)
+    assert raised == []
+    assert {one.query for one, _ in store_of(index).agreements()} == {
+        "Where are logins slowed down?",
+        "How are routes matched?",
+    }
     index.close()

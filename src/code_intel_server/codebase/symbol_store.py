@@ -120,7 +120,7 @@ class SymbolStore:
         self._project = project
         self._local = threading.local()
         self._lock = threading.RLock()
-        self._opened = False
+        self._opened = threading.Event()
         self._path: Path | None = None
         self._memory: sqlite3.Connection | None = None
         self._generation = 0
@@ -275,6 +275,7 @@ class SymbolStore:
     ) -> Taken:
         """Run a query and take its rows; a damaged store is thrown away and answers as an empty one."""
         for attempt in (1, 2):
+            generation = self._generation
             try:
                 with self._connection() as connection:
                     return take(connection.execute(statement, parameters))
@@ -283,7 +284,7 @@ class SymbolStore:
             except sqlite3.DatabaseError:
                 if attempt == 2:
                     raise
-                self._discard()
+                self._discard(generation)
         return take(())
 
     @contextlib.contextmanager
@@ -295,8 +296,9 @@ class SymbolStore:
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         self._open()
+        generation = self._generation
         if self._path is not None and not self._path.exists():  # somebody removed the cache: it can be made again
-            self._discard()
+            self._discard(generation)
             self._open()
         if self._path is None:
             with self._lock:
@@ -315,8 +317,10 @@ class SymbolStore:
             raise
 
     def _open(self) -> None:
+        if self._opened.is_set():  # no reader waits for a writer, who has the lock
+            return
         with self._lock:
-            if self._opened:
+            if self._opened.is_set():
                 return
             if self._project.keeps:
                 self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
@@ -325,15 +329,18 @@ class SymbolStore:
                     ":memory:", isolation_level=None, check_same_thread=False, factory=OwnedConnection
                 )
                 make_tables(self._memory)
-            self._opened = True
+            self._opened.set()
 
-    def _discard(self) -> None:
+    def _discard(self, generation: int) -> None:
+        """Throw the store of that generation away, unless another thread has done so and made a new one."""
         with self._lock:
+            if generation != self._generation:
+                return
             self.close()
             if self._path is not None:
                 remove(self._path)
             self._generation += 1
-            self._opened = False
+            self._opened.clear()
 
 
 def _file_id(connection: sqlite3.Connection, entry: Entry) -> int:

@@ -7,6 +7,7 @@ embedders call any two sentences alike, and a wrong short cut costs more than a 
 import hashlib
 import os
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,9 +46,14 @@ class Map:
         self._store = store
         self._encoder = encoder
         self._seen: dict[str, tuple[int, int]] | None = None
+        self._refreshing = threading.Lock()
 
     def refresh(self) -> bool:
         """Bring the store in line with the files; True where something changed. Files that are none are ignored."""
+        with self._refreshing:  # who has looked at the files before must not remove what came since
+            return self._refresh()
+
+    def _refresh(self) -> bool:
         stats = _stats(self._folder)
         if stats == self._seen or not self._store.writable:
             return False
