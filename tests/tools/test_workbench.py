@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from tests.e2e.driver import git, repository
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
+from code_intel_server.flow.payloads import digest
 from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.exploration import semantic_search
@@ -313,3 +315,18 @@ def test_a_symbol_cache_that_cannot_be_written_ends_its_refresh_without_a_word(
 
     monkeypatch.setattr(bench.desk.explorer, "refresh_all", full)
     bench.desk._refresh_symbols()
+
+
+def test_a_submit_that_was_overtaken_takes_up_no_session_of_the_project_left(
+    bench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data: dict[str, JsonValue] = {"summary": "Done.", "tools_used": []}
+    before, desk = bench.sessions, bench.desk
+    session_id = before.start("Change main", "MODIFY", QUICK)["session_id"]
+    before.active = None  # as a kill between the last answer and the end leaves it
+    desk.lock.release()
+    monkeypatch.setattr(before._ends, "final", lambda: {"session_id": session_id, "digest": digest(data)})
+    bench.take_up("../other")
+    with pytest.raises(Unavailable):
+        before.submit(data)
+    assert (before.active, desk.lock.owner()) == (None, None)
