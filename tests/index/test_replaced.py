@@ -1,8 +1,9 @@
 """The index's file replaced by an empty one, on request or for its damage, while others read, write or fill from it."""
 
+import shutil
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -70,12 +71,14 @@ def test_nobody_reads_a_file_that_is_only_being_made(store: Store, monkeypatch: 
     monkeypatch.setattr(store, "_create", slowly)
     rebuilding, _ = aside(lambda: store.rebuild("it is damaged"))
     assert held.entered.wait(LONG)
+    taken_for_removed: list[bool] = []
+    looking, _ = aside(lambda: taken_for_removed.append(store.removed))
     reading, raised = aside(lambda: store.count("files"))
     reading.join(0.2)
     held.go_on.set()
-    for thread in (rebuilding, reading):
+    for thread in (rebuilding, reading, looking):
         thread.join(LONG)
-    assert raised == []
+    assert (raised, taken_for_removed) == ([], [False])
 
 
 def test_of_many_who_find_the_same_damage_one_replaces_the_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,3 +279,36 @@ def test_who_has_looked_at_the_agreements_before_removes_none_that_came_since(
         "How are routes matched?",
     }
     index.close()
+
+
+def _remove_the_cache(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def _remove_the_file(folder: Path) -> None:
+    (folder / "index.sqlite3").unlink()
+
+
+@pytest.mark.parametrize("remove", [_remove_the_cache, _remove_the_file])
+def test_an_index_that_was_removed_under_its_owner_is_made_again(
+    project: Path, remove: Callable[[Path], object]
+) -> None:
+    index = make_index(project)
+    index.sync()
+    remove(project / ".code-intel" / "cache")
+    answer = index.search("login throttle", wait=LONG)
+    assert (answer.complete, len(answer.hits) > 0) == (True, True)
+    assert (project / ".code-intel" / "cache" / "index.sqlite3").exists()
+    index.close()
+
+
+def test_who_owned_a_cache_that_was_removed_leaves_it_to_whoever_has_made_it_again(project: Path) -> None:
+    index = make_index(project)
+    index.sync()
+    shutil.rmtree(project / ".code-intel" / "cache")
+    other = make_index(project)
+    other.sync()
+    assert (other.status().owner, index.status().owner) == (True, False)
+    assert index.search("login throttle").engine == "bm25"
+    index.close()
+    other.close()

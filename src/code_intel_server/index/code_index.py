@@ -306,7 +306,9 @@ class CodeIndex:
             opened = self._opened
             if self._closed:
                 return Opened(None, None, None, note="The index was closed, because another project was taken up.")
-            if opened is not None and (opened.background is not None or not opened.may_own(self._owner)):
+            if opened is not None and (self._owner.lost or opened.removed):
+                self._owner.release()  # the cache may be removed at any time; it is made again, by whoever comes first
+            elif opened is not None and (opened.background is not None or not opened.may_own(self._owner)):
                 return opened
             if opened is not None:
                 opened.close()

@@ -69,6 +69,7 @@ class Database:
         """Grows where the file was replaced: what was read before is of another one."""
         if writable:
             self._open_for_writing()
+            self._written = _identity(self.path)
         else:
             with self.reading() as connection:
                 if reason := self._why_not(connection):
@@ -160,6 +161,7 @@ class Database:
                 self._writer.close()
                 self.set_aside(reason)
                 self._writer = self._create(self._connect())
+                self._written = _identity(self.path)
                 self.epoch += 1
             self.generation += 1
             return True
@@ -231,14 +233,17 @@ class Database:
                 return
         connection.close()
 
+    @property
+    def removed(self) -> bool:
+        """Whether somebody took our file away or put another one in its place: what is written to it is lost."""
+        with self._idle_lock:  # not while we replace it ourselves
+            return self.writable and _identity(self.path) != self._written
+
     def _present_file(self) -> object:
         """What tells the file that is there from the one before it, which a connection would go on reading for ever."""
         if self.writable:
             return self.epoch
-        with contextlib.suppress(OSError):  # its owner replaces it without telling us
-            status = self.path.stat()
-            return status.st_dev, status.st_ino
-        return None
+        return _identity(self.path)  # its owner replaces it without telling us
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -277,6 +282,15 @@ def _meta(connection: sqlite3.Connection) -> dict[str, str]:
             return {}
         raise
     return {str(key): str(value) for key, value in rows}
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from any other; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _tables(connection: sqlite3.Connection) -> bool:

@@ -78,6 +78,11 @@ class Opened:
         except OSError:
             return False
 
+    @property
+    def removed(self) -> bool:
+        """Whether somebody took away what we own."""
+        return self.store is not None and self.store.removed
+
     def gaps(self) -> list[str]:
         """What keeps an answer from being complete, in sentences."""
         gaps = [self._note] if self._note else []

@@ -44,6 +44,16 @@ class OwnerLock:
         """Whether this process has it."""
         return self._handle is not None
 
+    @property
+    def lost(self) -> bool:
+        """Whether the file that was locked was removed or replaced behind our back: another process may own the index then."""
+        if self._handle is None:
+            return False
+        try:
+            return not os.path.samestat(os.fstat(self._handle), self._path.lstat())
+        except OSError:
+            return True
+
     def holder(self) -> str:
         """Who has it, in words; for a note."""
         pid = self._named()
