@@ -330,3 +330,39 @@ def test_a_submit_that_was_overtaken_takes_up_no_session_of_the_project_left(
     with pytest.raises(Unavailable):
         before.submit(data)
     assert (before.active, desk.lock.owner()) == (None, None)
+
+
+def test_a_start_beside_a_submit_that_takes_long_is_refused_at_once(bench: Workbench) -> None:
+    bench.sessions.start("Change main", "MODIFY", QUICK)
+    refused: list[str] = []
+
+    def begin(repo_path: str) -> None:
+        try:
+            bench.take_up(repo_path).start("Change main", "MODIFY", QUICK)
+        except Rejected as error:
+            refused.append(error.key)
+
+    with bench.desk.mutex:  # as a verification has it for minutes
+        for place in (".", "../other"):
+            late = threading.Thread(target=begin, args=(place,), daemon=True)
+            late.start()
+            late.join(20)
+    assert refused == ["tool_errors.start_session.session_active"] * 2
+
+
+def test_a_lookup_that_ends_behind_its_session_leaves_no_ledger(bench: Workbench) -> None:
+    bench.sessions.start("Change main", "MODIFY", QUICK)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def look() -> dict[str, JsonValue]:
+        begun.set()
+        go_on.wait(20)
+        return {"results": []}
+
+    looking = threading.Thread(target=Guard(bench).call, args=("search_text", look))
+    looking.start()
+    assert begun.wait(20)
+    bench.sessions.start("", "MODIFY", {"clean": True})
+    go_on.set()
+    looking.join(20)
+    assert list((bench.desk.project.logs / "ledger").glob("*")) == []

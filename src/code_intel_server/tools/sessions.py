@@ -74,10 +74,10 @@ class Sessions:
             answer = self._rebuilt(query, wanted, progress)
             if answer is not None:
                 return answer
+        self._refuse_in_a_session(wanted)  # at once: a submit that verifies has the mutex for minutes
         with self._desk.mutex:
             self._desk.check_open()
-            if self.active is not None and not wanted.clean:
-                raise self._session_active(self.active.state)
+            self._refuse_in_a_session(wanted)
             self._desk.project.check_folders()
             self._desk.lock.acquire(self.active.state.session_id if self.active else "")
             try:
@@ -124,9 +124,13 @@ class Sessions:
         self._desk.warm_up()
         return answer
 
-    def _session_active(self, state: SessionState) -> Rejected:
+    def _refuse_in_a_session(self, flags: Flags) -> None:
+        active = self.active
+        if active is None or flags.clean:
+            return
+        state = active.state
         details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}
-        return Rejected(
+        raise Rejected(
             "tool_errors.start_session.session_active",
             details={**details, "choices": ["submit_phase", "get_session_status", "start_session with clean"]},
             session_id=state.session_id,
@@ -136,8 +140,7 @@ class Sessions:
 
     def _rebuilt(self, query: str, flags: Flags, progress: Progress) -> Fields | None:
         """Rebuild the index before anything else, which takes long and may be cancelled; an answer where that was all."""
-        if self.active is not None and not flags.clean:
-            raise self._session_active(self.active.state)
+        self._refuse_in_a_session(flags)
         self._desk.project.check_folders()
         done = self._desk.index.sync(rebuild=True, progress=progress)
         if query.strip() or flags.clean:
@@ -215,6 +218,7 @@ class Sessions:
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:
             learning.record_end(self._desk, state, outcome, why, now())
+        active.ledger.end()
         self._ends.forget(state.session_id)
         self._desk.tree.tidy()
         self.active = None
@@ -295,7 +299,10 @@ class Sessions:
             try:
                 loaded = to_restore(self._desk.store, session_id, dropped)
                 SessionState.from_checkpoint(loaded.body)
-                left = self._ends.drop(self.active.kit, self.active.state) if self.active is not None else ()
+                left: tuple[str, ...] = ()
+                if self.active is not None:
+                    self.active.ledger.end()
+                    left = self._ends.drop(self.active.kit, self.active.state)
                 self.active = None
                 return self._restore(loaded, left)
             finally:
@@ -338,6 +345,8 @@ class Sessions:
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
         kit = self.active.kit if self.active else self._desk.read_kit()
+        if self.active:
+            self.active.ledger.end()
         answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
         return answer

@@ -39,6 +39,7 @@ class Workbench:
         root = self._home if home else self._root_at(repo_path)
         if root == self.desk.root:
             return self.sessions
+        self._refuse_in_a_session()  # at once: a submit that verifies has the mutex for minutes
         with self._swapping, self.desk.mutex:  # nobody is in the middle of a start or a submit there
             if root != self.desk.root:
                 self._swap(root)
@@ -50,15 +51,19 @@ class Workbench:
         except (OSError, ValueError, RuntimeError) as error:
             raise Rejected("tool_errors.generic.path_not_found", path=repo_path) from error
 
-    def _swap(self, root: Path) -> None:
-        if self.sessions.active is not None:
-            state = self.sessions.active.state
+    def _refuse_in_a_session(self) -> None:
+        active = self.sessions.active
+        if active is not None:
+            state = active.state
             raise Rejected(
                 "tool_errors.start_session.session_active",
                 session_id=state.session_id,
                 phase=state.phase,
                 query=state.query,
             )
+
+    def _swap(self, root: Path) -> None:
+        self._refuse_in_a_session()
         left, self.sessions = self.sessions, Sessions(Desk(root))
         left.desk.close()  # last: what cannot be let go of keeps nobody from the other project
 

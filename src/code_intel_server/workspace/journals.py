@@ -116,6 +116,7 @@ class LedgerFile:
         self._session = session_id.encode()
         self._key = key
         self._mutex = threading.Lock()
+        self._ended = False
         self._entries: deque[LedgerEntry] = deque(self._stored(), maxlen=MAX_LEDGER_ENTRIES)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
@@ -129,9 +130,16 @@ class LedgerFile:
             seq = self._entries[-1].seq + 1 if self._entries else 1
             call = LedgerEntry(seq, tool, phase, outcome, results, _fitting(files))
             self._entries.append(call)
+            if self._ended:
+                return call
             with contextlib.suppress(OSError), _appending(self._path) as descriptor:
                 _append_line(descriptor, self._line(call))
             return call
+
+    def end(self) -> None:
+        """Write nothing any more: the file is about to go with its session, and a lookup that ends later must not make it again."""
+        with self._mutex:
+            self._ended = True
 
     def _line(self, call: LedgerEntry) -> bytes:
         content = [call.seq, call.tool, call.phase, call.outcome, call.results, list(call.files)]
