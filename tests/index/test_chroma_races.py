@@ -86,6 +86,24 @@ def test_a_child_that_brings_itself_down_each_time_it_proves_itself_loses_its_fo
     assert "set aside" in manager_of(index).rebuilt[0]
 
 
+def test_a_folder_is_not_blamed_for_a_store_that_was_replaced_meanwhile(
+    local: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = manager_of(local.open())
+    store = manager._store
+    really_settled = store.settled
+
+    def settled() -> dict[str, int] | None:
+        monkeypatch.undo()
+        store.rebuild("it is damaged")
+        return really_settled()
+
+    monkeypatch.setattr(store, "settled", settled)
+    manager.kick()
+    assert manager.await_ready(LONG)
+    assert (manager.rebuilt, manager.counts()) == ([], {"forest": 0, "map": 0})
+
+
 def _filled(local: Case) -> tuple[CodeIndex, ChromaManager]:
     index = local.open()
     manager = manager_of(index)

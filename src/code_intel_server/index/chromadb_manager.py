@@ -255,7 +255,7 @@ class ChromaManager:
             opened = self._connect()
         if opened["created"]:
             self._store.refill_outbox()
-        elif problem := self._problem(opened["counts"]):
+        elif (problem := self._problem(opened["counts"])) and self._is_same_store():
             self._start_over(problem)
         self._crashed_opens = 0
 

@@ -165,7 +165,7 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            self._damaged(opened, str(error), seen_at + rebuild)
+            self._damaged(opened, str(error), seen_at + rebuild)  # the rebuild has made another file
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
