@@ -234,9 +234,8 @@ class Desk:
         with self.making:  # not while the index is being made
             self._closed = True
             made = dict(self.__dict__)
-        with (
-            contextlib.ExitStack() as ends
-        ):  # of what was made, each whatever becomes of the others; from the last to the first
+        # Of what was made, each whatever becomes of the others; from the last to the first.
+        with contextlib.ExitStack() as ends:
             if "lock" in made:
                 ends.callback(self.lock.release)
             if "explorer" in made:
