@@ -1,6 +1,7 @@
 """A real ChromaDB server on loopback, for the tests of `chroma.mode: http`."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -21,8 +22,10 @@ def chroma_server(folder: Path, port: int) -> Iterator[None]:
     """Run `chroma run` on `folder` until the end of the block."""
     program = Path(sys.executable).with_name("chroma")
     argv = [str(program), "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    # As we start ours (`ChromaLink`): several threads lose vectors.
+    environment = os.environ | {"RAYON_NUM_THREADS": "1"}
     with subprocess.Popen(
-        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
     ) as server:
         try:
             _await(port)
