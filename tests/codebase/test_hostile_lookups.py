@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -407,10 +408,11 @@ def test_a_broken_ctags_is_passed_over_in_time_for_the_syntax_tree(
 
 
 def test_a_ctags_that_hung_once_is_not_waited_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = shlex.quote(str(tmp_path / "calls"))
     program(
         tmp_path / "bin",
         "ctags",
-        f'case "$*" in *list-features*) echo "json  x";; *) echo >> {tmp_path}/calls; sleep 600;; esac',
+        f'case "$*" in *list-features*) echo "json  x";; *) echo >> {calls}; sleep 600;; esac',
     )
     only_on_path(monkeypatch, tmp_path / "bin")
     monkeypatch.setattr(symbols, "LOOKUP_SECONDS", 2.5)

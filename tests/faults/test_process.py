@@ -85,10 +85,12 @@ def descendants(pid: int) -> set[int]:
 
 def alive(pids: set[int]) -> set[int]:
     """Those that still run (a zombie does not)."""
-    states = {pid: Path(f"/proc/{pid}/stat") for pid in pids}
-    return {
-        pid for pid, path in states.items() if path.exists() and path.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    }
+    found = set()
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it is gone, or goes while it is read
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                found.add(pid)
+    return found
 
 
 def until(holds: Callable[[], object], seconds: float = 20) -> None:

@@ -220,6 +220,7 @@ def test_a_child_that_hangs_is_replaced_within_its_time_limit(tmp_path: Path, ch
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     assert index.search("login throttle").engine == "sqlite-vectors+bm25"
+    manager_of(index)._settings = chroma  # the next one answers, as late as a busy machine lets it
     assert ready(index)
     assert everything_found(index)
     index.close()

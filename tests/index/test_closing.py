@@ -30,7 +30,7 @@ def _held_in_lister(project: Path, held: Held) -> CodeIndex:
 
 
 def test_a_sync_that_is_just_being_started_is_waited_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Held()
+    held, before = Held(), set(threading.enumerate())
 
     class SlowToStart(threading.Thread):
         def start(self) -> None:
@@ -53,7 +53,7 @@ def test_a_sync_that_is_just_being_started_is_waited_for(project: Path, monkeypa
         thread.join(LONG)
     index.close()
     assert raised == []
-    assert "index-sync" not in {thread.name for thread in threading.enumerate()}
+    assert "index-sync" not in {thread.name for thread in set(threading.enumerate()) - before}
 
 
 def test_a_sync_that_wants_the_model_while_the_index_is_closed_gets_it_and_ends(

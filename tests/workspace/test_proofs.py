@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -81,7 +82,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs (a zombie does not)."""
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it is gone, or goes while it is read
         return False
 
 
@@ -192,16 +193,10 @@ def test_commands_run_in_their_folder_without_a_shell_and_without_input(world: W
 
 def test_a_command_over_its_time_limit_fails_and_takes_its_descendants_with_it(world: World) -> None:
     pids = world.root / "pids"
-    code = f"""
-import os, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"])
-open({str(pids)!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
-print("hanging", flush=True)
-time.sleep(60)
-"""
+    # A shell has begun long before the limit, on a busy machine too; what it starts ignores the signal as it does.
+    code = f"trap '' TERM; sleep 60 & echo $$ $! >{shlex.quote(str(pids))}; echo hanging; sleep 60"
     started = time.monotonic()
-    proof = world.prove({"argv": python(code), "timeout": 1.5})
+    proof = world.prove({"argv": ["sh", "-c", code], "timeout": 1.5})
     assert time.monotonic() - started < 10
     assert proof.status is FAILED
     assert only(proof).reason.startswith("ended after its time limit of 1.5 s")
@@ -289,14 +284,14 @@ def test_variables_that_would_aim_git_elsewhere_do_not_reach_the_commands(
 def test_progress_grows_with_time_and_ends_whole(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proofs_module, "PROGRESS_SECONDS", 0.0)
     told: list[tuple[float, float, str]] = []
-    config = world.configured({"argv": python("import time; time.sleep(0.3)"), "timeout": 2}, ["true"])
+    config = world.configured({"argv": python("import time; time.sleep(0.3)"), "timeout": 60}, ["true"])
     world.approvals.trust(config.path)
     world.runner(config).run(SESSION, lambda *event: told.append(event))
     done = [event[0] for event in told]
     assert done == sorted(done)
     assert len([share for share in done if 0 < share < 1]) >= 3
     assert [*told[-1]] == [2, 2, "verify commands done"]
-    assert "of at most 2 s" in told[0][2]
+    assert "of at most 60 s" in told[0][2]
     assert all(event[1] == 2 for event in told)
 
 
