@@ -315,8 +315,8 @@ def test_a_folder_that_may_only_be_read_is_answered_from(
         owner.close()
     ends = {Path(tempfile.gettempdir()), tmp_path_factory.getbasetemp().parent}
     above = [folder for folder in project.parents if not ends.isdisjoint(folder.parents)]
-    for folder in [project, *above]:
-        folder.chmod(0o755)
+    for path in [project, *above, *project.rglob("*")]:  # whatever the umask makes of them
+        path.chmod(0o755 if path.is_dir() else 0o644)
     other = tmp_path_factory.mktemp("other")
     write_files(other, SAMPLE)
     # The first index loads every library while we are still somebody who may read them.
