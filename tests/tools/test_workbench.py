@@ -14,6 +14,7 @@ from tests.e2e.driver import git, repository
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.payloads import digest
+from code_intel_server.index.values import SyncReport
 from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.exploration import semantic_search
@@ -67,8 +68,22 @@ def test_no_project_is_left_in_the_middle_of_a_call(bench: Workbench, tmp_path: 
         assert bench.sessions is before
     other.join(10)
     assert bench.desk.root == tmp_path / "other"
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable) as refused:
         before.start("Change main", "MODIFY", QUICK)
+    assert refused.value.key == "tool_errors.generic.project_left"
+
+
+def test_a_rebuild_that_could_not_be_written_does_not_say_that_it_is_done(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = bench.desk.index
+    stopped = SyncReport(notes=("The index could not be written: database or disk is full",), cancelled=True)
+    monkeypatch.setattr(index, "sync", lambda **_: stopped)
+    with pytest.raises(Unavailable) as refused:
+        bench.sessions.start("", "MODIFY", {"rebuild": True})
+    assert refused.value.key == "tool_errors.sync_index.rebuild_unfinished"
+    assert "disk is full" in str(refused.value.params)
+    assert bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})["phase"] == "QUERY_FRAME"
 
 
 def test_a_rebuild_that_is_cancelled_leaves_no_session(bench: Workbench) -> None:

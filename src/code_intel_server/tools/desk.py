@@ -226,8 +226,7 @@ class Desk:
     def check_open(self) -> None:
         """Refuse to begin on a desk that another call has left for another project meanwhile."""
         if self._closed:
-            reason = "another call took up another project"
-            raise Unavailable("tool_errors.generic.internal_error", tool="The session", log=reason)
+            raise Unavailable("tool_errors.generic.project_left")
 
     def close(self) -> None:
         """Let go of everything that outlives a call."""

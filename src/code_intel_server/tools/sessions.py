@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
@@ -145,6 +145,9 @@ class Sessions:
         done = self._desk.index.sync(rebuild=True, progress=progress)
         if query.strip() or flags.clean:
             return None
+        if done.cancelled:
+            reason = " ".join(done.notes) or "it was stopped."
+            raise Unavailable("tool_errors.sync_index.rebuild_unfinished", reason=reason)
         note = Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks})
         message = responses.say(self._desk.read_kit().contract, note)
         return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": message}
