@@ -280,8 +280,8 @@ GUARDS = (
     Guard(
         "one session a process",
         SESSIONS,
-        "            if self.active is not None and not wanted.clean:",
-        "            if False:",
+        "        if active is None or flags.clean:\n",
+        "        if True:\n",
         "second_start",
     ),
     # proofs
