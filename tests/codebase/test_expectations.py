@@ -15,6 +15,7 @@ GO = (
     "package a\n\nfunc TestA(t *testing.T) {\n\ttests := []struct{in, want int}{\n\t\t{in: 2, want: 4},\n\t}\n"
     '\tfor _, c := range tests {\n\t\tif got := f(c.in); got != c.want {\n\t\t\tt.Errorf("got %d", got)\n\t\t}\n\t}\n}\n'
 )
+GOIF = 'package a\n\nfunc TestA(t *testing.T) {\n\tif got := f(2); got != 4 {\n\t\tt.Errorf("got %d", got)\n\t}\n}\n'
 RUST = "#[test]\nfn a() {\n    assert_eq!(f(2), 4);\n    assert!(g().is_ok());\n}\n"
 RUBY = "describe 'x' do\n  it 'a' do\n    expect(f(2)).to eq(4)\n    f(3).should == 9\n  end\nend\n"
 JAVA = 'class ATest {\n  @Test void a() {\n    assertEquals(4, f(2));\n    assertThat(g()).isEqualTo("x");\n  }\n}\n'
@@ -42,6 +43,25 @@ OTHERWISE = [
     (PY, PYTHON, "    assert f(2) == 4, 'wrong'\n", "    assert f(2) == 5, 'wrong'\n    # assert f(2) == 4\n", "`4`"),
     (PY, PYTHON, "    assert f(2) == 4, 'wrong'\n", "    assert f(2) == 5, 'wrong'\n    'assert f(2) == 4'\n", "`4`"),
     (PY, PYTHON, "'abc'", f"'{'z' * 9}'", "`'abc'`"),
+    (PY, "def test_a():\n    assert f() == approx(1, abs=1e-9)\n", "1e-9", "1e9", "`1e-9`"),
+    (PY, "def test_a():\n    assert f() == date(2020, 1, 2)\n", "1, 2)", "1, 3)", "`2`"),
+    (PY, "EXPECTED = {'a': 1}\n\n\ndef test_a():\n    assert f() == EXPECTED\n", ": 1", ": 2", "`1`"),
+    (PY, "CASES = [(1, 2)]\n\n\n@parametrize('a,b', CASES)\ndef test_a(a, b):\n    assert f(a) == b\n", "2)", "3)", "`2`"),
+    (PY, "def test_a():\n    with pytest.raises(KeyError, match='no'):\n        f()\n", "KeyError", "OSError", "`KeyError`"),
+    (PY, "def test_a():\n    with pytest.raises(KeyError, match='no'):\n        f()\n", ", match='no'", "", "`'no'`"),
+    (JSFILE, "it('a', () => {\n  assert.strictEqual(f(2), 4);\n});\n", "4", "5", "`4`"),
+    (JSFILE, "it('a', () => {\n  assert.strictEqual(f(2), 4);\n});\n", "strictEqual", "equal", "`strictEqual`"),
+    ("a_test.go", GOIF, "!= 4", "!= 5", "`4`"),
+    ("a_test.go", GOIF.replace("got := f(2); got", "f(2)"), "!= 4", "== 4", "`!=`"),
+    ("a_test.go", GO.replace("in: ", "").replace("want: ", ""), "2, 4", "2, 5", "`4`"),
+    ("tests/a.rs", RUST.replace("4", 'String::from("a")'), '"a"', '"b"', '`"a"`'),
+    ("tests/a_test.cpp", 'TEST(A, b) {\n  EXPECT_EQ(f(), std::string("a"));\n}\n', '"a"', '"b"', '`"a"`'),
+    ("test/a_test.exs", 'defmodule A do\n  test "a" do\n    assert f() == :ok\n  end\nend\n', ":ok", ":error", "`:ok`"),
+    (JAVAFILE, JAVA.replace("4", "List.of(4)"), "4", "5", "`4`"),
+    (JAVAFILE, JAVA.replace("@Test", '@ParameterizedTest @CsvSource({"1,2"})'), "1,2", "1,3", '`"1,2"`'),
+    ("tests/ATests.cs", "class A {\n  [Theory]\n  [InlineData(1, 2)]\n  public void B(int a, int b) {\n  }\n}\n", "2)", "3)", "`2`"),
+    ("src/test/kotlin/ATest.kt", "class A : StringSpec({\n  \"a\" {\n    f(2) shouldBe 4\n  }\n})\n", "4", "5", "`4`"),
+    ("src/test/kotlin/ATest.kt", "class A : StringSpec({\n  \"a\" {\n    f(2) shouldBe 4\n  }\n})\n", "Be", "NotBe", "`shouldBe`"),
 ]  # fmt: skip
 
 
@@ -66,6 +86,12 @@ AS_BEFORE = [
     (JSFILE, JS, "\n    .toBe(4)", ".toBe(4)"),
     ("a_test.go", GO, '"got %d"', '"it is %d"'),
     (JAVAFILE, JAVA, "f(2)", "f(3)"),
+    (PY, PYTHON, "'abc'", '"abc"'),
+    (PY, PYTHON, "f(2) == 4", "f(2)[:size] == 4"),
+    (PY, PYTHON.replace("f(2)", "f()[:size]"), "[:size]", "[:length]"),
+    (PY, PYTHON, "def test_a():\n    assert f(2) == 4", "EXPECTED = 4\n\n\ndef test_a():\n    assert f(2) == EXPECTED"),
+    ("a_test.go", GOIF, '"got %d"', '"it is 4, not %d"'),
+    ("a_test.go", GOIF, "f(2)", "f(3)"),
 ]  # fmt: skip
 
 
@@ -133,7 +159,17 @@ def test_any_two_texts_are_compared(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["assert f(1, ", "assert (", "assert f(1)\n\n\n", "expected = [", "x.should == f(g(", "assert a\n  .b\n"]
+    "unit",
+    [
+        "assert f(1, ",
+        "assert (",
+        "assert f(1)\n\n\n",
+        "expected = [",
+        "x.should == f(g(",
+        "assert a\n  .b\n",
+        "if a ",
+        "assert :a ",
+    ],
 )
 def test_the_time_grows_with_the_text_alone(unit: str) -> None:
     def seconds(count: int) -> float:

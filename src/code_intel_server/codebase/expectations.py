@@ -1,8 +1,8 @@
 """What the assertions of a test file expect: a change after which they no longer name a value is asked for a reason (SPEC 4, PRE_COMMIT).
 
 The quickest way to a green test is another expected value. Compared are the values (numbers, strings, constants) and the
-ways of comparing (`==`, `is not`, `toBe`) in assertions, in the tables that feed them and in what is called `expected`: not
-names, so a renaming says nothing, and not their order, so neither does another layout.
+ways of comparing (`==`, `is not`, `toBe`) in assertions, in the tables that feed them and in what is called `expected`: of
+names only those of errors, so a renaming says nothing, and not their order, so neither does another layout.
 """
 
 import re
@@ -22,33 +22,39 @@ _LONGEST_SAID = 40
 _STATEMENTS = re.compile(
     rb"\bassert\w*!?|\bexpect\w*+(?=\s*+[({.])|\bExpect\(|\b(?:is_expected|should)\b|\.Should\w*+\(|\brequire\.\w++\(|\bXCTAssert\w*+"
     rb"|\bAssert(?:\.|::)\w++|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*+\s*+\(|\bt\.(?:is|ok|equal|deepEqual)\(|\brefute\w*+|(?:\.|\b)(?:must|wont)_\w++"
-    rb"|\bparametrize\(|\.each\(|\b(?:want|expected|expectation)\w*+[ \t]*+(?::=|[:=](?![=]))"
+    rb"|\b(?:parametrize|raises|InlineData|TestCase|(?:Csv|Value)Source)\(|\.each\(|\bshould(?:Not)?(?:Be|Equal|Contain|Match|Have|Start|End)\w*+(?=[ \t])"
+    rb"|\b(?i:want|expected|expectation|(?:test_?)?cases|(?:test_?)?table|tests)\w*+[ \t]*+(?::=|[:=](?![=]))"
+    # Go's own way; the message is none of it.
+    rb"|\bif\b[^\n{}]{0,300}+(?=\{[ \t\r]{0,20}+\n[ \t]{0,80}+t\.(?:Error|Fatal|Fail))"
 )
 _VALUES = re.compile(
-    rb"(?<![\w.])-?\d[\w.]*+|\b(?:True|False|None|true|false|null|nil|undefined|NaN|Infinity)\b"
+    rb"(?<![\w.])-?\d(?:(?<=[eE])[+-](?=\d)|[\w.])*+|(?<![\w:)\]}'\"`?])(?<![\w)\]]\[):[A-Za-z_]\w*+|\b[A-Z]\w*+(?:(?<=Error)|(?<=Exception))|\b(?:True|False|None|true|false|null|nil|undefined|NaN|Infinity)\b"
     rb"|\bis[ ]not\b|\bis\b|\bnot[ ]in\b|\bin\b|\bnot\b|===|!==|==|!=|<=|>=|=~|[<>]"
     rb"|\b(?:assert|refute|must_|wont_|EXPECT_|ASSERT_|REQUIRE_|CHECK_|XCTAssert)\w*+!?"
-    rb"|(?<=\.)(?:not|resolves|rejects|to|to[A-Z_]\w*+|[Ee]q\w*+|[Ee]qual\w*+|deep\w*+|[Nn]ot[A-Z_]\w*+|be|be_\w++|Be[A-Z]?\w*+|[Cc]ontain\w*+|[Mm]atch\w*+|[Ii]nclude\w*+)\b"
+    rb"|(?<=\.)(?:not|resolves|rejects|to|to[A-Z_]\w*+|[Ee]q\w*+|[Ee]qual\w*+|deep\w*+|strict\w*+|[Nn]ot[A-Z_]\w*+|be|be_\w++|Be[A-Z]?\w*+|[Cc]ontain\w*+|[Mm]atch\w*+|[Ii]nclude\w*+)\b"
+    rb"|\bshould(?:Not)?[A-Z]\w*+"
 )
 _RECORDS = re.compile(r"(?:^|/)__snapshots__/|\.(?:snap|ambr|golden)$|\.(?:approved|verified)\.\w+$")
 _MARKS = re.compile(rb"[()\[\]{};,]|(?<!\\)\n")
-_NAME = re.compile(rb"[\w!]++$")
+_NAME = re.compile(rb"(?:(?:\bassert\.|\bString::|\bstd::)[\w!]++|[\w!]++)$")
 _LONGEST_NAME = 80
 _EXPECTS = re.compile(
-    rb"[A-Z]|(?:assert|refute|expect|require|must_|wont_|is|has|have|be|does|equal|eq|deep|not|contain|include|match|start|end|to(?![a-z])"
+    rb"[A-Z]|std::|(?:assert|refute|expect|require|must_|wont_|is|has|have|be|does|equal|eq|deep|not|contain|include|match|start|end|to(?![a-z])"
     rb"|raise|throw|change|within|close|least|most|above|below|greater|less|same|any|all|each|parametrize|approx|a_|an_)"
-    rb"|(?:ok|and|or|in|if|await|set|list|dict|tuple|frozenset|bytes|vec!)$"
+    rb"|(?:ok|and|or|in|if|await|set|list|dict|tuple|frozenset|bytes|vec!|str|int|float|date|datetime|timedelta|array|of|(?:list|set|map|array)Of|asList)$"
 )
 _OPEN, _SHUT = b"([{", b")]}"
+_PLAIN = re.compile(rb"(['\"])([^'\"\\$#{\n]*+)\1")
 _GOES_ON = re.compile(rb"[ \t\r\n]{0,200}+(?:\.(?=\w)|&&|\|\||==|!=|and\b|or\b)")
 
 
 def no_longer_expected(before: "Reached", after: "Reached") -> str:
     """The values and comparisons that the assertions of `before` name and those of `after` lack, in a few words; '' for none."""
-    lost = Counter(_expected(before))
+    named: dict[bytes, bytes] = {}
+    lost = Counter(_same_key(value, named) for value in _expected(before))
     if lost:
-        lost.subtract(Counter(_expected(after)))
-    gone = [value for value, count in lost.items() if count > 0]
+        lost.subtract(Counter(_same_key(value, named) for value in _expected(after)))
+    gone = [named[key] for key, count in lost.items() if count > 0]
     if not gone:
         return ""
     said = ", ".join(_said(value) for value in gone[:_SAID_AT_MOST])
@@ -66,6 +72,13 @@ def no_longer_recorded(before: Sequence[str], after: Sequence[str] | None) -> st
     return f"{lost} recorded {'line' if lost == 1 else 'lines'} changed" if lost else ""
 
 
+def _same_key(value: bytes, named: dict[bytes, bytes]) -> bytes:
+    """What a value has in common with others of its meaning, whichever quotes a formatter likes; `named` keeps the first."""
+    key = b'"' + plain[2] + b'"' if (plain := _PLAIN.fullmatch(value)) else value
+    named.setdefault(key, value)
+    return key
+
+
 def _expected(read: "Reached") -> Iterator[bytes]:
     """Each value and comparison in what expects something, as often as it stands there."""
     alive = read.alive
@@ -74,7 +87,10 @@ def _expected(read: "Reached") -> Iterator[bytes]:
     for found in _STATEMENTS.finditer(alive):
         if found.start() < at:
             continue  # inside the one before
-        statement = _Statement(alive, found.end() - found[0].endswith(b"("), keyword=found[0] == b"assert")
+        if found[0].startswith(b"if"):
+            statement = _Statement(alive, found.start(), until=found.end())
+        else:
+            statement = _Statement(alive, found.end() - found[0].endswith(b"("), keyword=found[0] == b"assert")
         at = statement.end
         values = [(value.start(), value[0]) for value in _VALUES.finditer(alive, found.start(), at)]
         strings = read.strings[bisect_left(starts, found.start()) : bisect_left(starts, at)]
@@ -89,9 +105,10 @@ class _Statement:
     its language is only its message.
     """
 
-    def __init__(self, text: bytes, start: int, *, keyword: bool) -> None:
+    def __init__(self, text: bytes, start: int, *, until: int = 0, keyword: bool = False) -> None:
+        """From `start` to its own end, or `until` where that is known."""
         self._calls: list[tuple[int, int]] = []
-        self.end = min(len(text), start + _LONGEST_STATEMENT)
+        self.end = until or min(len(text), start + _LONGEST_STATEMENT)
         opened: list[tuple[int, bool]] = []
         for found in _MARKS.finditer(text, start, self.end):
             mark, at = found[0], found.start()
@@ -101,7 +118,7 @@ class _Statement:
                 begun, is_call = opened.pop()
                 if is_call:
                     self._note(begun, at)
-            elif not opened and _ends(text, found, keyword=keyword):
+            elif not until and not opened and _ends(text, found, keyword=keyword):
                 self.end = at
                 break
 
