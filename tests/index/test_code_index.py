@@ -279,7 +279,16 @@ def test_a_reader_without_an_index_says_that_there_is_none(project: Path) -> Non
     owner.close()
 
 
-def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex, project: Path) -> None:
+def test_an_index_that_was_closed_blames_neither_another_process_nor_the_chunk(index: CodeIndex) -> None:
+    chunk_id = index.search("login throttle").hits[0].chunk_id
+    index.close()
+    with pytest.raises(Unavailable, match="project_left"):
+        index.sync()
+    with pytest.raises(Unavailable, match="project_left"):
+        index.chunk(chunk_id)
+
+
+def damage(index: CodeIndex) -> Path:
     opened = index._open()
     assert opened.store is not None
     database = opened.store.path
@@ -289,7 +298,25 @@ def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex, project: Pat
         file.seek(4096)
         file.write(os.urandom(size - 4096))
     opened.store._drop_idle()
+    return database
+
+
+def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex) -> None:
+    damage(index)
     index.search("login throttle")
+    index.sync()
+    assert paths(index, "login throttle")[0] == "src/auth/throttle.py"
+
+
+def test_a_damaged_store_that_cannot_be_replaced_is_said_until_it_can(index: CodeIndex) -> None:
+    database = damage(index)
+    in_the_way = database.with_name(f"{database.name}.damaged")
+    (in_the_way / "something").mkdir(parents=True)
+    answer = index.search("login throttle")
+    assert (answer.hits, answer.complete) == ((), False)
+    assert any("cannot be replaced" in note for note in answer.notes)
+    assert any("cannot be replaced" in note for note in index.sync().notes)
+    in_the_way.rename(database.with_name("elsewhere"))
     index.sync()
     assert paths(index, "login throttle")[0] == "src/auth/throttle.py"
 

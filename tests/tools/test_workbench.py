@@ -73,6 +73,21 @@ def test_no_project_is_left_in_the_middle_of_a_call(bench: Workbench, tmp_path: 
     assert refused.value.key == "tool_errors.generic.project_left"
 
 
+def test_the_project_that_was_asked_for_is_handed_out_though_another_call_takes_up_another(
+    bench: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, others = bench.sessions, ["../other"]
+
+    def root(desk: Desk) -> Path:
+        while others:  # once, between the look at the project and the answer
+            bench.take_up(others.pop())
+        return desk.project.root
+
+    monkeypatch.setattr(Desk, "root", property(root))
+    assert bench.take_up(".") is home
+    assert bench.desk.root == tmp_path / "other"
+
+
 def test_a_rebuild_that_could_not_be_written_does_not_say_that_it_is_done(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.project import shown
-from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import SHORT_CUT, Map
 from code_intel_server.index.opened import Opened, Project, open_index
@@ -122,8 +122,8 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             answer = Answer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
         except sqlite3.DatabaseError as error:
-            self._damaged(opened, str(error), seen_at)
-            answer = Answer((), 0, "none", complete=False, notes=tuple(opened.remarks()))
+            trouble = self._damaged(opened, str(error), seen_at)
+            answer = Answer((), 0, "none", complete=False, notes=(*trouble, *opened.remarks()))
         if opened.background is not None:
             opened.background.start_if_due()
         return answer
@@ -131,9 +131,10 @@ class CodeIndex:
     def chunk(self, chunk_id: str, neighbours: int = 1) -> tuple[Hit, ...]:
         """A chunk with up to `neighbours` (at most 10) chunks before and after it in its file, in order.
 
-        Raises Rejected('tool_errors.fetch_chunk_detail.unknown_chunk') where no chunk has the id (any more).
+        Raises Rejected('tool_errors.fetch_chunk_detail.unknown_chunk') where no chunk has the id (any more), Unavailable
+        where the index was closed meanwhile.
         """
-        opened = self._open()
+        opened = self._open_still()
         store = opened.store
         rows = store.neighbours(chunk_id, max(0, min(neighbours, 10))) if store is not None else []
         if not rows:
@@ -150,10 +151,10 @@ class CodeIndex:
     ) -> SyncReport:
         """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing.
 
-        Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the
-        index. What cannot be written (full disk) is in the report's notes.
+        Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the index, Unavailable where it was
+        closed meanwhile. What cannot be written (full disk) is in the report's notes.
         """
-        opened = self._open()
+        opened = self._open_still()
         if opened.background is None or opened.store is None:
             raise Rejected("tool_errors.sync_index.not_owner", holder=self._owner.holder())
         seen_at = opened.epoch
@@ -165,7 +166,9 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            self._damaged(opened, str(error), seen_at + rebuild)  # the rebuild has made another file
+            # A rebuild has made another file.
+            if trouble := self._damaged(opened, str(error), seen_at + rebuild):
+                return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
@@ -316,6 +319,13 @@ class CodeIndex:
             self._opened = open_index(project, self._owner)
             return self._opened
 
+    def _open_still(self) -> Opened:
+        """What is open, for answers that cannot say that nothing is. Raises Unavailable where the index was closed."""
+        opened = self._open()
+        if self._closed:
+            raise Unavailable("tool_errors.generic.project_left")
+        return opened
+
     def _prepare(self, opened: Opened, question: Question, wait: float) -> None:
         """Start the first sync of this process, what the question is likely about first, and wait a moment for it."""
         background = opened.background
@@ -356,12 +366,19 @@ class CodeIndex:
                 opened.map = Map(self._folder / "agreements", opened.store, self._embedder)
             return opened.map
 
-    def _damaged(self, opened: Opened, reason: str, seen_at: int) -> None:
-        """Replace a damaged store while running, unless that was done since, and fill it again in the background."""
+    def _damaged(self, opened: Opened, reason: str, seen_at: int) -> tuple[str, ...]:
+        """Replace a damaged store while running, unless that was done since, and fill it again in the background.
+
+        What keeps it from that, in a sentence.
+        """
         with self._lock:
             if opened.background is not None and opened.store is not None:
-                opened.store.rebuild(f"it is damaged ({reason})", seen_at=seen_at)
+                try:
+                    opened.store.rebuild(f"it is damaged ({reason})", seen_at=seen_at)
+                except (sqlite3.Error, OSError) as error:
+                    return (f"The index is damaged ({reason}) and cannot be replaced: {error}",)
                 opened.background.start()
+        return ()
 
 
 def _without_language(answer: Answer, language: str, store: Store | None) -> Answer:

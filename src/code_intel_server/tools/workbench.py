@@ -34,11 +34,12 @@ class Workbench:
         there is no such folder, or a session of another project is active.
         """
         home = repo_path in {"", "."}
-        if home and self.sessions.active is not None:
-            return self.sessions
+        present = self.sessions
+        if home and present.active is not None:
+            return present
         root = self._home if home else self._root_at(repo_path)
-        if root == self.desk.root:
-            return self.sessions
+        if root == present.desk.root:
+            return present
         self._refuse_in_a_session()  # at once: a submit that verifies has the mutex for minutes
         with self._swapping, self.desk.mutex:  # nobody is in the middle of a start or a submit there
             if root != self.desk.root:
