@@ -380,6 +380,27 @@ def test_a_start_beside_a_submit_that_takes_long_is_refused_at_once(bench: Workb
     assert refused == ["tool_errors.start_session.session_active"] * 2
 
 
+@pytest.mark.parametrize("dropping", [False, True])
+def test_the_ledger_goes_on_with_a_session_that_could_not_be_ended(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, *, dropping: bool
+) -> None:
+    sessions = bench.sessions
+    session_id = str(sessions.start("Change main", "MODIFY", QUICK)["session_id"])
+    active = sessions.active
+    assert active is not None
+
+    def failing(*_: object) -> None:
+        raise Unavailable("tool_errors.git.failed")
+
+    monkeypatch.setattr(sessions._ends, "drop" if dropping else "clean", failing)
+    monkeypatch.setattr("code_intel_server.tools.sessions.to_restore", lambda store, *_: store.load(session_id))
+    with pytest.raises(Unavailable):
+        sessions.status(discard_active=True) if dropping else sessions.start("", "MODIFY", {"clean": True})
+    assert sessions.active is not None
+    active.ledger.add("search_text", "EXPLORATION", "ok")
+    assert [call.tool for call in bench.desk.ledger(session_id).entries()][-1:] == ["search_text"]
+
+
 def test_a_lookup_that_ends_behind_its_session_leaves_no_ledger(bench: Workbench) -> None:
     bench.sessions.start("Change main", "MODIFY", QUICK)
     begun, go_on = threading.Event(), threading.Event()

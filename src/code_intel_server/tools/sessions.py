@@ -5,6 +5,7 @@ order of an accepted submit is: git intent on disk → git effect → new state 
 a state from which the same payload, sent again, leads to the same end.
 """
 
+import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -221,8 +222,8 @@ class Sessions:
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:
             learning.record_end(self._desk, state, outcome, why, now())
-        active.ledger.end()
-        self._ends.forget(state.session_id)
+        with active.ledger.ending():
+            self._ends.forget(state.session_id)
         self._desk.tree.tidy()
         self.active = None
         self._desk.lock.release()
@@ -304,8 +305,8 @@ class Sessions:
                 SessionState.from_checkpoint(loaded.body)
                 left: tuple[str, ...] = ()
                 if self.active is not None:
-                    self.active.ledger.end()
-                    left = self._ends.drop(self.active.kit, self.active.state)
+                    with self.active.ledger.ending():
+                        left = self._ends.drop(self.active.kit, self.active.state)
                 self.active = None
                 return self._restore(loaded, left)
             finally:
@@ -348,9 +349,8 @@ class Sessions:
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
         kit = self.active.kit if self.active else self._desk.read_kit()
-        if self.active:
-            self.active.ledger.end()
-        answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
+        with self.active.ledger.ending() if self.active else contextlib.nullcontext():
+            answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
         return answer
 

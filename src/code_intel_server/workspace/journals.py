@@ -136,10 +136,18 @@ class LedgerFile:
                 _append_line(descriptor, self._line(call))
             return call
 
-    def end(self) -> None:
-        """Write nothing any more: the file is about to go with its session, and a lookup that ends later must not make it again."""
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """Write nothing any more, unless the body fails: the file goes with its session, and a lookup that ends later must not
+        make it again; but a session that could not be ended goes on, and so does what is kept of it."""
         with self._mutex:
             self._ended = True
+        try:
+            yield
+        except BaseException:
+            with self._mutex:
+                self._ended = False
+            raise
 
     def _line(self, call: LedgerEntry) -> bytes:
         content = [call.seq, call.tool, call.phase, call.outcome, call.results, list(call.files)]
