@@ -92,6 +92,7 @@ AS_BEFORE = [
     (PY, PYTHON, "def test_a():\n    assert f(2) == 4", "EXPECTED = 4\n\n\ndef test_a():\n    assert f(2) == EXPECTED"),
     ("a_test.go", GOIF, '"got %d"', '"it is 4, not %d"'),
     ("a_test.go", GOIF, "f(2)", "f(3)"),
+    ("a_test.go", GOIF.replace("got != 4", "got != nil"), GOIF[GOIF.index("\tif") : -2].replace("got != 4", "got != nil"), "\trequire.NoError(t, f(2))\n"),
 ]  # fmt: skip
 
 

@@ -24,8 +24,8 @@ _STATEMENTS = re.compile(
     rb"|\bAssert(?:\.|::)\w++|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*+\s*+\(|\bt\.(?:is|ok|equal|deepEqual)\(|\brefute\w*+|(?:\.|\b)(?:must|wont)_\w++"
     rb"|\b(?:parametrize|raises|InlineData|TestCase|(?:Csv|Value)Source)\(|\.each\(|\bshould(?:Not)?(?:Be|Equal|Contain|Match|Have|Start|End)\w*+(?=[ \t])"
     rb"|\b(?i:want|expected|expectation|(?:test_?)?cases|(?:test_?)?table|tests)\w*+[ \t]*+(?::=|[:=](?![=]))"
-    # Go's own way; the message is none of it.
-    rb"|\bif\b[^\n{}]{0,300}+(?=\{[ \t\r]{0,20}+\n[ \t]{0,80}+t\.(?:Error|Fatal|Fail))"
+    # Go's own way; the message is none of it, and that there is no error is said in many ways.
+    rb"|\bif\b[^\n{}]{0,300}+(?<!!= nil )(?=\{[ \t\r]{0,20}+\n[ \t]{0,80}+t\.(?:Error|Fatal|Fail))"
 )
 _VALUES = re.compile(
     rb"(?<![\w.])-?\d(?:(?<=[eE])[+-](?=\d)|[\w.])*+|(?<![\w:)\]}'\"`?])(?<![\w)\]]\[):[A-Za-z_]\w*+|\b[A-Z]\w*+(?:(?<=Error)|(?<=Exception))|\b(?:True|False|None|true|false|null|nil|undefined|NaN|Infinity)\b"
