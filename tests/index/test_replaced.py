@@ -243,10 +243,13 @@ def test_vectors_of_another_model_are_compared_with_no_question(project: Path, m
     monkeypatch.setattr(store, "forget_vectors", forget_vectors)
     syncing, _ = aside(index.sync)
     assert held.entered.wait(LONG)
-    assert index.search("login throttle", wait=0).engine == "bm25"
+    answer = index.search("login throttle", wait=0)
+    assert (answer.engine, answer.complete) == ("bm25", False)
+    assert any("another model" in note for note in answer.notes)
     held.go_on.set()
     syncing.join(LONG)
-    assert index.search("login throttle").engine == "sqlite-vectors+bm25"
+    answer = index.search("login throttle")
+    assert (answer.engine, answer.complete) == ("sqlite-vectors+bm25", True)
     index.close()
 
 

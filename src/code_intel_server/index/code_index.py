@@ -286,6 +286,8 @@ class CodeIndex:
     ) -> Answer:
         stale = opened.stale({hit.path for hit in hits})
         gaps = [*opened.gaps(), *(self._encoder_notes() if opened.dense_allowed else ())]
+        if opened.dense_allowed and self._encoder is not None and not opened.has_vectors_of(self._encoder):
+            gaps.append("Only words were compared, because the vectors are still those of another model.")
         if stale:
             gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
         return Answer(
