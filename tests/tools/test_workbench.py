@@ -88,6 +88,17 @@ def test_the_project_that_was_asked_for_is_handed_out_though_another_call_takes_
     assert bench.desk.root == tmp_path / "other"
 
 
+def test_what_was_repaired_is_no_reason_for_a_complete_answer_to_be_incomplete(bench: Workbench) -> None:
+    cache = bench.desk.project.folder / "cache"
+    cache.mkdir(parents=True)
+    (cache / "index.sqlite3").write_bytes(b"no database" * 1000)
+    bench.desk.index.sync()
+    answer = semantic_search(bench, "main", 3, ".", None, "auto")
+    assert answer["complete"] and answer["results"]
+    assert "incomplete_because" not in answer
+    assert "set aside" in json.dumps(answer["notes"])
+
+
 def test_a_rebuild_that_could_not_be_written_does_not_say_that_it_is_done(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

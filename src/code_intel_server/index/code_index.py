@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from code_intel_server.index.values import (
     Hit,
     IndexSettings,
     Progress,
+    Status,
     SyncReport,
 )
 
@@ -48,20 +49,6 @@ FIRST_BATCH_SECONDS = 8.0
 
 CATCH_UP_SECONDS = 0.2
 """How long the first question of a process waits where an earlier process left an index."""
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How the index stands. `age_hours` since the last complete sync, None where there was none."""
-
-    owner: bool
-    files: int
-    chunks: int
-    pending: int
-    engine: str
-    model: str
-    age_hours: float | None
-    notes: tuple[str, ...]
 
 
 class CodeIndex:

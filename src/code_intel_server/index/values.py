@@ -196,3 +196,17 @@ class SyncReport:
     seconds: float = 0.0
     cancelled: bool = False
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the index stands. `age_hours` since the last complete sync, None where there was none."""
+
+    owner: bool
+    files: int
+    chunks: int
+    pending: int
+    engine: str
+    model: str
+    age_hours: float | None
+    notes: tuple[str, ...]

@@ -140,7 +140,8 @@ def query(bench: Workbench, question: str, limit: int) -> Fields:
 def _semantic_answer(bench: Workbench, text: str, most: int) -> Answer[Hit]:
     found = bench.desk.index.search(text, limit=most)
     hits = tuple(replace(hit, text=hit.text[: _SNIPPETS[0]]) for hit in found.hits)
-    return Answer(hits, found.total, found.engine, complete=found.complete, incomplete_because=found.notes)
+    why, notes = ((), found.notes) if found.complete else (found.notes, ())
+    return Answer(hits, found.total, found.engine, complete=found.complete, incomplete_because=why, notes=notes)
 
 
 def semantic_search(
@@ -164,7 +165,7 @@ def semantic_search(
         "indexed_files": found.indexed_files,
     }
     if found.notes:
-        answer["incomplete_because"] = [*found.notes]
+        answer["notes" if found.complete else "incomplete_because"] = [*found.notes]
     if found.agreements:
         answer["agreements"] = agreements
     if found.forest_skipped:
