@@ -203,13 +203,13 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
                 late.bench,
                 patterns,
                 path,
+                limit,
+                offset,
                 regex=regex,
                 word=word,
                 ignore_case=ignore_case,
                 globs=globs,
                 context_lines=context_lines,
-                limit=limit,
-                offset=offset,
             ),
         )
 

@@ -350,6 +350,37 @@ def test_what_ripgrep_prints_is_read_back_whatever_the_files_are_called(files: l
     ]
 
 
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    pattern=st.lists(
+        st.sampled_from(
+            [*"ksKS_.1 ", r"\w", r"\W", r"\s", r"\S", r"\d", r"\D", r"\b", r"\B", "^", "$", "[^k]", "[a-s]", "[^a-z]",
+             "[[:alpha:]]", "[[:^punct:]]", "(?i)", "(?u:s)", "k?", "(s|_)", r"\x{212a}", r"\u017f", "\u017f", r"\pL", r"\PL"]
+        ),
+        min_size=1, max_size=5,
+    ).map("".join),
+    lines=st.lists(st.text("ksKS_1. -\t", max_size=8), min_size=1, max_size=5),
+    word=st.booleans(), ignore_case=st.booleans(),
+)  # fmt: skip
+def test_lines_of_ascii_are_judged_as_they_are_beside_a_letter_that_is_none(
+    tmp_path: Path, pattern: str, lines: list[str], word: bool, ignore_case: bool
+) -> None:
+    query = ripgrep.Query((pattern,), word=word, ignore_case=ignore_case)
+    text = "".join(f"{line}\n" for line in lines).encode()
+    beside = ripgrep.first_columns(query, text + "\u00e9\n".encode(), tmp_path)
+    assert ripgrep.first_columns(query, text, tmp_path) == {
+        number: column for number, column in beside.items() if number < len(lines)
+    }
+
+
+@pytest.mark.parametrize("ignored", ["\u212a", r"\x{212a}", r"\u212A", r"[\x{2100}-\x{2200}]"])
+def test_a_letter_that_is_no_ascii_finds_the_one_that_it_is_without_regard_to_case(
+    tmp_path: Path, ignored: str
+) -> None:
+    found = explorer(tmp_path, {"a.txt": "def k():\n    pass\n"}).search_text(f"def {ignored}", ignore_case=True)
+    assert [(row.start_line, row.defines) for row in found.results] == [(1, True)]
+
+
 def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
     found = explorer(tmp_path, PROJECT)
     raw = subprocess.run(

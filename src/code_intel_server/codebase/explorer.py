@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from code_intel_server.codebase import (
     definitions,
@@ -22,7 +23,7 @@ from code_intel_server.codebase.impact_analyzer import History
 from code_intel_server.codebase.impact_values import Impact
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.search import TextRow
+from code_intel_server.codebase.search import TextRow, Wanted
 from code_intel_server.codebase.symbols import Progress, Refresh, SymbolCache
 from code_intel_server.codebase.telling import ReferenceRow
 from code_intel_server.codebase.uses_helper import UsesHelper
@@ -70,26 +71,11 @@ class Explorer:
         patterns: str | Sequence[str],
         path: str = ".",
         *,
-        regex: bool = True,
-        word: bool = False,
-        ignore_case: bool = False,
-        globs: Sequence[str] = (),
-        context_lines: int = 0,
         page: Page = FIRST_PAGE,
+        **wanted: Unpack[Wanted],
     ) -> Answer[TextRow]:
         """See `search.search_text`."""
-        return search.search_text(
-            self.project,
-            patterns,
-            path=path,
-            regex=regex,
-            word=word,
-            ignore_case=ignore_case,
-            globs=globs,
-            context_lines=context_lines,
-            page=page,
-            skipped=self.skips.latest,
-        )
+        return search.search_text(self.project, patterns, path=path, page=page, skipped=self.skips.latest, **wanted)
 
     def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> Answer[FileRow]:
         """See `files.search_files`."""

@@ -44,6 +44,8 @@ _PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 _BINARY_NOTE = re.compile(rb"(\./[^\0\n]*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*")
 _BINARIES_NAMED = 5
+_BEYOND_ASCII = re.compile(r"[^\0-\x7f]|\\[xuUpP]")
+"""What a regex may say of letters that are not ASCII; without regard to case two of these are a `k` and an `s`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,10 @@ class Query:
         """Whether the patterns match as the bytes they are written in, no more and no less."""
         literal = not self.regex or all(_PLAIN.fullmatch(pattern) for pattern in self.patterns)
         return literal and not (self.word or self.ignore_case)
+
+    def is_ascii_for(self, text: bytes) -> bool:
+        """Whether the patterns match in this text as they do where only ASCII is known, which is compiled four times as fast."""
+        return self.regex and text.isascii() and not any(map(_BEYOND_ASCII.search, self.patterns))
 
     def arguments(self) -> list[str]:
         """These patterns as ripgrep options."""
@@ -272,6 +278,7 @@ def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, .
 def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:
     argv = [
         *(executable(), "--no-config", "--no-filename", "--color=never", "--text", "--encoding=none"),
+        *(("--no-unicode",) if query.is_ascii_for(text) else ()),
         *extra,
         *query.arguments(),
         "--",

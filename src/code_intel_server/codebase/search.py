@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
+from typing import TypedDict
 
 from code_intel_server import globs as globbing
 from code_intel_server import process
@@ -55,6 +56,16 @@ class TextRow:
     defines: bool = False
 
 
+class Wanted(TypedDict, total=False):
+    """What may be said of a search beside its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
+
+    regex: bool
+    word: bool
+    ignore_case: bool
+    globs: Sequence[str]
+    context_lines: int
+
+
 def search_text(
     project: Project,
     patterns: str | Sequence[str],
@@ -72,8 +83,8 @@ def search_text(
 ) -> Answer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Globs as in `.gitignore`; a
-    leading '!' excludes. At most MAX_PATTERNS patterns and as many globs. Raises Rejected('tool_errors.query.no_pattern'),
+    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `Wanted` every key is an
+    argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_invalid'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
     """
     _require_few(globs, "globs")

@@ -8,6 +8,7 @@ the first ones fill the page, the others come behind them anyway.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from code_intel_server.codebase import ripgrep
@@ -56,7 +57,7 @@ class Columns:
 
 def in_order(columns: Columns, files: Collection[FileMatches]) -> Iterator[FileMatches]:
     """The files, most relevant first; only as much is looked through as the caller takes."""
-    by_role = sorted(files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    by_role = sorted(sorted(files, key=attrgetter("path")), key=lambda file: RELEVANCE[role(file.path)])
     others: list[FileMatches] = []
     for chunk in _chunks(by_role):
         defining = _with_definition(columns, chunk)

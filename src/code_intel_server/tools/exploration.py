@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.file_structure import FIRST_FILES
+from code_intel_server.codebase.search import Wanted
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
@@ -41,28 +43,13 @@ def search_text(
     bench: Workbench,
     patterns: str | Sequence[str],
     path: str,
-    *,
-    regex: bool,
-    word: bool,
-    ignore_case: bool,
-    globs: Sequence[str],
-    context_lines: int,
     limit: int,
     offset: int,
+    **wanted: Unpack[Wanted],
 ) -> Fields:
     """See SPEC 2."""
     page = page_of(min(limit, _MOST_LINES), offset)
-    found = bench.desk.explorer.search_text(
-        patterns,
-        path,
-        regex=regex,
-        word=word,
-        ignore_case=ignore_case,
-        globs=tuple(globs),
-        context_lines=min(max(context_lines, 0), 20),
-        page=page,
-    )
-    return _listed(found, page)
+    return _listed(bench.desk.explorer.search_text(patterns, path, page=page, **wanted), page)
 
 
 def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
