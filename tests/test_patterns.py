@@ -64,6 +64,7 @@ _CUT = {
     "codebase.standing._MARK": (4_096, "beside a signature's own length 4,096 bytes are read"),
     "codebase.standing._COMMENT": (4_096, "beside a signature's own length 4,096 bytes are read"),
     "codebase.expectations._NAME": (80, "so far is looked before a bracket"),
+    "codebase.expectations._LABEL": (24, "so far is looked before a string"),
     "codebase.markup._MIXIN_CALL": (400, "so far is looked behind a name"),
 }
 """What no longer text is given to, and why: within that it must be quick."""

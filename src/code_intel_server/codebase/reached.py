@@ -9,7 +9,7 @@ that has a constructor; and a function within a function that never names it.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.grammars import Parsed
 
@@ -47,6 +47,15 @@ _FUNCTIONS = frozenset({"function_definition", "lambda"})
 _HOLDS_FUNCTIONS = frozenset({"function_definition", "class_definition", "decorated_definition"})
 _LONGEST_FUNCTION = 20_000
 _LOOPS = frozenset({"for_statement", "while_statement"})
+_CALLED = re.compile(r"^(?:function_(?:definition|declaration|item)|method(?:_declaration|_definition)?|subroutine)$")
+_GROUPS = re.compile(r"^(?:class|module|namespace|mod_item|object|struct|trait|interface)")
+_SAYS = re.compile(r"call")
+_SAID_TEST = re.compile(rb"(?:it|test|specify|scenario|example)\b")
+_SAID_GROUP = re.compile(rb"(?:RSpec\.)?(?:describe|context|suite|feature)\b")
+_ATTRIBUTES = frozenset({"attribute_item", "decorator"})
+_ARGUMENTS = frozenset({"arguments", "argument_list"})
+_QUOTES = frozenset({b"'", b'"', b"`"})
+_LONGEST_NAME = 200
 
 _TO_BLANK = bytes(byte if byte in b"\r\n" else 32 for byte in range(256))
 
@@ -56,7 +65,7 @@ class Reached:
     """Two readings of a text: with what can run, and without that of it which stands under a condition.
 
     `source` is the text itself and `alive` what can run of it, byte for byte at the same place; `strings` are the places of
-    the strings that can be come to, from the first to the last.
+    the strings that can be come to, and `units` the functions and tests, from the first to the last.
     """
 
     text: str
@@ -64,6 +73,16 @@ class Reached:
     source: bytes = b""
     alive: bytes = b""
     strings: Sequence[tuple[int, int]] = ()
+    units: "Sequence[Unit]" = ()
+
+
+class Unit(NamedTuple):
+    """A function or test that stands in no other, decorators included; `group` tells it from one of its name in another class."""
+
+    start: int
+    end: int
+    name: bytes
+    group: int
 
 
 def reached(parsed: Parsed) -> Reached:
@@ -79,6 +98,7 @@ def reached(parsed: Parsed) -> Reached:
         parsed.text,
         alive,
         sorted(walk.strings),
+        sorted(walk.units),
     )
 
 
@@ -103,17 +123,73 @@ class _Walk:
     dead: list[tuple[int, int]] = field(default_factory=list)
     conditional: list[tuple[int, int]] = field(default_factory=list)
     strings: list[tuple[int, int]] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    _leads: dict[int, int] = field(default_factory=dict)
 
     def through(self, root: "tree_sitter.Node") -> None:
         """Note what is dead below a root."""
-        pending = [(root, False)]
+        pending: list[tuple[tree_sitter.Node, bool, int | None]] = [(root, False, 0)]
         while pending:
-            node, inside = pending.pop()
+            node, inside, group = pending.pop()
             if _QUIET.search(node.type) and self._is_quiet(node):
                 continue
             children = self._alive(node, inside=inside)
             inside = inside or (self.language == "python" and node.type in _FUNCTIONS)
-            pending += [(child, inside) for child in children]
+            group = None if group is None else self._group(node, group)
+            pending += [(child, inside, group) for child in children]
+            if group is not None:
+                self._led(children)
+
+    def _group(self, node: "tree_sitter.Node", group: int) -> int | None:
+        """In which group of tests stands what is below a node; None below a function or a test, which is noted."""
+        kind = node.type
+        if _SAYS.search(kind):
+            start = node.start_byte
+            begun = self.text[start : start + _LONGEST_LEAVE]
+            is_test = _SAID_TEST.match(begun) is not None
+            if not is_test and not _SAID_GROUP.match(begun):
+                return group
+            name = self._told(node)
+        else:
+            is_test = _CALLED.match(kind) is not None
+            if not is_test and not _GROUPS.match(kind):
+                return group
+            name = self._called(node)
+        if not name:
+            return group
+        if not is_test:
+            return hash((group, name))
+        around = node.parent
+        start = around.start_byte if around and around.type == "decorated_definition" else node.start_byte
+        self.units.append(Unit(self._leads.get(start, start), node.end_byte, name, group))
+        return None
+
+    def _led(self, children: "Nodes") -> None:
+        """Note where the attributes begin that stand before a function."""
+        lead: int | None = None
+        for child in children:
+            if child.type in _ATTRIBUTES:
+                lead = child.start_byte if lead is None else lead
+            elif lead is not None:
+                self._leads[child.start_byte] = lead
+                lead = None
+
+    def _called(self, node: "tree_sitter.Node") -> bytes:
+        """The name that a function or class is defined by."""
+        name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+        if name is None:
+            name = next((child for child in node.named_children if child.type.endswith("identifier")), None)
+        return b"" if name is None else self.text[name.start_byte : min(name.end_byte, name.start_byte + _LONGEST_NAME)]
+
+    def _told(self, node: "tree_sitter.Node") -> bytes:
+        """The text that a test or group is introduced by: the first argument, where that is a string."""
+        given = node.child_by_field_name("arguments")
+        if given is None:
+            given = next((child for child in node.named_children if child.type in _ARGUMENTS), None)
+        first = given.named_children[0] if given is not None and given.named_child_count else None
+        if first is None or self.text[first.start_byte : first.start_byte + 1] not in _QUOTES:
+            return b""
+        return self.text[first.start_byte : min(first.end_byte, first.start_byte + _LONGEST_NAME)]
 
     def _is_quiet(self, node: "tree_sitter.Node") -> bool:
         """Whether the node is a comment or a string, noted as such; of a string the first and last byte stay."""

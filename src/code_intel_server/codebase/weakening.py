@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.expectations import is_record, no_longer_expected, no_longer_recorded
+from code_intel_server.codebase.expectations import is_record, no_longer_recorded
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.loosened import expected_less
 from code_intel_server.codebase.roles import Role, named_as_tests, role
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ _GROWING = (
     (_SWALLOWS, "place where a failure is swallowed", "places where a failure is swallowed"),
     (_REPEATS, "test that may fail", "tests that may fail"),
 )
-_TAKES = re.compile(r" fewer$|\balways holds? more$")
+_TAKES, _EMPTIES = re.compile(r" fewer$"), re.compile(r"\balways holds? more$")
 _SHRINKING = ((_TESTS, "test", "tests"), (_ASSERTIONS, "assertion", "assertions"))
 # What Python's runners collect: another name is a test no more.
 _SHRINKING_IN_PYTHON = (
@@ -126,9 +127,10 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     new = _read(after, language)
     if old is not None and new is not None:
         found = _compared(path, old, new)
+        if any(map(_EMPTIES.search, found)):
+            return found
         # What a test that is gone expected is gone with it.
-        gone = "" if any(map(_TAKES.search, found)) else no_longer_expected(old, new)
-        return (*found, f"expects no longer {gone}") if gone else found
+        return (*found, *expected_less(old, new, in_all=not any(map(_TAKES.search, found))))
     found = _compared(path, _as_written(before), _as_written(after))
     return found if old is None else (*found, "can no more be read by its syntax")
 
