@@ -339,7 +339,7 @@ GUARDS = (
     Guard(
         "another expected value needs a reason",
         "codebase/weakening.py",
-        "        return (*found, *expected_less(old, new, in_all=not any(map(_TAKES.search, found))))\n",
+        "        return (*found, *expected_less(old, new, was, now, in_all=in_all))\n",
         "        return found\n",
         "weakened_test_is_kept and (value or looser)",
     ),

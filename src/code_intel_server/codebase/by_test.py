@@ -7,7 +7,7 @@ kept apart: it is compared by the whole file alone.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(rb"\w+")
 
-_Grouped = dict["tuple[int, bytes]", list[Expectation]]
+Key = tuple[int, bytes]
+"""The group and the name of a test."""
+
+_Grouped = dict[Key, list[Expectation]]
 
 
 @dataclass(slots=True)
@@ -58,9 +61,7 @@ class Paired:
 def paired(before: "Reached", after: "Reached", old: Sequence[Expectation], new: Sequence[Expectation]) -> Paired:
     """Put the expectations of a test beside those of the same test; in time that grows with the text alone."""
     here, there = _grouped(before.units, old), _grouped(after.units, new)
-    tests = [Pair(here.pop(key), there.pop(key)) for key in [*here] if key in there]
-    left, right = _once(here), _once(there)
-    tests += [Pair(here.pop(left[name]), there.pop(right[name])) for name in left if name in right]
+    tests = [Pair(here.pop(one), there.pop(other)) for one, other in matched(here, there)]
     rest = Pair([one for group in here.values() for one in group], [one for group in there.values() for one in group])
     every = [*tests, rest]
     for pair in every:
@@ -108,7 +109,16 @@ def _without(found: Sequence[Expectation], both: "Counter[bytes]") -> list[Expec
     return kept
 
 
-def _once(grouped: _Grouped) -> dict[bytes, tuple[int, bytes]]:
+def matched(here: Iterable[Key], there: Iterable[Key]) -> list[tuple[Key, Key]]:
+    """The tests of both sides that are the same: by group and name, or else by a name that only one of each side has."""
+    ours, theirs = dict.fromkeys(here), dict.fromkeys(there)
+    both = [key for key in ours if key in theirs]
+    left, right = _once(key for key in ours if key not in theirs), _once(key for key in theirs if key not in ours)
+    return [*((key, key) for key in both), *((left[name], right[name]) for name in left if name in right)]
+
+
+def _once(keys: Iterable[Key]) -> dict[bytes, Key]:
     """By its name alone each test whose name only one has."""
-    names = Counter(name for _, name in grouped)
-    return {key[1]: key for key in grouped if names[key[1]] == 1}
+    every = [*keys]
+    names = Counter(name for _, name in every)
+    return {key[1]: key for key in every if names[key[1]] == 1}

@@ -7,10 +7,11 @@ without it, or where a test has more of such assertions than it has new ones.
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.by_test import Pair, paired
-from code_intel_server.codebase.expectations import Expectation, expectations, in_words, no_longer_expected
+from code_intel_server.codebase.expectations import Expectation, in_words, no_longer_expected
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
@@ -37,17 +38,17 @@ _TAKES_A_MARGIN = re.compile(
 )
 
 
-def expected_less(before: "Reached", after: "Reached", *, in_all: bool) -> tuple[str, ...]:
-    """What the assertions of a test file name no more, and what lets them pass more, one short phrase each.
+def expected_less(
+    before: "Reached", after: "Reached", old: Sequence[Expectation], new: Sequence[Expectation], *, in_all: bool
+) -> tuple[str, ...]:
+    """What the assertions of a test file, `old` and `new`, name no more, and what lets them pass more: one short phrase each.
 
     Where a test is gone, what it expected is gone with it: then not `in_all` of the file, but only in the tests that are left.
     """
-    old, new = expectations(before), expectations(after)
     found = paired(before, after, old, new)
     gone = no_longer_expected(found, old if in_all else (), new)
-    loose = dict.fromkeys(
-        said for pair in (*found.tests, found.rest) for said in _gained(pair, in_all=pair is not found.rest)
-    )
+    pairs = (*found.tests, found.rest)
+    loose = dict.fromkeys(word for pair in pairs for word in _gained(pair, in_all=pair is not found.rest))
     phrases = (("expects no longer", gone), ("lets pass what it did not:", in_words([*loose])))
     return tuple(f"{phrase} {said}" for phrase, said in phrases if said)
 

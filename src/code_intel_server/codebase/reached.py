@@ -52,6 +52,8 @@ _GROUPS = re.compile(r"^(?:class|module|namespace|mod_item|object|struct|trait|i
 _SAYS = re.compile(r"call")
 _SAID_TEST = re.compile(rb"(?:it|test|specify|scenario|example)\b")
 _SAID_GROUP = re.compile(rb"(?:RSpec\.)?(?:describe|context|suite|feature)\b")
+_ENDS = re.compile(rb"[ \t\r\n]{0,12}+return\b")
+_SURROUNDINGS = re.compile(rb"(?i:env|platform|\bgoos\b|\bci\b|version|hostname)")
 _ATTRIBUTES = frozenset({"attribute_item", "decorator"})
 _ARGUMENTS = frozenset({"arguments", "argument_list"})
 _QUOTES = frozenset({b"'", b'"', b"`"})
@@ -65,7 +67,8 @@ class Reached:
     """Two readings of a text: with what can run, and without that of it which stands under a condition.
 
     `source` is the text itself and `alive` what can run of it, byte for byte at the same place; `strings` are the places of
-    the strings that can be come to, and `units` the functions and tests, from the first to the last.
+    the strings that can be come to, `units` the functions and tests, `conditional` what stands
+    under a condition, and `guards` where a condition leaves what it stands in, each from the first to the last.
     """
 
     text: str
@@ -74,6 +77,8 @@ class Reached:
     alive: bytes = b""
     strings: Sequence[tuple[int, int]] = ()
     units: "Sequence[Unit]" = ()
+    conditional: Sequence[tuple[int, int]] = ()
+    guards: Sequence[int] = ()
 
 
 class Unit(NamedTuple):
@@ -99,7 +104,18 @@ def reached(parsed: Parsed) -> Reached:
         alive,
         sorted(walk.strings),
         sorted(walk.units),
+        _merged(walk.conditional),
+        sorted(walk.guards),
     )
+
+
+def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The outermost of some ranges, of which one holds another or none of it."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges, key=lambda place: (place[0], -place[1])):
+        if not merged or start >= merged[-1][1]:
+            merged.append((start, end))
+    return merged
 
 
 def _blanked(text: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
@@ -124,6 +140,7 @@ class _Walk:
     conditional: list[tuple[int, int]] = field(default_factory=list)
     strings: list[tuple[int, int]] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
+    guards: list[int] = field(default_factory=list)
     _leads: dict[int, int] = field(default_factory=dict)
 
     def through(self, root: "tree_sitter.Node") -> None:
@@ -240,6 +257,8 @@ class _Walk:
     def _branches(self, node: "tree_sitter.Node", children: "Nodes") -> "Nodes":
         """What can be come to below a condition: all, unless it is written as a constant."""
         condition = node.child_by_field_name("condition")
+        if condition is not None:
+            self._note_guard(node, condition)
         if condition is None or condition.end_byte - condition.start_byte > _LONGEST_CONSTANT:
             return children
         said = (
@@ -251,6 +270,18 @@ class _Walk:
         if never:
             self.dead += [(child.start_byte, child.end_byte) for child in self._never(node, children, never)]
         return children
+
+    def _note_guard(self, node: "tree_sitter.Node", condition: "tree_sitter.Node") -> None:
+        """Note a condition below which a function ends at once: in Python any, elsewhere one that asks where it runs."""
+        branch = node.child_by_field_name("consequence") or node.child_by_field_name("body")
+        if branch is None:
+            return
+        begun = branch.start_byte + (self.text[branch.start_byte : branch.start_byte + 1] == b"{")
+        if _ENDS.match(self.text, begun, begun + _LONGEST_CONSTANT) is None:
+            return
+        asked = self.text[condition.start_byte : min(condition.end_byte, condition.start_byte + _LONGEST_NAME)]
+        if self.language == "python" or _SURROUNDINGS.search(asked):
+            self.guards.append(node.start_byte)
 
     def _never(self, node: "tree_sitter.Node", children: "Nodes", branch: str) -> "Iterator[tree_sitter.Node]":
         """The children that make up a branch of a condition: by their field, or what is neither condition nor `else`."""

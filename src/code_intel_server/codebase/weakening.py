@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.expectations import is_record, no_longer_recorded
+from code_intel_server.codebase.expectations import expectations, is_record, no_longer_recorded
+from code_intel_server.codebase.got_around import got_around
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.loosened import expected_less
 from code_intel_server.codebase.roles import Role, named_as_tests, role
@@ -34,12 +35,14 @@ _ASSERTIONS = re.compile(
     re.MULTILINE,
 )
 _SKIPS = re.compile(
-    r"\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
+    r"^@(?:\w{1,40}\.){0,3}(?:skip\w*+|xfail|expectedFailure)\b|\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|\b\w{1,40}\.(?:skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
     r"|\b(?:it|test|describe|context|suite)(?:\.\w{1,20})?\.(?:skip(?:If)?|todo|fixme|failing|fails|runIf)\b|\bx(?:it|describe|test|context|specify)[ \t]*+[(\"']"
     r"|\bt\.(?:Skip|Skipf|SkipNow|skip|todo)\(|\bthis\.skip\(|\b(?:skip|todo):\s?(?:true\b|[\"'`])"
     r"|#!?\[ignore\b|#!?\[cfg\((?!test\))|#!?\[cfg_attr\([^\n\]]{0,200}\bignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|@(?:Disabled|Enabled)(?:If|On|For)\w"
     r"|\bassum(?:e|ing)(?:True|False|That)\s*+\(|\bSkip\s*+=\s*+\"|\[Ignore\b|\bmarkTest(?:Skipped|Incomplete)\(|\bXCTSkip|\bGTEST_SKIP|\bpending\b[ \t]*+(?:[\"'(]|$)"
     r"|@(?:module|describe)?tag\s++:?skip\b|\bDISABLED_\w+|\b__test__\s*+=\s*+False|\b__unittest_skip__\b|\bSkipTest\b|^[ \t]*+skip\b(?![ \t]*+[=.:,)])"
+    r"|\bimport\b[^\n]{0,200}\b(?:skip\w{0,10}|expectedFailure) as\b|\b(?:const|let|var)[ \t]++(?:it|test|describe|expect|assert)[ \t]*+="
+    r"[ \t]*+(?:async[ \t]*+)?(?:\(|function\b|\w++[ \t]*+=>)|\bfunction[ \t]++(?:it|test|describe|expect|assert)[ \t]*+\("
     r"|\bgetattr\([ \t]?pytest\.mark\b|\btesting\.Short\(|\babstract[ \t]++class[ \t]++\w*Tests?\b"
     r"|@(?:Test|ParameterizedTest|RepeatedTest)\b[ \t]*+\n?[ \t]*+(?:private|static|abstract)\b"
     r"|\bparametrize\([^()\[\]\n]{0,200}\[[ \t]?\]|\.each\(\[[ \t]?\]\)|\bglobals\(\)\.(?:pop|clear|__delitem__)\b|\bdef load_tests\b",
@@ -126,11 +129,13 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
         return (f"file with {_counted(count, 'test', 'tests')} removed",) if count else ()
     new = _read(after, language)
     if old is not None and new is not None:
-        found = _compared(path, old, new)
+        was, now = expectations(old), expectations(new)
+        found = (*_compared(path, old, new), *got_around(path, old, new, was, now))
         if any(map(_EMPTIES.search, found)):
             return found
         # What a test that is gone expected is gone with it.
-        return (*found, *expected_less(old, new, in_all=not any(map(_TAKES.search, found))))
+        in_all = not any(map(_TAKES.search, found))
+        return (*found, *expected_less(old, new, was, now, in_all=in_all))
     found = _compared(path, _as_written(before), _as_written(after))
     return found if old is None else (*found, "can no more be read by its syntax")
 
