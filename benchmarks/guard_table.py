@@ -344,6 +344,27 @@ GUARDS = (
         "weakened_test_is_kept and (value or looser)",
     ),
     Guard(
+        "a value that another test names is gone all the same",
+        "codebase/expectations.py",
+        "    for pair in found.tests:\n",
+        "    for pair in ():\n",
+        "weakened_test_is_kept and elsewhere",
+    ),
+    Guard(
+        "an assertion that lets more pass needs a reason",
+        "codebase/loosened.py",
+        "    return [*more]\n",
+        "    return []\n",
+        "weakened_test_is_kept and margin",
+    ),
+    Guard(
+        "a test that is got around needs a reason",
+        "codebase/weakening.py",
+        "*got_around(path, old, new, was, now)",
+        "*()",
+        "weakened_test_is_kept and around",
+    ),
+    Guard(
         "another recorded result needs a reason",
         "codebase/weakening.py",
         "    if is_record(path):\n",

@@ -59,6 +59,18 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         ("web/app.test.js", JS, JS.replace("toBe(4)", "toBeTruthy()")),
         ("tests/one.rs", RUST, RUST.replace("(2, 2)", "(3, 3)")),
         ("web/__snapshots__/app.test.js.snap", "exports[`a 1`] = `4`;\n", "exports[`a 1`] = `5`;\n"),
+        (
+            "tests/test_app.py",
+            TESTS,
+            TESTS.replace("assert helper(2) == 3", "assert helper(2) == 4")
+            + "\n\ndef test_more():\n    assert len('abc') == 3\n",
+        ),
+        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) == 3 or helper")),
+        (
+            "tests/test_app.py",
+            TESTS,
+            TESTS.replace("def test_spare", "def slow(f):\n    return lambda: None\n\n\n@slow\ndef test_spare"),
+        ),
     ],
     ids=[
         "deleted",
@@ -82,6 +94,9 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         "js looser",
         "rust value",
         "record",
+        "named elsewhere",
+        "margin",
+        "around",
     ],
 )
 def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, before: str, after: str | None) -> None:

@@ -39,7 +39,6 @@ _VALUES = re.compile(
     rb"|(?<=\.)(?:not|resolves|rejects|to|to[A-Z_]\w*+|[Ee]q\w*+|[Ee]qual\w*+|deep\w*+|strict\w*+|[Nn]ot[A-Z_]\w*+|be|be_\w++|Be[A-Z]?\w*+|[Cc]ontain\w*+|[Mm]atch\w*+|[Ii]nclude\w*+)\b"
     rb"|\bshould(?:Not)?[A-Z]\w*+"
 )
-_RECORDS = re.compile(r"(?:^|/)__snapshots__/|\.(?:snap|ambr|golden)$|\.(?:approved|verified)\.\w+$")
 _MARKS = re.compile(rb"[()\[\]{};,]|(?<!\\)\n")
 _NAME = re.compile(rb"(?:(?:\bassert\.|\bString::|\bstd::)[\w!]++|[\w!]++)$")
 _LONGEST_NAME = 80
@@ -110,17 +109,6 @@ def in_words(values: Sequence[bytes]) -> str:
     """The first of some values as they are told; '' for none."""
     said = ", ".join(_said(value) for value in values[:_SAID_AT_MOST])
     return said + (f" and {len(values) - _SAID_AT_MOST} more" if len(values) > _SAID_AT_MOST else "")
-
-
-def is_record(path: str) -> bool:
-    """Whether a file holds results that tests compare with, as the tools that record them name it."""
-    return _RECORDS.search(path) is not None
-
-
-def no_longer_recorded(before: Sequence[str], after: Sequence[str] | None) -> str:
-    """How many lines of a record are gone or read otherwise, in a few words; '' for none."""
-    lost = (Counter(before) - Counter(after or ())).total()
-    return f"{lost} recorded {'line' if lost == 1 else 'lines'} changed" if lost else ""
 
 
 def expectations(read: "Reached") -> list[Expectation]:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     Nodes = Sequence[tree_sitter.Node]
 
-_QUIET = re.compile(r"comment|^pod$|haddock|string|heredoc_body|^sigil$")
+_QUIET = re.compile(
+    r"comment|^pod$|haddock|string|heredoc_body|^sigil$|^regex(?:_literal)?$|^(?:char|character|rune)_literal$"
+)
+_UNSAID = re.compile(r"comment|^pod$|haddock|heredoc_body")
+"""What of it no assertion names."""
 _HOLDS_CODE = frozenset({"bash", "nix"})
 """Languages whose strings are full of commands."""
 
@@ -211,7 +215,7 @@ class _Walk:
     def _is_quiet(self, node: "tree_sitter.Node") -> bool:
         """Whether the node is a comment or a string, noted as such; of a string the first and last byte stay."""
         start, end = node.start_byte, node.end_byte
-        if "string" not in node.type:
+        if _UNSAID.search(node.type):
             self.dead.append((start, end))
         elif self.language in _HOLDS_CODE or node.type.startswith("string_array"):
             return False

@@ -9,10 +9,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.expectations import expectations, is_record, no_longer_recorded
+from code_intel_server.codebase.expectations import expectations
 from code_intel_server.codebase.got_around import got_around
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.loosened import expected_less
+from code_intel_server.codebase.records import (
+    is_fixture,
+    is_record,
+    no_longer_fed,
+    no_longer_printed,
+    no_longer_recorded,
+)
 from code_intel_server.codebase.roles import Role, named_as_tests, role
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ _ASSERTIONS = re.compile(
     re.MULTILINE,
 )
 _SKIPS = re.compile(
-    r"^@(?:\w{1,40}\.){0,3}(?:skip\w*+|xfail|expectedFailure)\b|\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|\b\w{1,40}\.(?:skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
+    r"^@(?:\w{1,40}\.){0,3}(?:skip\w*+|xfail|expectedFailure)\b|\b(?:pytest\.)?mark\.(?:skip|skipif|xfail)\b|(?<=\w)\.(?:skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip)\(|\bunittest\.(?:skip\w*|expectedFailure)\b|\bself\.skipTest\("
     r"|\b(?:it|test|describe|context|suite)(?:\.\w{1,20})?\.(?:skip(?:If)?|todo|fixme|failing|fails|runIf)\b|\bx(?:it|describe|test|context|specify)[ \t]*+[(\"']"
     r"|\bt\.(?:Skip|Skipf|SkipNow|skip|todo)\(|\bthis\.skip\(|\b(?:skip|todo):\s?(?:true\b|[\"'`])"
     r"|#!?\[ignore\b|#!?\[cfg\((?!test\))|#!?\[cfg_attr\([^\n\]]{0,200}\bignore\b|@(?:Disabled|Ignore|Ignored|Skip)\b|@(?:Disabled|Enabled)(?:If|On|For)\w"
@@ -116,9 +123,11 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     if is_record(path):
         changed = no_longer_recorded(before, after)
         return (changed,) if changed else ()
+    if is_fixture(path) and after is not None and (changed := no_longer_fed(before, after)):
+        return (changed,)
     if not is_test_file(path):
         if not path.endswith(".rs") or not (before := _tests_inside(before)):
-            return ()
+            return () if after is None else no_longer_printed(path, before, after)
         after = None if after is None else _tests_inside(after)
     language = language_of(path, "\n".join(before[:50]).encode("utf-8", "replace"))
     if max(_length(before), _length(after or ())) > MAX_COMPARED_CHARACTERS:
@@ -131,6 +140,7 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     if old is not None and new is not None:
         was, now = expectations(old), expectations(new)
         found = (*_compared(path, old, new), *got_around(path, old, new, was, now))
+        found = (*found, *no_longer_printed(path, before, after))
         if any(map(_EMPTIES.search, found)):
             return found
         # What a test that is gone expected is gone with it.
