@@ -72,7 +72,8 @@ class _Tests:
             key = _key_at(read.units, starts, one.start)
             if key is not None and one.asserts:
                 last[key] = one.start
-                self.asserted[key, _is_inside(read.conditional, one.start)] += 1
+                begun = starts[bisect_right(starts, one.start) - 1]
+                self.asserted[key, _is_inside(read.conditional, one.start, begun)] += 1
         for guard in read.guards:
             key = _key_at(read.units, starts, guard)
             if key is not None and guard < last.get(key, 0):
@@ -84,9 +85,10 @@ def _key_at(units: Sequence["Unit"], starts: Sequence[int], place: int) -> Key |
     return (units[at].group, units[at].name) if at >= 0 and place < units[at].end else None
 
 
-def _is_inside(ranges: Sequence[tuple[int, int]], place: int) -> bool:
+def _is_inside(ranges: Sequence[tuple[int, int]], place: int, begun: int) -> bool:
+    """Whether a place is in one of some ranges that begins behind `begun`: a test that is in one as a whole counts as such."""
     at = bisect_left(ranges, (place + 1, 0)) - 1
-    return at >= 0 and place < ranges[at][1]
+    return at >= 0 and begun < ranges[at][0] and place < ranges[at][1]
 
 
 # -- decorators of Python --------------------------------------------------------------------------------------------
