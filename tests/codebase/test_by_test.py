@@ -144,3 +144,25 @@ def test_a_value_is_gone_though_another_test_names_it(path: str, before: str, af
 @pytest.mark.parametrize(("path", "before", "after"), HONEST.values(), ids=HONEST)
 def test_what_expects_the_same_elsewhere_or_in_other_words_is_not(path: str, before: str, after: str) -> None:
     assert said(path, before, after) == ()
+
+
+TWO = "def test_a():\n    x = f(1)\n    assert x == 4\n    assert x.y\n"
+OTHER = "\n\ndef test_b():\n    assert g() == 4\n"
+
+
+def test_an_assertion_that_a_test_lost_is_said_though_a_new_test_has_as_many() -> None:
+    gone = TWO.replace("    assert x == 4\n", "") + OTHER
+    assert said(PY, TWO, gone) == ("1 assertion fewer in tests that stay",)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        TWO.replace("    assert x == 4\n", "") + OTHER + "    assert x == 4\n",
+        TWO.replace("    assert x == 4\n", "    check(x)\n") + OTHER + "\n\ndef check(x):\n    assert x == 4\n",
+        "@pytest.mark.parametrize('a', [4])\n" + TWO.replace("    assert x == 4\n", "") + OTHER,
+    ],
+    ids=["moved", "helper", "table"],
+)
+def test_an_assertion_that_stands_elsewhere_now_is_not_lost(after: str) -> None:
+    assert said(PY, TWO, after) == ()

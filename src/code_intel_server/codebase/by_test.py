@@ -16,6 +16,8 @@ from code_intel_server.codebase.expectations import Expectation
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached, Unit
 
+IS_TEST = re.compile(rb"[Tt]est|['\"`]")
+"""The names of tests: in languages that call them so, or where a string says what they test."""
 _WORD = re.compile(rb"\w+")
 
 Key = tuple[int, bytes]

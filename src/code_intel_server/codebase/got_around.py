@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.by_test import Key, matched
+from code_intel_server.codebase.by_test import IS_TEST, Key, matched
 from code_intel_server.codebase.expectations import Expectation
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached, Unit
 
-_IS_TEST = re.compile(rb"[Tt]est|['\"`]")
 _PUT_ON = re.compile(
     rb"^[ \t]*+(?:@[ \t]*+([\w.]++)|(?P<test>[Tt]est\w*+)[ \t]*+=[ \t]*+([\w.]++|\()(?=[^\n]{0,200}\b(?P=test)\b))",
     re.MULTILINE,
@@ -119,7 +118,7 @@ def _decorators(read: "Reached") -> dict[Key | None, "Counter[bytes]"]:
     found: dict[Key | None, Counter[bytes]] = {}
     for put in _PUT_ON.finditer(read.alive):
         key = by_name.get(put["test"]) if put["test"] else _key_at(read.units, starts, put.start())
-        if key is None or _IS_TEST.match(key[1]):
+        if key is None or IS_TEST.match(key[1]):
             found.setdefault(key, Counter())[put[1] or put[3]] += 1
     return found
 

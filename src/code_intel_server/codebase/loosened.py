@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.by_test import Pair, paired
+from code_intel_server.codebase.by_test import IS_TEST, Pair, Paired, paired
 from code_intel_server.codebase.expectations import Expectation, in_words, no_longer_expected
 
 if TYPE_CHECKING:
@@ -47,10 +47,21 @@ def expected_less(
     """
     found = paired(before, after, old, new)
     gone = no_longer_expected(found, old if in_all else (), new)
+    fewer = _fewer(found) if in_all else 0
     pairs = (*found.tests, found.rest)
     loose = dict.fromkeys(word for pair in pairs for word in _gained(pair, in_all=pair is not found.rest))
     phrases = (("expects no longer", gone), ("lets pass what it did not:", in_words([*loose])))
-    return tuple(f"{phrase} {said}" for phrase, said in phrases if said)
+    lost = [f"{fewer} assertion{'' if fewer == 1 else 's'} fewer in tests that stay"] if fewer else []
+    return (*lost, *(f"{phrase} {said}" for phrase, said in phrases if said))
+
+
+def _fewer(found: Paired) -> int:
+    """How many assertions the tests that both versions have lost, which neither moved nor may stand in a new helper or table."""
+    helpers = [group for name, group in found.named.items() if not IS_TEST.match(name)]
+    if any(one.asserts for group in helpers for one in group):
+        return 0
+    kept = [pair for pair in found.tests if all(one.asserts or one.bound for one in pair.new)]
+    return sum(max(sum(one.asserts for one in pair.old) - sum(one.asserts for one in pair.new), 0) for pair in kept)
 
 
 def _gained(pair: Pair, *, in_all: bool) -> list[bytes]:
