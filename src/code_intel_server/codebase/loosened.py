@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
 
 _MARGIN = re.compile(
-    rb"\b(?:abs|rel|[ra]_?tol|(?:abs|rel)_tol|max_(?:relative|abs)\w*+|places|delta|decimal|significant|tolerance|absoluteTolerance|epsilon|accuracy|precision)"
+    rb"\b(?:abs|rel|[ra]_?tol|(?:abs|rel)_tol|max_relative|max_abs_diff|places|delta|decimal|significant|tolerance|absoluteTolerance|epsilon|accuracy|precision)"
     rb"[ \t]*+(?:=(?!=)|:(?!:))[ \t]*+[-\w.+]*+"
     rb"|\b(?:toBeCloseTo|closeTo)\([^(),\n]{0,100}+(?:\([^()\n]{0,100}+\))?+,[ \t]*+-?\d[\w.]*+"
 )
+# Whatever the text, these are a few words, so that counting them takes time with the text alone.
 _LOOSE = re.compile(
     rb"\b(?:approx|isclose|allclose|almost_equal|plusOrMinus|InDelta|InEpsilon|be_within|isCloseTo|within|offset)\b(?=\()|\bassert(?:_almost_equal|AlmostEquals?)\b"
     rb"|\b(?:sorted|set|frozenset|Counter|any|round|int|floor)\((?!\))"
     rb"|\.(?:sort|sorted|sort_by|to_set|uniq|toLowerCase|toUpperCase|trim|strip|downcase|lower|upper|casefold|ToLower|ToUpper|TrimSpace)\b(?=\(|[ \t)!])"
-    rb"|\bexpect\.(?:any|anything|\w{1,10}Containing|closeTo)\(|\b(?:mock\.)?ANY\b"
+    rb"|\bexpect\.(?:any|anything|(?:object|array|string)Containing|stringMatching|closeTo)\(|\b(?:mock\.)?ANY\b"
 )
 _NOT = re.compile(rb"\bassert_?[fF]alse\b|(?<!is )\bnot\b(?! in\b)|(?<=[\s(&|])!(?=[\w($@])")
 _EITHER, _ALL = re.compile(rb"\bor\b|(?:(?<=[\w)\]'\"])|(?<=[\w)\]'\"] )(?<!\bmove ))\|\|"), re.compile(rb"\band\b|&&")
@@ -69,13 +70,13 @@ def _gained(pair: Pair, *, in_all: bool) -> list[bytes]:
     if not pair.old:
         return []
     twins: dict[bytes, list[Expectation]] = {}
-    for one in pair.old:
+    for one in reversed(pair.old):
         twins.setdefault(_skeleton(one), []).append(one)
     more: Counter[bytes] = Counter()
     left: list[Expectation] = []
     for one in pair.new:
         if found := twins.get(_skeleton(one)):
-            was, now = _loose(found.pop(0)), _loose(one)
+            was, now = _loose(found.pop()), _loose(one)
             more += (now - was) + Counter({_TURNED: max(was[_TURNED] - now[_TURNED], 0)})
         else:
             left.append(one)
