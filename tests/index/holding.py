@@ -21,6 +21,25 @@ class Held:
         assert self.go_on.wait(LONG)
 
 
+class Queue:
+    """A lock that tells when somebody begins to wait for it, or to hold it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._arrived = threading.Semaphore(0)
+
+    def __enter__(self) -> None:
+        self._arrived.release()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def await_arrivals(self, count: int) -> None:
+        for _ in range(count):
+            assert self._arrived.acquire(timeout=LONG)
+
+
 def aside(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
     """The call in a thread of its own, and what it raised."""
     raised: list[BaseException] = []

@@ -14,7 +14,8 @@ from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.dense import BruteForce
 from code_intel_server.index.rows import OutboxItem
 from code_intel_server.index.store import Store
-from code_intel_server.index.values import Agreement, ChromaMode
+from code_intel_server.index.sync import JOINED
+from code_intel_server.index.values import Agreement, ChromaMode, SyncReport
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,
@@ -25,7 +26,7 @@ from tests.index.builders import (
     ready,
     write_files,
 )
-from tests.index.holding import LONG, OFF, Held, aside
+from tests.index.holding import LONG, OFF, Held, Queue, aside
 
 
 @pytest.fixture
@@ -161,6 +162,81 @@ def test_a_rebuild_does_not_wait_for_a_sync_whose_work_it_throws_away(
     held.go_on.set()
     rebuilding.join(LONG)
     assert (raised, index.status().files) == ([], len(SAMPLE))
+    index.close()
+
+
+class TwoRebuilds:
+    """Of two rebuilds the first is held while it writes what it has read; the second has asked by then."""
+
+    def __init__(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.index = make_index(project)
+        self.index.sync()
+        store, queue = store_of(self.index), Queue()
+        self.first_of_all, self._held = store.epoch, Held()
+        synchroniser = self.index._open().synchroniser
+        assert synchroniser is not None
+        monkeypatch.setattr(synchroniser, "_running", queue)
+        really_write = store.write
+
+        def write(files: Sequence[object]) -> None:
+            if not self._held.entered.is_set():
+                self._held.wait()
+            really_write(files)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(store, "write", write)
+        self._stopped = threading.Event()
+        self.reports: dict[str, SyncReport] = {}
+        self._first, _ = aside(lambda: self._rebuild("first", self._stopped.is_set))
+        assert self._held.entered.wait(LONG)
+        self._second, _ = aside(lambda: self._rebuild("second"))
+        queue.await_arrivals(2)
+
+    def _rebuild(self, name: str, should_stop: Callable[[], bool] = lambda: False) -> None:
+        self.reports[name] = self.index.sync(rebuild=True, should_stop=should_stop)
+
+    def stop_the_first(self) -> None:
+        self._stopped.set()
+
+    def go_on(self) -> tuple[SyncReport, SyncReport]:
+        self._held.go_on.set()
+        for thread in (self._first, self._second):
+            thread.join(LONG)
+        return self.reports["first"], self.reports["second"]
+
+
+def test_a_rebuild_joins_one_that_is_under_way_and_both_are_told_what_was_done(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    write_files(project, {"src/late.py": "def late():\n    return 1\n"})
+    first, second = two.go_on()
+    assert (first.cancelled, second.cancelled) == (False, False)
+    assert store_of(two.index).epoch == two.first_of_all + 1
+    assert (first.files, first.added) == (len(SAMPLE), len(SAMPLE))
+    # What changed after the first had looked is in what the second answers with.
+    assert (second.files, second.added, second.unchanged) == (len(SAMPLE) + 1, len(SAMPLE) + 1, 0)
+    assert second.chunks > first.chunks
+    assert ([JOINED in one.notes for one in (first, second)]) == [False, True]
+    two.index.close()
+
+
+def test_a_rebuild_that_waited_for_one_that_was_stopped_does_it_itself(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    two.stop_the_first()
+    first, second = two.go_on()
+    assert (first.cancelled, second.cancelled) == (True, False)
+    assert store_of(two.index).epoch == two.first_of_all + 2
+    assert (second.files, second.added, JOINED in second.notes) == (len(SAMPLE), len(SAMPLE), False)
+    two.index.close()
+
+
+def test_a_rebuild_that_is_stopped_before_it_begins_leaves_the_index_as_it_is(project: Path) -> None:
+    index = make_index(project)
+    index.sync()
+    assert index.sync(rebuild=True, should_stop=lambda: True).cancelled
+    assert (store_of(index).epoch, index.status().files) == (0, len(SAMPLE))
     index.close()
 
 

@@ -25,6 +25,7 @@ from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
 from code_intel_server.index.search import Scope, agreed, describe, find
 from code_intel_server.index.store import Store
+from code_intel_server.index.sync import JOINED
 from code_intel_server.index.values import (
     Agreement,
     Answer,
@@ -136,7 +137,7 @@ class CodeIndex:
         should_stop: Callable[[], bool] = lambda: False,
         rebuild: bool = False,
     ) -> SyncReport:
-        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing.
+        """Bring Forest and Map up to date, in the calling thread; with `rebuild` from nothing, or by joining a call that does so.
 
         Raises Rejected('tool_errors.sync_index.not_owner') where another process owns the index, Unavailable where it was
         closed meanwhile. What cannot be written (full disk) is in the report's notes.
@@ -157,6 +158,8 @@ class CodeIndex:
             if trouble := self._damaged(opened, str(error), seen_at + rebuild):
                 return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
+        if JOINED in report.notes:
+            return report.and_then(self.sync(progress=progress, should_stop=should_stop))
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
     def start(self) -> None:

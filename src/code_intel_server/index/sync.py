@@ -33,6 +33,8 @@ BATCH_CHUNKS = 512
 RACY_NS = 2_000_000_000
 """A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
+JOINED = "Another call was rebuilding the index already; this one waited for that and took in what changed since."
+
 _FIRST_BATCH_CHUNKS = 128
 
 
@@ -76,6 +78,10 @@ class Synchroniser:
         self._running = threading.Lock()
         self._in_vain = threading.Event()
         """Set where all is about to be done anew: the run that is under way may end."""
+        self._asking = threading.Lock()
+        self._rebuilds_asked = 0
+        self._rebuilt: SyncReport | None = None
+        """What the last rebuild that came to its end did."""
         self.seen_at = 0
         """The store's epoch at which the last run began."""
         self.on_batch: Callable[[], None] = lambda: None
@@ -171,20 +177,38 @@ class Synchroniser:
         """Index what changed, or everything where `anew` says why. `first` orders the files (the highest value first): what
         a waiting question needs.
 
-        A second caller waits for the running sync and then finds nothing left to do. Where somebody replaces the store
-        meanwhile, because it is damaged, all is looked at again.
+        A second caller waits for the running sync and then finds nothing left to do. A rebuild waits for one that another
+        caller has asked for before, and answers with that one's report and the note `JOINED` where it comes to its end.
+        Where somebody replaces the store meanwhile, because it is damaged, all is looked at again.
         """
-        if anew:
-            self._in_vain.set()
-        with self._running:
+        with self._asking_to_rebuild() if anew else contextlib.nullcontext() as earlier, self._running:
             self._in_vain.clear()
-            if anew:
+            if anew and self._rebuilt is not None and self._rebuilt is not earlier:
+                return replace(self._rebuilt, notes=(JOINED, *self._rebuilt.notes))
+            if anew and not should_stop():
                 self._store.rebuild(anew)
             while True:
                 self.seen_at = self._store.epoch
                 report = self._run(progress or _silent, lambda: self._overtaken() or should_stop(), first)
                 if self._in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
-                    return report
+                    break
+            if anew and not report.cancelled:
+                self._rebuilt = report
+            return report
+
+    @contextlib.contextmanager
+    def _asking_to_rebuild(self) -> Iterator[SyncReport | None]:
+        """What is under way ends, unless that is a rebuild too; the report of the last one is handed over."""
+        with self._asking:
+            self._rebuilds_asked += 1
+            if self._rebuilds_asked == 1:
+                self._in_vain.set()
+            earlier = self._rebuilt
+        try:
+            yield earlier
+        finally:
+            with self._asking:
+                self._rebuilds_asked -= 1
 
     def _overtaken(self) -> bool:
         return self._in_vain.is_set() or self.seen_at != self._store.epoch

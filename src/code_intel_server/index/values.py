@@ -1,7 +1,7 @@
 """The values that the rooms of the index hand to each other: settings, chunks, hits and answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -196,6 +196,21 @@ class SyncReport:
     seconds: float = 0.0
     cancelled: bool = False
     notes: tuple[str, ...] = ()
+
+    def and_then(self, later: "SyncReport") -> "SyncReport":
+        """Both syncs, one after the other, as one."""
+        return replace(
+            later,
+            added=self.added + later.added,
+            changed=self.changed + later.changed,
+            removed=self.removed + later.removed,
+            renamed=self.renamed + later.renamed,
+            unchanged=min(self.unchanged, later.unchanged),
+            chunks=self.chunks + later.chunks,
+            embedded=self.embedded + later.embedded,
+            seconds=self.seconds + later.seconds,
+            notes=tuple(dict.fromkeys((*self.notes, *later.notes))),
+        )
 
 
 @dataclass(frozen=True, slots=True)
