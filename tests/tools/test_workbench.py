@@ -261,6 +261,55 @@ def test_a_refresh_of_the_symbols_ends_with_the_desk(bench: Workbench) -> None:
     assert bench.desk.explorer.cache.store.count() == (0, 0)
 
 
+def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_began_before(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Semaphore(0), threading.Event()
+    explorer, refreshes = bench.desk.explorer, []
+    really_refresh = explorer.refresh_all
+
+    def refresh(**arguments: Any) -> object:
+        refreshes.append(len(explorer.cache.store.named("late")))
+        began.release()
+        assert go_on.wait(60)
+        return really_refresh(**arguments)
+
+    def refreshing() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "symbol-refresh"]
+
+    monkeypatch.setattr(explorer, "refresh_all", refresh)
+    bench.desk.refresh_symbols()
+    assert began.acquire(timeout=60)
+    (bench.desk.root / "late.py").write_text("def late():\n    return 1\n")
+    for _ in range(20):
+        bench.desk.refresh_symbols()
+    go_on.set()
+    for thread in refreshing():
+        thread.join(60)
+    assert (len(refreshes), len(explorer.cache.store.named("late"))) == (2, 1)
+    bench.desk.refresh_symbols()
+    for thread in refreshing():
+        thread.join(60)
+    assert len(refreshes) == 3
+
+
+def test_where_no_thread_can_be_started_the_next_call_that_wants_the_symbols_fresh_starts_one(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        with pytest.raises(RuntimeError):
+            bench.desk.refresh_symbols()
+    bench.desk.refresh_symbols()
+    for thread in threading.enumerate():
+        if thread.name == "symbol-refresh":
+            thread.join(60)
+    assert bench.desk.explorer.cache.store.count()[0] > 0
+
+
 def test_lookups_outside_a_session_leave_no_trace_in_git(bench: Workbench, tmp_path: Path) -> None:
     """Symbol cache and index are written at the first lookup, before any session has prepared the folder."""
     root = repository(tmp_path / "bare", {"app.py": "def main():\n    return 1\n"})
@@ -355,6 +404,7 @@ def test_a_symbol_cache_that_cannot_be_written_ends_its_refresh_without_a_word(
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(bench.desk.explorer, "refresh_all", full)
+    bench.desk._symbols_due.set()
     bench.desk._refresh_symbols()
 
 

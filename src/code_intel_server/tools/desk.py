@@ -94,6 +94,9 @@ class Desk:
         self.mutex = threading.RLock()
         self.making = threading.RLock()
         self._closed = False
+        self._refreshing = threading.Lock()
+        self._symbols_due = threading.Event()
+        """Set by who wants the symbols refreshed, until a refresh begins: all who ask before that share it."""
         self._digests: tuple[list[tuple[str, int, int]], dict[str, str]] | None = None
 
     @property
@@ -211,17 +214,27 @@ class Desk:
     def _warm_up(self) -> None:
         with contextlib.suppress(*_IN_VAIN):
             self.index.start()
+        self._symbols_due.set()
         self._refresh_symbols()
         with contextlib.suppress(*_IN_VAIN):
             self.evidence.load()
 
     def refresh_symbols(self) -> None:
-        """Bring the symbol cache up to date in the background, until this desk is left."""
-        threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
+        """Bring the symbol cache up to date in the background, until this desk is left; calls that come before it begins share it."""
+        if self._symbols_due.is_set():
+            return
+        self._symbols_due.set()
+        try:
+            threading.Thread(target=self._refresh_symbols, name="symbol-refresh", daemon=True).start()
+        except RuntimeError:  # no more threads: the next call has to start one
+            self._symbols_due.clear()
+            raise
 
     def _refresh_symbols(self) -> None:
-        with contextlib.suppress(*_IN_VAIN):
-            self.explorer.refresh_all(cancelled=lambda: self._closed)
+        with self._refreshing, contextlib.suppress(*_IN_VAIN):
+            if self._symbols_due.is_set():
+                self._symbols_due.clear()  # whoever asks from now on may have seen another change
+                self.explorer.refresh_all(cancelled=lambda: self._closed)
 
     def check_open(self) -> None:
         """Refuse to begin on a desk that another call has left for another project meanwhile."""
