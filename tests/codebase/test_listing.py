@@ -67,6 +67,21 @@ def test_a_file_saved_under_its_own_name_again_needs_no_walk(tmp_path: Path, mon
     assert calls == []
 
 
+def test_what_a_server_writes_in_a_project_within_this_one_needs_no_walk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = "sub/.code-intel"
+    files = {"a.py": "", f"{inner}/verifiers/v.md": "", f"{inner}/cache/x": "", "sub/cache/z.py": ""}
+    lister = Lister(Project.at(settled(write(tmp_path, files))))
+    assert lister.files().paths == ("a.py", f"{inner}/verifiers/v.md", "sub/cache/z.py")
+    calls = walks(monkeypatch)
+    write(tmp_path, {f"{inner}/cache/y": ""})
+    lister.files()
+    assert calls == []
+    write(tmp_path, {f"{inner}/verifiers/w.md": ""})
+    assert f"{inner}/verifiers/w.md" in lister.files().paths
+
+
 def folder_to_link(folder: Path) -> None:
     folder.symlink_to(folder.rename(folder.parent.parent / "elsewhere"))
 

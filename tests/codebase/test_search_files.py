@@ -17,6 +17,7 @@ from code_intel_server.codebase.files import fuzzy, search_files
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.errors import Rejected
+from code_intel_server.workspace.paths import SERVER_WRITES
 
 FILES = dict.fromkeys(
     [
@@ -107,6 +108,24 @@ def test_the_listing_leaves_out_what_is_ignored_excluded_ours_or_too_large(tmp_p
     }
     listing = project_files(explorer(tmp_path, files, "vendor/**").project)
     assert set(listing.paths) == {".gitignore", "kept.tmp", ".github/workflow.yml", "sub/.gitignore", "sub/e.py"}
+
+
+@pytest.mark.parametrize("name", SERVER_WRITES)
+def test_what_the_server_of_a_project_within_this_one_writes_is_no_part_of_this_one(tmp_path: Path, name: str) -> None:
+    written = f"sub/inner/.code-intel/{name}" if "." in name else f"sub/inner/.code-intel/{name}/deep/needle.py"
+    files = {
+        written: "def needle(): pass\n",
+        # A person's text, though in that folder, and names that are only like it.
+        "sub/inner/.code-intel/verifiers/needle.md": "needle\n",
+        f"sub/inner/{name}/needle.py": "needle\n",
+        f"sub/inner/x.code-intel/{name}/needle.py": "needle\n",
+    }
+    found = explorer(tmp_path, files)
+    kept = set(files) - {written}
+    assert set(project_files(found.project).paths) == kept
+    assert {row.path for row in found.search_text("needle").results} == kept
+    assert {row.path for row in found.search_files("needle").results} == kept
+    assert found.find_definitions("needle").total == 0
 
 
 NAMES = st.text(st.sampled_from("ab.-_[]{}*?!1"), min_size=1, max_size=6).filter(lambda name: name not in {".", ".."})

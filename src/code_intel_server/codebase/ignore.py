@@ -1,7 +1,7 @@
 """Which files a project has, and how many are left out: the listing that search_files and the index share (SPEC 8).
 
 `.gitignore` is honoured as ripgrep honours it (outside git as well), then the configured `exclude_patterns`; symlinks
-are never followed; `.git` and `.code-intel` are never listed.
+are never followed; `.git`, `.code-intel` and what the server of a project within this one writes are never listed.
 """
 
 import time

@@ -17,7 +17,7 @@ from threading import Lock
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.ignore import Listing
-from code_intel_server.codebase.project import GIT_FOLDER, OUR_FOLDER, Project
+from code_intel_server.codebase.project import GIT_FOLDER, Project, is_state
 
 BELIEVED_SECONDS = 60.0
 _SETTLED_NS = 2_000_000_000
@@ -152,9 +152,8 @@ def _unlisted(root: Path, top: str, started_ns: int) -> dict[str, _Folder]:
 
 
 def _folders_in(path: str, folder: _Folder) -> Iterator[str]:
-    for name in folder.folders:
-        if not (path == "." and name == OUR_FOLDER):
-            yield name if path == "." else f"{path}/{name}"
+    below = (name if path == "." else f"{path}/{name}" for name in folder.folders)
+    return (one for one in below if not is_state(one))
 
 
 def _read(root: Path, path: str, now_ns: int) -> _Folder | None:

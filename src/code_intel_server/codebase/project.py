@@ -10,8 +10,11 @@ from code_intel_server.errors import Rejected
 
 GIT_FOLDER = ".git"
 OUR_FOLDER = ".code-intel"
-NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}")
-"""As globs: git's own store, that of embedded repositories too, and what the server writes."""
+STATE = ("agreements", "cache", "chroma", "context.yml", "logs", "sessions")
+"""Names under `.code-intel` that a server writes: of a project that lies in this one, its prompts and settings are text as any other."""
+
+NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}", f"**/{OUR_FOLDER}/{{{','.join(STATE)}}}")
+"""As globs: git's own store, that of embedded repositories too, our own folder, and what the server of a project within this one writes."""
 
 MAX_ASKED = 10_000
 MAX_FILE_BYTES = 1024 * 1024
@@ -78,6 +81,12 @@ def is_closed(path: str) -> bool:
     """Whether a relative path leads into git's store or our own folder, whatever the letters' case."""
     parts = path.casefold().split("/")
     return GIT_FOLDER in parts or parts[:1] == [OUR_FOLDER]
+
+
+def is_state(path: str) -> bool:
+    """Whether a relative path is our own folder, or a folder that the server of a project within this one writes."""
+    above, _, name = path.rpartition("/")
+    return path == OUR_FOLDER or (name in STATE and above.rpartition("/")[2] == OUR_FOLDER)
 
 
 def within(root: Path, path: str) -> str | None:
