@@ -234,6 +234,42 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
     assert "shop.py:6: must verify  code  call of greet\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["symbols", "."], "find text PATTERN --path DIR"),
+        (["symbols", "nowhere.py"], "from the project's root"),
+        (["text", "x", "--path", "/"], "inside the project"),
+        (["text", "("], "backslash"),
+        (["def", " "], "No symbol specified\n"),
+    ],
+)
+def test_find_advises_people_in_the_terms_of_the_command(
+    root: Path, capsys: Said, arguments: list[str], said: str
+) -> None:
+    assert find.main(arguments) == 1
+    told = capsys.readouterr().err
+    assert said in told
+    assert not _AGENTS_TERMS.search(told)
+
+
+def test_what_find_notes_of_an_answer_is_in_the_terms_of_the_command(root: Path, capsys: Said) -> None:
+    (root / "said.py").write_text("# greet\n", encoding="utf-8")
+    find.main(["refs", "greet"])
+    told = capsys.readouterr().out
+    assert "`find text` shows these" in told
+    padding = "".join(f"value_{number} = {number}\n" for number in range(1000))
+    for number in range(30):
+        (root / f"uses{number}.py").write_text(f"from app import greet\n\ngreet('x')\n{padding}", encoding="utf-8")
+    find.main(["refs", "greet", "--limit", "2"])
+    told += capsys.readouterr().out
+    assert "--limit shows more" in told
+    assert not _AGENTS_TERMS.search(told)
+
+
+_AGENTS_TERMS = re.compile(r"None|include_comments|next page|regex=|(search|find|get|analyze)_\w+")
+
+
 def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) -> None:
     assert sync.main([]) == 0
     assert re.search(r"\d+ files \(\d+ added", capsys.readouterr().out)

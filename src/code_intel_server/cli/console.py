@@ -5,7 +5,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -102,15 +102,16 @@ def _let_go_of_output() -> None:
             os.dup2(nobody.fileno(), sys.stdout.fileno())
 
 
-def explained(error: CodeIntelError) -> str:
-    """The contract's text for an error, with what to do about it."""
+def explained(error: CodeIntelError, advice: Mapping[str, str] | None = None) -> str:
+    """The contract's text for an error, with what to do about it: what `advice` has by its key, where that is given."""
     from code_intel_server.contract import Contract
 
     try:
         message = Contract.load(None).message(error.key, error.params)
     except KeyError:
         return str(error)
-    return f"{message.text} {message.instruction}".strip()
+    instruction = message.instruction if advice is None else advice.get(error.key)
+    return f"{message.text} {instruction or ''}".strip()
 
 
 def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:

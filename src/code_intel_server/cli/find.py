@@ -5,10 +5,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from code_intel_server.cli.console import guarded, parser, project_root
+from code_intel_server.cli.console import Failed, explained, guarded, parser, project_root
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.references import HOW_TO_GO_ON, HOW_TO_SEE_THEM
+from code_intel_server.errors import CodeIntelError
 from code_intel_server.printable import printable
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
@@ -16,6 +18,16 @@ from code_intel_server.workspace.config import Config
 from code_intel_server.workspace.paths import FOLDER
 
 _MOST_CHARACTERS = 200
+_ADVICE = {
+    "tool_errors.generic.path_outside_project": "Give a path inside the project, from its root.",
+    "tool_errors.generic.path_not_found": "Paths are from the project's root.",
+    "tool_errors.generic.not_a_file": "`find text PATTERN --path DIR` looks below a folder.",
+    "tool_errors.generic.pattern_invalid": "A backslash lets a character stand for itself.",
+    "tool_errors.generic.program_missing": "`code-intel-server doctor` says how to install it.",
+}
+"""What to do about an error in this command's terms: the contract's are the agent's."""
+
+_FOR_PEOPLE = {HOW_TO_SEE_THEM: "`find text` shows these", HOW_TO_GO_ON: "--limit shows more"}
 
 
 def main(arguments: list[str]) -> int:
@@ -45,7 +57,10 @@ def _run(options: argparse.Namespace) -> int:
         explorer = Desk(root).explorer
     else:  # and nothing is written: a `.code-intel` left behind would make this folder a project
         explorer = Explorer(root, Config().exclude_patterns, keeps=False)
-    found = _LOOKUPS[options.what](explorer, options)
+    try:
+        found = _LOOKUPS[options.what](explorer, options)
+    except CodeIntelError as error:
+        raise Failed(explained(error, _ADVICE)) from error
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:
@@ -110,7 +125,14 @@ def _show(found: dict[str, Any]) -> None:
     for name in found.get("unresolved", []):
         print(f"   not resolved: {name}")
     for note in found.get("notes", []):
-        print(f"   {note}")
+        print(f"   {_for_people(note)}")
+
+
+def _for_people(note: str) -> str:
+    """A note with what this command offers in the place of an agent's arguments."""
+    for said, instead in _FOR_PEOPLE.items():
+        note = note.replace(said, instead)
+    return note
 
 
 def _one_line(text: str) -> str:

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
+HOW_TO_SEE_THEM = "include_comments=true shows these"
+HOW_TO_GO_ON = "the next page tells on"
 _WORD = re.compile(r"\w+")
 
 
@@ -273,7 +275,7 @@ def _left_out(found: References, name: str) -> Iterator[str]:
         ),
     ]
     if places:
-        yield f"left out: {name} stands in {' and in '.join(places)}; include_comments=true shows these"
+        yield f"left out: {name} stands in {' and in '.join(places)}; {HOW_TO_SEE_THEM}"
 
 
 def _untold(found: References, name: str) -> Iterator[str]:
@@ -281,5 +283,5 @@ def _untold(found: References, name: str) -> Iterator[str]:
         lines = sum(file.count for file in found.untold)
         yield (
             f"files are told as far as this page needs: {counted(len(found.untold), 'further file')} hold {name} on "
-            f"{counted(lines, 'line')}; the next page tells on"
+            f"{counted(lines, 'line')}; {HOW_TO_GO_ON}"
         )
