@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
-from code_intel_server.codebase import definitions
+from code_intel_server.codebase import ctags, definitions
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.errors import Rejected
@@ -225,3 +225,27 @@ def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
 ) -> None:
     rows = explorer(tmp_path, SHEETS).find_definitions(symbol).results
     assert sorted((row.path, row.start_line) for row in rows) == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("files", "engine"),
+    [
+        ({"a.py": "def here(): pass\n"}, "universal-ctags"),
+        ({"a.rs": "fn here() {}\n"}, "tree-sitter"),
+        ({"a.py": "def here(): pass\n", "b.rs": "fn there() {}\n"}, "tree-sitter + universal-ctags"),
+        ({"README.md": "nowhere\n"}, "universal-ctags"),
+    ],
+)
+def test_an_answer_without_a_row_names_the_engines_that_were_asked(
+    tmp_path: Path, files: dict[str, str], engine: str
+) -> None:
+    found = explorer(tmp_path, files).find_definitions("nowhere")
+    assert (found.total, found.complete, found.engine) == (0, True, engine)
+
+
+def test_without_ctags_an_answer_without_a_row_does_not_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctags, "executable", lambda: None)
+    for files in ({"README.md": "nowhere\n"}, {"a.py": "def here(): pass\n"}):
+        assert explorer(tmp_path, files).find_definitions("nowhere").engine == "tree-sitter"

@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import chain
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase import ctags, ripgrep
+from code_intel_server.codebase import ctags, ripgrep, tagging
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.kinds import CALLABLE, DECLARATION, STYLES, TYPES, wanted_kinds
@@ -115,7 +115,7 @@ def find_definitions(
         rows,
         page,
         len(found),
-        engine=" + ".join(sorted({row.engine for row in rows})) or ctags.ENGINE,
+        engine=" + ".join(sorted({row.engine for row in rows}) or _asked_of(cache)),
         incomplete_because=(*problems, *_left_out(len(asked) - len(rows))),
         skipped=skipped,
         pending=cache.pending,
@@ -128,6 +128,11 @@ def find_definitions(
             *(() if cache.store.persistent or not project.keeps else (_IN_MEMORY,)),
         ),
     )
+
+
+def _asked_of(cache: SymbolCache) -> Sequence[str]:
+    """Who was asked where nobody found anything: those who tagged the project's files; of none, who would be asked first."""
+    return cache.store.engines() or [tagging.SYNTAX_TREE if ctags.executable() is None else ctags.ENGINE]
 
 
 def _of_other_kinds(found: Sequence[StoredSymbol], kind: str) -> Iterator[str]:

@@ -238,6 +238,10 @@ class SymbolStore:
         except (OSError, sqlite3.Error):
             return frozenset()  # an order depends on it, and nothing else
 
+    def engines(self) -> list[str]:
+        """Who tagged the files that were tagged, by name."""
+        return [engine for (engine,) in self._read("SELECT DISTINCT engine FROM files ORDER BY engine")]
+
     def prefixed(self, prefix: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name begins with `prefix`, in any (ASCII) case, at most `limit`."""
         return self._symbols(
