@@ -109,7 +109,21 @@ def test_a_rebuild_that_could_not_be_written_does_not_say_that_it_is_done(
         bench.sessions.start("", "MODIFY", {"rebuild": True})
     assert refused.value.key == "tool_errors.sync_index.rebuild_unfinished"
     assert "disk is full" in str(refused.value.params)
-    assert bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})["phase"] == "QUERY_FRAME"
+    started = bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True})
+    assert started["phase"] == "QUERY_FRAME"
+    assert "disk is full" in str(started["warnings"])
+    cleaned = bench.sessions.start("", "MODIFY", {"clean": True, "rebuild": True})
+    assert "disk is full" in str(cleaned["warnings"])
+    assert "Index rebuilt" not in str(cleaned["message"])
+
+
+def test_a_clean_that_rebuilds_the_index_too_tells_of_both(bench: Workbench) -> None:
+    bench.sessions.start("Change main", "MODIFY", QUICK)
+    answer = bench.sessions.start("", "MODIFY", {"clean": True, "rebuild": True})
+    assert (answer["phase"], bench.sessions.active) == ("SESSION_ABANDONED", None)
+    assert str(answer["message"]).startswith("Cleaned: ")
+    assert f"Index rebuilt: {bench.desk.index.status().files} files" in str(answer["message"])
+    assert "rebuilt" not in str(bench.sessions.start("Change main", "MODIFY", {**QUICK, "rebuild": True}))
 
 
 def test_a_rebuild_that_is_cancelled_leaves_no_session(bench: Workbench) -> None:

@@ -9,11 +9,12 @@ import contextlib
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
@@ -22,7 +23,7 @@ from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Road
 from code_intel_server.flow.turn import Note
-from code_intel_server.tools import archives, learning
+from code_intel_server.tools import archives, learning, rebuilds
 from code_intel_server.tools.beginning import fresh
 from code_intel_server.tools.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
@@ -34,6 +35,9 @@ from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
 from code_intel_server.workspace.values import GitIntent, Survey
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import SyncReport
 
 Fields = dict[str, JsonValue]
 
@@ -71,10 +75,9 @@ class Sessions:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
         wanted, aim = parse_flags(flags), parse_intent(intent)
         check_text({"query": query})
-        if wanted.rebuild:
-            answer = self._rebuilt(query, wanted, progress)
-            if answer is not None:
-                return answer
+        rebuilt = self._rebuilt(wanted, progress) if wanted.rebuild else None
+        if rebuilt is not None and not query.strip() and not wanted.clean:
+            return rebuilds.alone(self._desk.read_kit().contract, rebuilt)
         self._refuse_in_a_session(wanted)  # at once: a submit that verifies has the mutex for minutes
         with self._desk.mutex:
             self._desk.check_open()
@@ -82,7 +85,8 @@ class Sessions:
             self._desk.project.check_folders()
             self._desk.lock.acquire(self.active.state.session_id if self.active else "")
             try:
-                return self._start(query, aim, wanted)
+                answer = self._start(query, aim, wanted)
+                return answer if rebuilt is None else rebuilds.before(answer, self._desk.read_kit().contract, rebuilt)
             finally:
                 if self.active is None:
                     self._desk.lock.release()
@@ -139,19 +143,11 @@ class Sessions:
             query=state.query,
         )
 
-    def _rebuilt(self, query: str, flags: Flags, progress: Progress) -> Fields | None:
-        """Rebuild the index before anything else, which takes long and may be cancelled; an answer where that was all."""
+    def _rebuilt(self, flags: Flags, progress: Progress) -> "SyncReport":
+        """Rebuild the index before anything else, which takes long and may be cancelled."""
         self._refuse_in_a_session(flags)
         self._desk.project.check_folders()
-        done = self._desk.index.sync(rebuild=True, progress=progress)
-        if query.strip() or flags.clean:
-            return None
-        if done.cancelled:
-            reason = " ".join(done.notes) or "it was stopped."
-            raise Unavailable("tool_errors.sync_index.rebuild_unfinished", reason=reason)
-        note = Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks})
-        message = responses.say(self._desk.read_kit().contract, note)
-        return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": message}
+        return self._desk.index.sync(rebuild=True, progress=progress)
 
     def _prepare_folders(self) -> None:
         git = self._desk.git
