@@ -406,6 +406,18 @@ class TestBranchIntervention:
         assert answer["merge_commit"]
         assert session.state.base == "main"
 
+    def test_where_the_branches_are_gone_nothing_is_said_to_be_detected_and_delete_goes_on(self) -> None:
+        session = self.at(current="llm_task_old", current_base="main")
+        assert session.send(choice="x")["hints"]
+        session.world.stale = ()
+        answer = session.send(choice="x")
+        assert "are gone" in str(answer["instruction"])
+        assert "merge'" not in str(answer["expected_payload"])
+        assert "hints" not in answer
+        assert session.send(choice="delete")["branches_removed"] == []
+        assert session.state.phase is Phase.DOCUMENT_RESEARCH
+        assert session.state.branch_policy is None
+
     def test_a_failed_operation_is_the_users_and_continue_stays_open(self) -> None:
         session = self.at(failing={"retire": "failures.BRANCH_INTERVENTION.branch_operation_failed"})
         answer = session.send(choice="delete")

@@ -14,6 +14,7 @@ from tests.e2e.driver import git, repository
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.payloads import digest
+from code_intel_server.flow.session import SessionState
 from code_intel_server.index.values import SyncReport
 from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
@@ -367,6 +368,29 @@ def test_a_clean_up_that_was_overtaken_removes_nothing_of_the_other_project(benc
     with pytest.raises(Unavailable):
         cleanup_stale_branches(bench, dry_run=False)
     assert [loaded.session_id for loaded in bench.desk.store.usable()] == [left]
+
+
+def test_after_the_branches_were_cleaned_up_the_session_says_what_is_next_without_them(bench: Workbench) -> None:
+    git(bench.desk.root, "branch", "llm_task_20200101_000000")
+    started = bench.sessions.start("Change main", "MODIFY", {})
+    assert "branches detected" in str(started["instruction"])
+    dry = cleanup_stale_branches(bench, dry_run=True)
+    assert "branches detected" in str(dry["instruction"])
+    cleaned = cleanup_stale_branches(bench, dry_run=False)
+    assert (cleaned["branches"], cleaned["phase"]) == (["llm_task_20200101_000000"], "BRANCH_INTERVENTION")
+    assert "are gone" in str(cleaned["instruction"])
+    assert bench.sessions.status()["instruction"] == cleaned["instruction"]
+    (loaded,) = bench.desk.store.usable()
+    assert SessionState.from_checkpoint(loaded.body).last_submit == bench.sessions.active.state.last_submit  # type: ignore[union-attr]
+    assert "are gone" in str(bench.sessions.active.state.last_submit.response)  # type: ignore[union-attr]
+    after = bench.sessions.submit({"choice": "delete", "summary": "Gone.", "tools_used": [], "compaction_count": 0})
+    assert (after["success"], after["phase"]) == (True, "DOCUMENT_RESEARCH")
+
+
+def test_outside_a_session_a_clean_up_tells_of_no_next_step(bench: Workbench) -> None:
+    git(bench.desk.root, "branch", "llm_task_20200101_000000")
+    cleaned = cleanup_stale_branches(bench, dry_run=False)
+    assert (cleaned["branches"], "instruction" in cleaned) == (["llm_task_20200101_000000"], False)
 
 
 def test_a_project_whose_git_cannot_be_read_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

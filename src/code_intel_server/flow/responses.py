@@ -35,16 +35,23 @@ def variant(state: SessionState, ports: Ports) -> str:
         return "user_escalation"
     if state.phase is Phase.POST_IMPL_VERIFY and state.flags.only_verify:
         return "only_verify"
-    if state.phase is Phase.BRANCH_INTERVENTION and not ports.branches.standing_base():
-        return "no_merge"
+    if state.phase is Phase.BRANCH_INTERVENTION:
+        return _left_to_choose(ports)
     if state.phase is Phase.DOCUMENT_RESEARCH and not ports.documents.any_document():
         return "no_documents"
     return ""
 
 
+def _left_to_choose(ports: Ports) -> str:
+    if not ports.branches.survey().stale:
+        return "none_left"
+    return "" if ports.branches.standing_base() else "no_merge"
+
+
 def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     """Where the session is and what to do there."""
-    text = contract.phase(state.place.contract_key, variant(state, ports))
+    wording = variant(state, ports)
+    text = contract.phase(state.place.contract_key, wording)
     fields: Fields = {
         "success": True,
         "session_id": state.session_id,
@@ -62,7 +69,7 @@ def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     if state.phase is Phase.READY:
         fields |= _ready(state, ports)
     unattended = _unattended(state)
-    if unattended is not None:
+    if unattended is not None and wording != "none_left":
         fields["hints"] = [say(contract, unattended)]
     if state.handed_over:
         third = Note("warnings.third_failure", {"count": state.verification_failure_count})

@@ -23,7 +23,7 @@ def update_context(bench: Workbench, summary: str) -> Fields:
 
 
 def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
-    """Remove every stale task branch recoverably, with the checkpoints of their sessions."""
+    """Remove every stale task branch recoverably, with the checkpoints of their sessions; in a session with what is next there."""
     sessions = bench.sessions
     desk = sessions.desk
     with desk.mutex:
@@ -41,6 +41,7 @@ def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
             gone = [] if dry_run else sessions.forget_but({mine, *left})
             if not dry_run:
                 sessions.measure_anew()
+            next_step = sessions.next_step() if held else {}
         finally:
             if not held:
                 desk.lock.release()
@@ -51,4 +52,5 @@ def cleanup_stale_branches(bench: Workbench, *, dry_run: bool) -> Fields:
         "archived": [*cleaned.archived],
         "checkpoints_removed": [*gone],
         "left": dict(cleaned.left or {}),
+        **next_step,
     }

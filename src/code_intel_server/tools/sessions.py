@@ -365,8 +365,16 @@ class Sessions:
         state.base = branches.current()
         present = self._desk.tree.snapshot()
         state.trees = Trees(start=present, base=present, judged=present)
+        # For those who only read it, the hook and `status`: the branches it named may be gone.
+        state.last_submit = told_at_start(self._standing(replace(active, state=state)))
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
+
+    def next_step(self) -> Fields:
+        """What is to be done where the session stands now, after a tool that has changed it."""
+        assert self.active is not None  # noqa: S101 - callers have looked
+        standing = self._standing(self.active)
+        return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}
 
     def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
         row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
