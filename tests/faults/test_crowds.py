@@ -19,7 +19,7 @@ from tests.e2e.scenario import Scenario
 from tests.faults.results import Record, size
 from tests.faults.scenarios import FILES, ROAD, moves, start
 from tests.faults.sentinel import Sentinel
-from tests.faults.test_process import EXIT_SECONDS, SIGNALS, Wire, descendants, gone_soon
+from tests.faults.test_process import EXIT_SECONDS, GONE_SECONDS, SIGNALS, Wire, descendants, gone_soon
 from tests.faults.zygote import ForkedServer, Zygote
 
 
@@ -173,10 +173,10 @@ def client_dies(zygote: Zygote, root: Path, turn: int, after: float) -> tuple[tu
     below = descendants(server.pid)
     os.kill(client, signal.SIGKILL)
     os.waitpid(client, 0)
-    server.wait(5)
+    server.wait(GONE_SECONDS)
     server.close()
     assert gone_soon(below)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + GONE_SECONDS
     while works_in(root) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not works_in(root)
@@ -250,7 +250,7 @@ def test_a_child_that_will_not_end_is_ended_with_all_it_started(tmp_path: Path, 
         began = time.monotonic()
         done = process.run(["sh", "-c", script], cwd=tmp_path, timeout=limit, max_output=1 << 20)
         assert not done.ok, script
-        assert time.monotonic() - began < limit + 5, script
+        assert time.monotonic() - began < limit + GONE_SECONDS, script
         left = works_in(tmp_path)
         assert gone_soon(left), script
     record_property("executions", len(cases))

@@ -84,13 +84,13 @@ def race(tmp_path: Path) -> Iterator[Race]:
         (tmp_path / "outside" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "outside" / name).write_text(text)
     (tmp_path / "swaps").write_bytes(bytes(8))
-    swapper = subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE)
-    assert swapper.stdout is not None
-    swapper.stdout.readline()
-    yield Race(root)
-    swapper.kill()
-    swapper.wait(10)
-    swapper.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE) as swapper:
+        try:
+            assert swapper.stdout is not None
+            assert swapper.stdout.readline() == b"swapping\n"
+            yield Race(root)
+        finally:
+            swapper.kill()
 
 
 def lookups(root: Path, found: Explorer) -> Sequence[Callable[[], object]]:

@@ -41,13 +41,13 @@ def swapped(tmp_path: Path) -> Iterator[Path]:
     root = repository(tmp_path / "repo", {"a/x.py": "inside = 1\n\n\n", "b.py": "b = 1\n"})
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "x.py").write_text("SECRET = 'canary-7391'\n" * 7)
-    swapper = subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE)
-    assert swapper.stdout is not None
-    swapper.stdout.readline()
-    yield root
-    swapper.kill()
-    swapper.wait(10)
-    swapper.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, str(root)], stdout=subprocess.PIPE) as swapper:
+        try:
+            assert swapper.stdout is not None
+            assert swapper.stdout.readline() == b"swapping\n"
+            yield root
+        finally:
+            swapper.kill()
 
 
 @pytest.mark.timeout(3600)
