@@ -52,6 +52,7 @@ def pipes(buffered: int = -1) -> tuple[Read, IO[bytes]]:
     source = sys.stdin.buffer
 
     def read(size: int) -> bytes:
+        """So many bytes, waited for. Raises EOFError where fewer come before the end."""
         data = source.read(size)
         if len(data) < size:
             raise EOFError

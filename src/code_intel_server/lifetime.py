@@ -50,6 +50,7 @@ def end_with_the_client(stdin: int) -> None:
     gone = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
     def watch() -> None:
+        """Wait for any of them and end the process; after the end of pipe or parent a moment later."""
         poller = select.poll()
         poller.register(stdin, gone)
         poller.register(signalled, select.POLLIN)

@@ -97,6 +97,7 @@ class _Sink:
         return True
 
     def bytes(self) -> bytes:
+        """What is kept of the output: its end, or its beginning, as was asked."""
         return bytes(self.data[-self.limit :] if self.overflow is Overflow.KEEP_TAIL else self.data)
 
 

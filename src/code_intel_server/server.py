@@ -411,6 +411,7 @@ async def _run(mcp: MCPServer) -> None:
         forward, readable = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
         async def sort() -> None:
+            """Hand messages on; what is none is refused on the wire and goes no further."""
             async with forward:
                 async for item in read:
                     refusal = _refusal(item) if isinstance(item, Exception) else None

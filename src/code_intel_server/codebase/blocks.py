@@ -93,6 +93,7 @@ class Borders:
         inside: list[_Closed] = []
 
         def sort(nodes: Iterable[_Closed]) -> None:
+            """Keep what overlaps the lines, put off what begins behind them, drop what ends before."""
             for node in nodes:
                 if node.start >= end:
                     later.append(node)

@@ -40,6 +40,7 @@ class _Kept:
 
     @property
     def lines(self) -> Lines:
+        """The content as it is searched, none where the file could not be read; taken apart once."""
         if self._lines is None:
             self._lines = Lines(as_searched(self.content or b""))
         return self._lines

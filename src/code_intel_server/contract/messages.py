@@ -66,6 +66,7 @@ def substitute(text: str, params: Mapping[str, object]) -> str:
     """Put the values in by plain name, in one pass."""
 
     def value(match: re.Match[str]) -> str:
+        """What stands for a placeholder: its value, itself where there is none, one brace for two."""
         name = match[1]
         if name is None:
             return {"{{": "{", "}}": "}"}.get(match[0], match[0])

@@ -103,6 +103,7 @@ class _Reader:
         self._allowed = allowed
 
     def read(self, root: Table) -> Texts:
+        """The base's texts with what the document says over them; what it may not say is noted and left out."""
         protocol = self._base.compaction_protocol
         phases = dict(self._base.phases)
         messages = dict(self._base.messages)

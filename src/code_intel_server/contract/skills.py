@@ -38,6 +38,7 @@ def render(source: str, client: Client) -> str:
     """The text of a source for one client. Raises ValueError for a section of an unknown client or without an end."""
 
     def chosen(match: re.Match[str]) -> str:
+        """A section's text where it is for this client, else nothing."""
         return match[2] if client in {Client(name) for name in match[1].split(",")} else ""
 
     text = _INLINE.sub(chosen, _BLOCK.sub(chosen, source))

@@ -66,6 +66,7 @@ class _Source:
 
     @property
     def small(self) -> int:
+        """The size up to which neighbours are put together."""
         return int(self.limit * MERGE_FRACTION)
 
     def defined_in(self, span: Span) -> Iterator[Symbol]:

@@ -87,6 +87,7 @@ def relevance(question: Question) -> Callable[[str], float]:
     wanted = set(query_terms(question.text))
 
     def value(path: str) -> float:
+        """How many words of the question a path has, and what its place says of it."""
         words = {term for part in path.replace("/", " ").replace(".", " ").split() for term in expand(part)}
         return len(words & wanted) + aside(path, question.wants)[0]
 

@@ -117,6 +117,7 @@ class _Fresh:
     def add(
         self, file_id: int, chunk: Chunk, terms: Terms, path_words: str, digest: bytes, vector: bytes | None
     ) -> None:
+        """Take in a chunk under the next number, with its words and symbols; nothing is written yet."""
         self._seq += 1
         seq = self._seq
         self._chunks.append(
@@ -131,6 +132,7 @@ class _Fresh:
             self._ids.append(chunk.id)
 
     def write(self, connection: sqlite3.Connection) -> None:
+        """Write what was taken in, and put it into ChromaDB's outbox."""
         connection.executemany(
             "INSERT INTO chunks (seq, id, file_id, start_line, end_line, kind, symbol, scope, header, names, text, digest, vector) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

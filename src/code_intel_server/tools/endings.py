@@ -73,6 +73,7 @@ class Endings:
         before = self._desk.tree.untracked_at(trees.start, head)
 
         def record(intent: GitIntent) -> None:
+            """Save the session with what git is about to do, so that a kill can be gone on from."""
             pending = state.model_copy(update={"pending": intent})
             self._desk.store.save(state.session_id, pending.to_checkpoint())
 

@@ -133,6 +133,7 @@ class BranchManager:
             intents = [own] if own else []
 
             def remember(intent: GitIntent) -> None:
+                """Record it, and keep it: the next step goes on from the last one."""
                 record(intent)
                 intents.append(intent)
 
@@ -217,6 +218,7 @@ class BranchManager:
         intents = [pending] if pending else []
 
         def remember(intent: GitIntent) -> None:
+            """Record it, and keep it: the next step goes on from the last one."""
             record(intent)
             intents.append(intent)
 

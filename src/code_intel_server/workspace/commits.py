@@ -168,6 +168,7 @@ class Commit:
         linked: dict[str, bool] = {}
 
         def settled(path: str) -> bool:
+            """Whether a path is already as the base has it, in the index and in the tree."""
             there = lstat(self._git.at.top, path, linked) is not None
             if path not in wanted:
                 return not there and path not in indexed

@@ -226,6 +226,7 @@ class _Reader:
         self.warnings: list[str] = []
 
     def read(self, root: Table, digest: str) -> Context:
+        """The context a document gives; what it does not say, or says wrongly, is the default's."""
         defaults = Context()
         self._known(root.items, _SECTIONS, "")
         rules = self._section(root, "project_rules")

@@ -274,6 +274,7 @@ class _Streams:
         return Entry(mode_of(found), oid), True
 
     def save(self) -> None:
+        """Write what is known, if it has changed since it was read."""
         if self._changed:
             write_json(self._path, self._known)
             self._changed = False
