@@ -171,11 +171,11 @@ class TwoRebuilds:
     def __init__(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.index = make_index(project)
         self.index.sync()
-        store, queue = store_of(self.index), Queue()
+        store, self.queue = store_of(self.index), Queue()
         self.first_of_all, self._held = store.epoch, Held()
         synchroniser = self.index._open().synchroniser
         assert synchroniser is not None
-        monkeypatch.setattr(synchroniser, "_running", queue)
+        monkeypatch.setattr(synchroniser, "_running", self.queue)
         really_write = store.write
 
         def write(files: Sequence[object]) -> None:
@@ -189,7 +189,7 @@ class TwoRebuilds:
         self._first, _ = aside(lambda: self._rebuild("first", self._stopped.is_set))
         assert self._held.entered.wait(LONG)
         self._second, _ = aside(lambda: self._rebuild("second"))
-        queue.await_arrivals(2)
+        self.queue.await_arrivals(2)
 
     def _rebuild(self, name: str, should_stop: Callable[[], bool] = lambda: False) -> None:
         self.reports[name] = self.index.sync(rebuild=True, should_stop=should_stop)
@@ -217,6 +217,30 @@ def test_a_rebuild_joins_one_that_is_under_way_and_both_are_told_what_was_done(
     assert (second.files, second.added, second.unchanged) == (len(SAMPLE) + 1, len(SAMPLE) + 1, 0)
     assert second.chunks > first.chunks
     assert ([JOINED in one.notes for one in (first, second)]) == [False, True]
+    two.index.close()
+
+
+def test_a_third_rebuild_does_not_cut_short_what_the_one_that_joined_takes_in(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    store, held = store_of(two.index), Held()
+    really_files, looks, third = store.files, [], []
+
+    def files() -> object:
+        looks.append(threading.current_thread().name)
+        if len(set(looks)) == 1 and not held.entered.is_set():
+            held.entered.set()
+            third.append(aside(lambda: two.index.sync(rebuild=True))[0])
+            two.queue.await_arrivals(1)
+        return really_files()
+
+    monkeypatch.setattr(store, "files", files)
+    write_files(project, {"src/late.py": "def late():\n    return 1\n"})
+    first, second = two.go_on()
+    third[0].join(LONG)
+    assert (first.cancelled, second.cancelled) == (False, False)
+    assert (second.files, JOINED in second.notes) == (len(SAMPLE) + 1, True)
     two.index.close()
 
 

@@ -25,7 +25,6 @@ from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
 from code_intel_server.index.search import Scope, agreed, describe, find
 from code_intel_server.index.store import Store
-from code_intel_server.index.sync import JOINED
 from code_intel_server.index.values import (
     Agreement,
     Answer,
@@ -158,8 +157,6 @@ class CodeIndex:
             if trouble := self._damaged(opened, str(error), seen_at + rebuild):
                 return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
-        if JOINED in report.notes:
-            return report.and_then(self.sync(progress=progress, should_stop=should_stop))
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
     def start(self) -> None:

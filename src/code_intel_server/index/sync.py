@@ -178,20 +178,21 @@ class Synchroniser:
         a waiting question needs.
 
         A second caller waits for the running sync and then finds nothing left to do. A rebuild waits for one that another
-        caller has asked for before, and answers with that one's report and the note `JOINED` where it comes to its end.
-        Where somebody replaces the store meanwhile, because it is damaged, all is looked at again.
+        caller has asked for before; where that comes to its end it only takes in what changed since, and tells of both as
+        one, with the note `JOINED`. Where somebody replaces the store meanwhile, because it is damaged, all is looked at again.
         """
         with self._asking_to_rebuild() if anew else contextlib.nullcontext() as earlier, self._running:
             self._in_vain.clear()
-            if anew and self._rebuilt is not None and self._rebuilt is not earlier:
-                return replace(self._rebuilt, notes=(JOINED, *self._rebuilt.notes))
-            if anew and not should_stop():
+            joined = self._rebuilt if anew and self._rebuilt is not earlier else None
+            if anew and joined is None and not should_stop():
                 self._store.rebuild(anew)
             while True:
                 self.seen_at = self._store.epoch
                 report = self._run(progress or _silent, lambda: self._overtaken() or should_stop(), first)
                 if self._in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
                     break
+            if joined is not None:
+                return replace(joined.and_then(report), notes=(JOINED, *report.notes))
             if anew and not report.cancelled:
                 self._rebuilt = report
             return report
