@@ -181,3 +181,9 @@ def test_the_time_grows_with_the_text_alone(unit: str) -> None:
 
     seconds(100)
     assert min(seconds(4_000) for _ in range(2)) < 40 * max(min(seconds(250) for _ in range(3)), 0.005)
+
+
+def test_other_ends_of_lines_expect_nothing_else() -> None:
+    text = 'def test_a():\n    assert f() == """one\n    two"""\n'
+    lines, others = text.split("\n"), text.replace("\n", "\r\n").split("\n")
+    assert weakened("tests/test_a.py", lines, others) == weakened("tests/test_a.py", others, lines) == ()

@@ -1,6 +1,6 @@
 """What values and comparisons of assertions have in common with others that mean the same (SPEC 4, PRE_COMMIT).
 
-Other quotes, `1_000` for `1000`, and unittest's methods for the operators of a plain `assert` expect nothing else.
+Other quotes, other ends of lines, `1_000` for `1000`, and unittest's methods for the operators of a plain `assert` expect nothing else.
 """
 
 import re
@@ -42,7 +42,7 @@ def keys(value: bytes) -> Sequence[bytes]:
         return means
     if plain := _PLAIN.fullmatch(value):
         return (b'"' + plain[2] + b'"',)
-    return (_number(value),) if _WHOLE.fullmatch(value) else (value,)
+    return (_number(value),) if _WHOLE.fullmatch(value) else (value.replace(b"\r\n", b"\n"),)
 
 
 def _number(value: bytes) -> bytes:
