@@ -1,5 +1,7 @@
 """What a server loads before it answers the handshake, and how the rest comes when it is asked for (DESIGN 2)."""
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -43,6 +45,15 @@ def test_first_calls_at_the_same_time_find_the_same_workbench(tmp_path: Path) ->
     assert len(found) == 16
     assert set(map(id, found)) == {id(late.bench)}
     late.close()
+
+
+def test_what_stays_for_good_is_looked_through_by_no_collection(tmp_path: Path) -> None:
+    load = "import gc, sys; from pathlib import Path; from code_intel_server.tools.late import Late; Late(Path(sys.argv[1]))._load()"
+    ask = "print(gc.get_freeze_count() > 10 * len(gc.get_objects()))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{load}; {ask}", tmp_path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"
 
 
 def test_there_are_no_other_rooms(tmp_path: Path) -> None:

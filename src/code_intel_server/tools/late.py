@@ -4,6 +4,7 @@ Loading the rooms takes a third of what the protocol library takes. It happens a
 in the background, whichever comes first.
 """
 
+import gc
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,7 @@ class Late:
     def _load(self) -> None:
         self._both()
         tools.load()
+        gc.freeze()  # it stays for good, and collections while a search makes thousands of rows would look through all of it
 
     def _both(self) -> "tuple[Workbench, Guard]":
         with self._making:
