@@ -84,10 +84,14 @@ def _grouped(units: Sequence["Unit"], found: Sequence[Expectation]) -> _Grouped:
         grouped[(each.group, each.name)] = []
     starts = [unit.start for unit in units]
     for one in found:
-        at = bisect_right(starts, one.start) - 1
-        unit = units[at] if at >= 0 and one.start < units[at].end else None
-        grouped[(unit.group, unit.name) if unit else (0, b"")].append(one)
+        grouped[key_at(units, starts, one.start) or (0, b"")].append(one)
     return grouped
+
+
+def key_at(units: Sequence["Unit"], starts: Sequence[int], place: int) -> Key | None:
+    """The test in which a place is; `starts` are those of the units."""
+    at = bisect_right(starts, place) - 1
+    return (units[at].group, units[at].name) if at >= 0 and place < units[at].end else None
 
 
 def _in_both(old: Sequence[Expectation], new: Sequence[Expectation]) -> "Counter[bytes]":

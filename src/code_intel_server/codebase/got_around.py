@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.by_test import IS_TEST, Key, matched
+from code_intel_server.codebase.by_test import IS_TEST, Key, key_at, matched
 from code_intel_server.codebase.expectations import Expectation
+from code_intel_server.codebase.text import counted
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached, Unit
@@ -45,13 +46,9 @@ def got_around(
     put_on = _put_on(before, after, same) if path.endswith(".py") else []
     return (
         *([f"{early} more that leave a test before it asserts"] if early else []),
-        *([f"{_assertions(hidden)} more under a condition"] if hidden else []),
+        *([f"{counted(hidden, 'assertion')} more under a condition"] if hidden else []),
         *([f"tests replaced by what `{'`, `'.join(put_on[:_SAID_AT_MOST])}` gives"] if put_on else []),
     )
-
-
-def _assertions(count: int) -> str:
-    return f"{count} assertion{'' if count == 1 else 's'}"
 
 
 def _keys(units: Sequence["Unit"]) -> list[Key]:
@@ -68,20 +65,15 @@ class _Tests:
         self.asserted: Counter[tuple[Key, bool]] = Counter()
         self.left_early: Counter[Key] = Counter()
         for one in found:
-            key = _key_at(read.units, starts, one.start)
+            key = key_at(read.units, starts, one.start)
             if key is not None and one.asserts:
                 last[key] = one.start
                 begun = starts[bisect_right(starts, one.start) - 1]
                 self.asserted[key, _is_inside(read.conditional, one.start, begun)] += 1
         for guard in read.guards:
-            key = _key_at(read.units, starts, guard)
+            key = key_at(read.units, starts, guard)
             if key is not None and guard < last.get(key, 0):
                 self.left_early[key] += 1
-
-
-def _key_at(units: Sequence["Unit"], starts: Sequence[int], place: int) -> Key | None:
-    at = bisect_right(starts, place) - 1
-    return (units[at].group, units[at].name) if at >= 0 and place < units[at].end else None
 
 
 def _is_inside(ranges: Sequence[tuple[int, int]], place: int, begun: int) -> bool:
@@ -117,7 +109,7 @@ def _decorators(read: "Reached") -> dict[Key | None, "Counter[bytes]"]:
     by_name = {unit.name: (unit.group, unit.name) for unit in read.units}
     found: dict[Key | None, Counter[bytes]] = {}
     for put in _PUT_ON.finditer(read.alive):
-        key = by_name.get(put["test"]) if put["test"] else _key_at(read.units, starts, put.start())
+        key = by_name.get(put["test"]) if put["test"] else key_at(read.units, starts, put.start())
         if key is None or IS_TEST.match(key[1]):
             found.setdefault(key, Counter())[put[1] or put[3]] += 1
     return found

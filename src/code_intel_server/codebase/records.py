@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from code_intel_server.codebase.expectations import in_words
+from code_intel_server.codebase.text import counted
 
 _RECORDS = re.compile(r"(?:^|/)__snapshots__/|\.(?:snap|ambr|golden)$|\.(?:approved|verified)\.\w+$")
 _OF_TESTS = frozenset({"test", "tests", "spec", "specs", "__tests__", "e2e"})
@@ -42,7 +43,7 @@ def no_longer_fed(before: Sequence[str], after: Sequence[str]) -> str:
 def no_longer_recorded(before: Sequence[str], after: Sequence[str] | None) -> str:
     """How many lines of a record are gone or read otherwise, in a few words; '' for none."""
     lost = (Counter(before) - Counter(after or ())).total()
-    return f"{lost} recorded {'line' if lost == 1 else 'lines'} changed" if lost else ""
+    return f"{counted(lost, 'recorded line')} changed" if lost else ""
 
 
 def no_longer_printed(path: str, before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:

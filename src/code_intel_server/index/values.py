@@ -198,7 +198,7 @@ class SyncReport:
     notes: tuple[str, ...] = ()
 
     def and_then(self, later: "SyncReport") -> "SyncReport":
-        """Both syncs, one after the other, as one."""
+        """Both syncs, one after the other, as one, with the notes of the later."""
         return replace(
             later,
             added=self.added + later.added,
@@ -209,7 +209,6 @@ class SyncReport:
             chunks=self.chunks + later.chunks,
             embedded=self.embedded + later.embedded,
             seconds=self.seconds + later.seconds,
-            notes=tuple(dict.fromkeys((*self.notes, *later.notes))),
         )
 
 
