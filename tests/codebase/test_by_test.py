@@ -33,6 +33,9 @@ def fatal(condition: str) -> str:
 
 
 LOOSER = {
+    "a condition": (PY, py("assert f(1) == 4"), py("assert f(1) == 4 if x else True")),
+    "a tuple": (PY, py("assert f(1) == 4"), py("assert (f(1) == 4, 'message')")),
+    "a list": (PY, py("assert f(1) == 4"), py("assert [f(1) == 4]")),
     "approx abs": (PY, py("assert f(1) == approx(5)"), py("assert f(1) == approx(5, abs=100)")),
     "plain->approx": (PY, py("assert f(1) == 5"), py("assert f(1) == approx(5)")),
     "plain->approx abs": (PY, py("assert f(1) == 5"), py("assert f(1) == pytest.approx(5, rel=0.5)")),
@@ -186,6 +189,8 @@ HIDDEN = {
     ),
 }
 HONEST = {
+    "brackets": (PY, py("assert f(1, 2) == 4"), py("assert (f(1, 2) == 4)")),
+    "lists": (PY, py("assert [a] == [f(1)]"), py("assert [a] == [ f(1) ]")),
     "new approx test": (
         PY,
         py("assert f(1) == 4"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.by_test import IS_TEST, Pair, Paired, paired
 from code_intel_server.codebase.expectations import Expectation, in_words, no_longer_expected
+from code_intel_server.codebase.text import counted
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
@@ -29,7 +30,10 @@ _LOOSE = re.compile(
     rb"|\bexpect\.(?:any|anything|(?:object|array|string)Containing|stringMatching|closeTo)\(|\b(?:mock\.)?ANY\b"
 )
 _NOT = re.compile(rb"\bassert_?[fF]alse\b|(?<!is )\bnot\b(?! in\b)|(?<=[\s(&|])!(?=[\w($@])")
-_EITHER, _ALL = re.compile(rb"\bor\b|(?:(?<=[\w)\]'\"])|(?<=[\w)\]'\"] )(?<!\bmove ))\|\|"), re.compile(rb"\band\b|&&")
+_EITHER, _ALL = (
+    re.compile(rb"\b(?:or|else)\b|(?:(?<=[\w)\]'\"])|(?<=[\w)\]'\"] )(?<!\bmove ))\|\|"),
+    re.compile(rb"\band\b|&&"),
+)
 _TURNED = b"!"
 """Without it an assertion says the opposite, too; of `not` it is told as of any value."""
 _JOINED = re.compile(rb"\b(?:and|or)\b|&&|\|\||\ball\(")
@@ -52,7 +56,7 @@ def expected_less(
     pairs = (*found.tests, found.rest)
     loose = dict.fromkeys(word for pair in pairs for word in _gained(pair, in_all=pair is not found.rest))
     phrases = (("expects no longer", gone), ("lets pass what it did not:", in_words([*loose])))
-    lost = [f"{fewer} assertion{'' if fewer == 1 else 's'} fewer in tests that stay"] if fewer else []
+    lost = [f"{counted(fewer, 'assertion')} fewer in tests that stay"] if fewer else []
     return (*lost, *(f"{phrase} {said}" for phrase, said in phrases if said))
 
 
