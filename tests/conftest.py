@@ -10,8 +10,8 @@ from hypothesis import settings
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
-_SAME_ROADS = {"cheats", "faults", "honest", "test_whole_session.py"}
-"""Folders, and a file, whose hundreds of whole sessions take roads that tests/e2e has taken in the sight of coverage."""
+_SAME_ROADS = {"cheats", "faults", "honest", "test_interrupted.py", "test_whole_session.py"}
+"""Folders, and two files, whose hundreds of whole sessions take roads that tests/e2e has taken in the sight of coverage."""
 
 _FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 

@@ -145,7 +145,7 @@ ROWS = (
         "A checkpoint shipped by the repository",
         "a forged clone",
         f"{CHECKPOINTS}::test_a_checkpoint_of_another_machine_is_not_obeyed"
-        f" e2e/test_sessions.py::TestRecovery::test_a_checkpoint_of_another_machine_is_not_obeyed cheats/test_records.py",
+        f" e2e/test_interrupted.py::TestRecovery::test_a_checkpoint_of_another_machine_is_not_obeyed cheats/test_records.py",
         least=1,
     ),
     _row(
@@ -243,7 +243,7 @@ ROWS = (
         28,
         "SIGTERM, SIGINT, SIGHUP",
         "each phase × 3",
-        f"{PROCESS}::TestTheEnd e2e/test_sessions.py::test_a_signal_ends_the_process_at_once_and_the_session_can_be_resumed"
+        f"{PROCESS}::TestTheEnd e2e/test_interrupted.py::test_a_signal_ends_the_process_at_once_and_the_session_can_be_resumed"
         f" {CROWDS}::test_each_signal_in_each_phase_ends_it_in_two_seconds_and_the_session_goes_on",
         least=48,
     ),
