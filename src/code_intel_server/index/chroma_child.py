@@ -26,10 +26,11 @@ Rows: TypeAlias = Sequence[Sequence[float]]
 LOCK_WAIT_SECONDS = 5.0
 _HNSW = {
     "space": "cosine",
-    # Measured on 10,000 vectors of 256 numbers against the defaults: a third less work to add, recall@80 .951 for .940.
+    # A third less work to add than with the defaults; what the graph then misses, a wider search finds for about a millisecond
+    # (benchmarks/index_speed.md has both measured).
     "ef_construction": 64,
     "max_neighbors": 16,
-    "ef_search": 128,
+    "ef_search": 320,
     # The log is brought into the graph in larger portions; what a kill leaves in the log is read again in about a second.
     "batch_size": 1000,
     "sync_threshold": 5000,
