@@ -298,6 +298,7 @@ def has_silent_cycle(graph: dict[Node, list[tuple[Event, Node | End, bool]]]) ->
     return False
 
 
+@pytest.mark.no_cover  # the roads are covered elsewhere, and watching takes longer than the walk
 def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     record_property: Callable[[str, object], None],
 ) -> None:
