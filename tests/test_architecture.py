@@ -17,6 +17,7 @@ FLOORS = {
     "globs": 0,
     "resources": 0,
     "beneath": 0,
+    "own_folder": 0,
     "owned_connection": 0,
     "__init__": 0,
     "child_wire": 0,

@@ -31,10 +31,14 @@ def test_evidence_that_points_to_no_changed_line(stage: Stage, evidence: str, sa
     stage.refused(says, **report(evidence=evidence))
 
 
-@pytest.mark.parametrize("path", [".git/config", ".code-intel/logs/decisions.jsonl", ".code-intel/context.yml"])
+@pytest.mark.parametrize(
+    "path",
+    [".git/config", ".code-intel/logs/decisions.jsonl", ".code-intel/context.yml", "lib/.code-intel/context.yml"],
+)
 def test_a_file_of_gits_or_the_servers_own(stage: Stage, path: str) -> None:
     """Stopped by: what git and the server keep for themselves is no work, whatever the reason given."""
     stage.write(".code-intel/context.yml", "version: 1\n")
+    stage.write("lib/.code-intel/context.yml", "version: 1\n")
     stage.planned()
     stage.call("check_write_target", path="app.py")
     stage.refused("was not changed", **report(evidence=f"{path}:1", reason="It was written during this task."))

@@ -483,12 +483,14 @@ def test_changes_that_were_explained_come_along(repo: Repo) -> None:
 
 
 def test_what_the_server_writes_itself_is_no_unfinished_work_of_the_users(repo: Repo) -> None:
-    for path in (".code-intel/context.yml", ".code-intel/agreements/one.md", ".code-intel/config.json"):
+    inner = "lib/.code-intel/context.yml"
+    for path in (".code-intel/context.yml", ".code-intel/agreements/one.md", ".code-intel/config.json", inner):
         repo.write(path, "before\n")
     repo.git("add", ".")
     repo.git("commit", "-qm", "Set up")
     repo.write(".code-intel/context.yml", "summary\n")
     repo.write(".code-intel/agreements/one.md", "more\n")
+    repo.write(inner, "of the project in this one\n")
     assert manager(repo).survey().dirty == ()
     assert start(repo).name == NAME
     assert repo.git("status", "--porcelain").split() == [
@@ -496,6 +498,8 @@ def test_what_the_server_writes_itself_is_no_unfinished_work_of_the_users(repo: 
         ".code-intel/agreements/one.md",
         "M",
         ".code-intel/context.yml",
+        "M",
+        inner,
     ]
     repo.write(".code-intel/config.json", "mine\n")
     assert manager(repo).survey().dirty == (".code-intel/config.json",)

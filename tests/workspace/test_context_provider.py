@@ -351,6 +351,15 @@ def test_documents_are_what_document_search_matches_and_client_files_are_none(tm
     assert sorted(more.documents()) == ["README.md", "docs/deep/guide.md", "pkg/AGENTS.md"]
 
 
+@pytest.mark.parametrize("written", ["agreements/login.md", "context.yml", "logs/sessions/1.md"])
+def test_what_the_server_of_a_project_within_this_one_writes_is_no_document(tmp_path: Path, written: str) -> None:
+    wanted = "document_search: {include_patterns: ['**/*.md', '**/*.yml']}"
+    one = provider(tmp_path, {".code-intel/context.yml": wanted, f"sub/inner/.code-intel/{written}": "x"})
+    assert list(one.documents()) == []
+    theirs = ["sub/inner/.code-intel/verifiers/a.md", "sub/inner/README.md"]
+    assert sorted(provider(tmp_path, dict.fromkeys(theirs, "x")).documents()) == theirs
+
+
 def test_documents_below_docs_path_come_first_and_research_can_be_off(tmp_path: Path) -> None:
     files = {"a/other.md": "", "docs/b.md": "", "docs/a.md": ""}
     one = provider(tmp_path, {**files, ".code-intel/context.yml": "doc_research: {docs_path: [docs/]}"})

@@ -7,13 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from code_intel_server import beneath
 from code_intel_server.errors import Rejected
+from code_intel_server.own_folder import FOLDER as OUR_FOLDER
+from code_intel_server.own_folder import SERVER_WRITES, is_written
 
 GIT_FOLDER = ".git"
-OUR_FOLDER = ".code-intel"
-STATE = ("agreements", "cache", "chroma", "context.yml", "logs", "sessions")
-"""Names under `.code-intel` that a server writes: of a project that lies in this one, its prompts and settings are text as any other."""
 
-NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}", f"**/{OUR_FOLDER}/{{{','.join(STATE)}}}")
+NEVER_LISTED = (f"**/{GIT_FOLDER}", f"/{OUR_FOLDER}", f"**/{OUR_FOLDER}/{{{','.join(SERVER_WRITES)}}}")
 """As globs: git's own store, that of embedded repositories too, our own folder, and what the server of a project within this one writes."""
 
 MAX_ASKED = 10_000
@@ -84,9 +83,11 @@ def is_closed(path: str) -> bool:
 
 
 def is_state(path: str) -> bool:
-    """Whether a relative path is our own folder, or a folder that the server of a project within this one writes."""
-    above, _, name = path.rpartition("/")
-    return path == OUR_FOLDER or (name in STATE and above.rpartition("/")[2] == OUR_FOLDER)
+    """Whether a relative path is our own folder, or lies in what the server of a project within this one writes.
+
+    That project's prompts and settings are text as any other.
+    """
+    return path == OUR_FOLDER or is_written(path)
 
 
 def within(root: Path, path: str) -> str | None:

@@ -17,13 +17,12 @@ from code_intel_server.flow.ranges import Spots, followed, meets, only_white_spa
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.flow.writable import Why, why_writable, why_writable_in
-from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
+from code_intel_server.own_folder import is_written
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
 REASON_LENGTH = 10
 NAMED_AT_MOST = 20
 _JUDGED_AT_MOST = 50
-_NOT_THE_PROJECTS = (".git", *(f"{FOLDER}/{name}" for name in SERVER_WRITES))
 
 
 def has_reason(item: ChecklistItem) -> bool:
@@ -208,7 +207,7 @@ class Judge:
     def _ignored(self, reference: Reference) -> bool:
         """An ignored file is in no snapshot: it can only be pointed at as a whole."""
         whole = (reference.start, reference.end) == (1, 1)
-        if any(f"{reference.path}/".startswith(f"{folder}/") for folder in _NOT_THE_PROJECTS):
+        if reference.path.split("/")[0] == ".git" or is_written(reference.path):
             return False
         return whole and not self.ports.tree.exists(self.now, reference.path)
 

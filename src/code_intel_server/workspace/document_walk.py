@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from code_intel_server.workspace.paths import FOLDER
+from code_intel_server.own_folder import FOLDER, is_written
 
 MAX_FILES_SEEN = 100_000
 RACY_NS = 2_000_000_000
@@ -47,7 +47,8 @@ class DocumentWalk:
     def matching(self, starts: Sequence[str], wanted: Callable[[str], bool]) -> Iterator[str]:
         """Project-relative paths of the wanted files, each once, those below the first of `starts` first.
 
-        Links are not followed, well-known machine folders and our own are left out, after `MAX_FILES_SEEN` names it ends.
+        Links are not followed, well-known machine folders, our own and what the
+        server of a project within this one writes are left out, after `MAX_FILES_SEEN` names it ends.
         """
         given: set[str] = set()
         seen = 0
@@ -83,9 +84,9 @@ def _read(place: Path, folder: str) -> tuple[int, list[str], list[str]]:
     for child in children:
         path = folder + child.name
         if child.is_dir(follow_symlinks=False):
-            if child.name not in _PRUNED and path != FOLDER:
+            if child.name not in _PRUNED and path != FOLDER and not is_written(path):
                 folders.append(f"{path}/")
-        elif child.is_file(follow_symlinks=False):
+        elif child.is_file(follow_symlinks=False) and not is_written(path):
             files.append(path)
     return len(children), files, folders
 

@@ -13,18 +13,12 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from code_intel_server import globs
+from code_intel_server import globs, own_folder
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import make_folder, read_regular, write_whole
 
-FOLDER = ".code-intel"
-
-EXCLUDED = ("sessions", "cache", "chroma", "logs")
-"""Names under `.code-intel` that git never sees (SPEC 6.8)."""
-
-SERVER_WRITES = (*EXCLUDED, "agreements", "context.yml")
-"""Names under `.code-intel` that the server itself writes: never a change of the user's or the agent's (SPEC 4)."""
+FOLDER, EXCLUDED, SERVER_WRITES = own_folder.FOLDER, own_folder.EXCLUDED, own_folder.SERVER_WRITES
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255

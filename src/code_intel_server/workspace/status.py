@@ -6,9 +6,9 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from code_intel_server.own_folder import is_written
 from code_intel_server.workspace.entries import Entries
 from code_intel_server.workspace.git import Git, join_z, names_in, open_repository, portions, split_z
-from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
 
 GITLINK = "160000"
@@ -79,10 +79,10 @@ def dirty(git: Git, nesting: int = 0) -> set[str]:
 def unfinished(git: Git) -> set[str]:
     """Tracked paths with changes of the user's or the agent's (from the top): what the server writes itself is none.
 
-    A project's first session writes `context.yml` (update_context) before its branch is made, and nothing commits it.
+    A project's first session writes `context.yml` (update_context) before its branch is made, and nothing commits it;
+    the server of another project of the repository does so too.
     """
-    ours = [f"{git.at.prefix}{FOLDER}/{name}" for name in SERVER_WRITES]
-    return {path for path in dirty(git) if not any(path == one or path.startswith(f"{one}/") for one in ours)}
+    return {path for path in dirty(git) if not is_written(path)}
 
 
 def gitlinks(git: Git) -> set[str]:

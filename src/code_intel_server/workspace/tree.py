@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
+from code_intel_server.own_folder import FOLDER, SERVER_WRITES
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import diffs, status
 from code_intel_server.workspace.alterations import Alterations
@@ -31,12 +32,13 @@ from code_intel_server.workspace.git import (
 )
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.lent import hand_over
-from code_intel_server.workspace.paths import FOLDER, SERVER_WRITES
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, lstat, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
-SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
+_NEVER_LOOKED_AT = tuple(f"**/{FOLDER}/{name}" for name in SERVER_WRITES)
+"""What servers write, of this project and of those that lie within it, as git excludes it."""
+
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
@@ -46,10 +48,9 @@ _COMPARED_AT_MOST = 16
 class TreeJudge:
     """Implements the `WorkTree` port. Safe to call from several threads; two processes do not disturb each other."""
 
-    def __init__(self, root: Path, *, server_paths: Sequence[str] = SERVER_PATHS, big: int = BIG_BYTES) -> None:
+    def __init__(self, root: Path, *, big: int = BIG_BYTES) -> None:
         self._root = root
         self._big = big
-        self._server_paths = tuple(server_paths)
         self._lock = threading.Lock()
         self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}  # what two ids mean never changes
@@ -257,10 +258,9 @@ class TreeJudge:
             git = open_readable(self._root)
             if isinstance(git, str):
                 return None
-            excluded = tuple(git.at.prefix + path for path in self._server_paths)
-            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded)
+            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, _NEVER_LOOKED_AT)
             room.prepare()
-            self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
+            self._opened = (git, room, SnapshotIndex(git, room, big=self._big))
         return self._opened
 
 

@@ -1,0 +1,18 @@
+"""Our own folder in a project: its name, and what in it a server writes, for every room that looks at the user's files."""
+
+from itertools import pairwise
+
+FOLDER = ".code-intel"
+
+EXCLUDED = ("sessions", "cache", "chroma", "logs")
+"""Names under `.code-intel` that git never sees (SPEC 6.8)."""
+
+SERVER_WRITES = (*EXCLUDED, "agreements", "context.yml")
+"""Names under `.code-intel` that the server itself writes: never a change of the user's or the agent's (SPEC 4)."""
+
+
+def is_written(path: str) -> bool:
+    """Whether a relative path is, or lies below, what a server writes: that of the project or of one that lies within it."""
+    return FOLDER in path and any(
+        above == FOLDER and name in SERVER_WRITES for above, name in pairwise(path.split("/"))
+    )
