@@ -9,6 +9,7 @@ from code_intel_server.cli import init
 from code_intel_server.cli.proof import SampleWork, prove
 from code_intel_server.cli.script import Call, Edit, Fields, Script, Stuck
 from code_intel_server.cli.scripted_agent import handshake, run_session
+from code_intel_server.resources import templates_dir
 from tests.cli.helpers import own_state, project
 from tests.e2e.driver import Server
 
@@ -152,7 +153,10 @@ def test_rules_without_a_summary_are_summarised_before_the_first_step(work: Samp
     (read,) = actions.send([start | {"context_update_required": True}])
     assert isinstance(read, Call)
     assert (read.tool, read.arguments["path"]) == ("search_text", "CLAUDE.md")
-    (update,) = actions.send([{"results": [{"path": "CLAUDE.md", "text": "# Rules"}, {"text": "- Keep it small."}]}])
+    ours = "- In the middle of a session, after compaction or a restart: call get_session_status and follow its instruction."
+    assert ours in (templates_dir() / "claude" / "CLAUDE.md").read_text(encoding="utf-8")
+    rows = [{"path": "CLAUDE.md", "text": text} for text in ("# Rules", "- Keep it small.", ours)]
+    (update,) = actions.send([{"results": rows}])
     assert isinstance(update, Call)
     assert update == Call("update_context", {"summary": "Rules of CLAUDE.md:\n- Keep it small."})
     (submit,) = actions.send([{"success": True}])

@@ -144,6 +144,26 @@ def test_the_source_is_the_configured_file_else_claude_md_else_agents_md(
     assert rules.update_required is bool(source)
 
 
+@pytest.mark.parametrize(
+    ("name", "template"), [(".claude/CLAUDE.md", "claude/CLAUDE.md"), ("AGENTS.md", "codex/AGENTS.md")]
+)
+def test_what_set_up_wrote_is_no_rule_of_the_project(tmp_path: Path, name: str, template: str) -> None:
+    ours = (templates_dir() / template).read_text(encoding="utf-8")
+    assert provider(tmp_path, {name: ours.replace("\n", "\r\n")}).project_rules().source == ""
+    one = provider(tmp_path, {name: ours})
+    rules = one.project_rules()
+    assert (rules.source, rules.update_required) == ("", False)
+    (tmp_path / name).write_text(ours.replace("DO:\n", "DO:\n- Be kind.\n"))
+    rules = one.project_rules()
+    assert (rules.source, rules.update_required) == (name, True)
+
+
+def test_the_projects_own_rules_are_the_source_where_set_up_wrote_another_file(tmp_path: Path) -> None:
+    ours = (templates_dir() / "claude" / "CLAUDE.md").read_text(encoding="utf-8")
+    one = provider(tmp_path, {".claude/CLAUDE.md": ours, "AGENTS.md": "Be kind."})
+    assert one.project_rules().source == "AGENTS.md"
+
+
 def test_a_new_summary_takes_the_old_ones_place_and_every_other_line_stays(tmp_path: Path) -> None:
     one = provider(tmp_path, {"CLAUDE.md": "x", ".code-intel/context.yml": V1_16})
     (tmp_path / ".code-intel" / "context.yml").chmod(0o664)

@@ -14,6 +14,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from code_intel_server.workspace.rule_lines import own_lines
+
 Fields = dict[str, Any]
 Answers = Sequence[Fields]
 
@@ -151,9 +153,9 @@ class Script:
                 raise Stuck(" ".join([f"{response['phase']}:", *filter(None, said), *self._notes.refused[-3:]]))
 
     def _summarise_rules(self, source: str) -> Generator[tuple[Action, ...], Answers, None]:
-        """Read the project's rules and hand in what they say: their list items, or every line where there is no list."""
+        """Read the project's rules and hand in what they say: their list items, or every line where there is no list; not what set-up wrote."""
         (read,) = yield (Call("search_text", {"patterns": [r"\S"], "path": source, "limit": _RULE_LINES}),)
-        lines = [str(row["text"]).strip() for row in read.get("results", [])]
+        lines = own_lines(str(row["text"]) for row in read.get("results", []))
         items = [line for line in lines if line.startswith(("-", "*"))]
         summary = "\n".join([f"Rules of {source}:", *(items or lines)])
         (answer,) = yield (Call("update_context", {"summary": summary}),)

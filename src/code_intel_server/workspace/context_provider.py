@@ -20,6 +20,7 @@ from code_intel_server.workspace.document_walk import DocumentWalk
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.prompts import PromptLibrary
+from code_intel_server.workspace.rule_lines import own_lines
 from code_intel_server.workspace.values import Prompt
 
 MAX_BYTES = 256 * 1024
@@ -176,16 +177,23 @@ class ContextProvider:
         return sorted(f"{FOLDER}/{path}" for path in inside if matches(path))
 
     def _rules_source(self) -> str:
-        """The project-relative source of the rules, '' where there is none."""
+        """The project-relative source of the rules, '' where no file holds more than set-up wrote."""
         configured = [self.context.rules_source] if self.context.rules_source else []
         for name in (*configured, *RULE_SOURCES):
             try:
                 path = self._project.inside(name)
             except Rejected:
                 continue
-            if (self._project.root / path).is_file():
+            if (self._project.root / path).is_file() and self._has_rules(path):
                 return path
         return ""
+
+    def _has_rules(self, source: str) -> bool:
+        try:
+            text = read_regular(self._project.root / source, MAX_SOURCE_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return True  # what cannot be read here the agent may still be able to read
+        return bool(own_lines(text.splitlines()))
 
     def _hash_of(self, source: str) -> str:
         try:
