@@ -1,0 +1,1 @@
+"""People's commands, each loaded when it is first asked for."""

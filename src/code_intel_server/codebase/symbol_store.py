@@ -97,6 +97,7 @@ class Stamps:
         self._names = bytes(names)
 
     def __iter__(self) -> Iterator[tuple[bytes, Stamp]]:
+        """Each path with its stamp, in the order of the rows."""
         start = 0
         for end, mtime_ns, size in zip(self._ends, self._mtimes_ns, self._sizes, strict=True):
             yield self._names[start:end], Stamp(mtime_ns, size)

@@ -1,0 +1,1 @@
+"""The state machine of a session, which reaches the world only through its ports."""

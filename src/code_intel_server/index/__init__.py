@@ -1,0 +1,1 @@
+"""Forest and Map: the chunks of the code and what sessions agreed on, found by words and by meaning."""

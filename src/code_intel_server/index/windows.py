@@ -46,6 +46,7 @@ class Lines:
         self._sums = [0, *accumulate([1 + -(-count // CHARACTERS_PER_TOKEN) if count else 0 for count in visible])]
 
     def __len__(self) -> int:
+        """How many lines there are; the end of the last one makes none."""
         return len(self.lines)
 
     def fitting(self, start: int, limit: int) -> int:

@@ -79,6 +79,7 @@ class made_once(Generic[Made]):  # noqa: N801 - reads as the decorator it is
         self.__doc__ = make.__doc__
 
     def __get__(self, desk: "Desk", owner: "type[Desk]") -> Made:
+        """The part of this desk, made now where nobody has asked for it before."""
         with desk.making:
             if self._name not in desk.__dict__:
                 desk.__dict__[self._name] = self._make(desk)

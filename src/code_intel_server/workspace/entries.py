@@ -48,6 +48,7 @@ class Entries(Mapping[str, Entry]):
             self._starts = array("Q", (by_path[path] for path in sorted(by_path)))
 
     def __getitem__(self, path: str) -> Entry:
+        """The entry of a path. Raises KeyError where there is none."""
         try:
             wanted = os.fsencode(path)
         except UnicodeEncodeError:  # no file has such a name
@@ -58,9 +59,11 @@ class Entries(Mapping[str, Entry]):
         return self._row_at(self._starts[place])[1]
 
     def __iter__(self) -> Iterator[str]:
+        """The paths in git's order."""
         return (os.fsdecode(self._path_at(start)) for start in self._starts)
 
     def __len__(self) -> int:
+        """How many paths there are."""
         return len(self._starts)
 
     @property

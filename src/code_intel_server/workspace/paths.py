@@ -50,6 +50,7 @@ class Project:
     folder: Path = field(init=False)
 
     def __post_init__(self) -> None:
+        """Resolve the root, so that one project has one name."""
         object.__setattr__(self, "root", self.root.resolve())
         object.__setattr__(self, "folder", self.root / FOLDER)
 

@@ -274,11 +274,13 @@ class scratch_index:  # noqa: N801 - reads as a function in `with`
         self._path = git.own_folder() / f"index.{secrets.token_hex(6)}"
 
     def __enter__(self) -> Path:
+        """Where the scratch index lies; without a copy git makes the file itself."""
         if self._source is not None and self._source.exists():
             copy_index(self._source, self._path)
         return self._path
 
     def __exit__(self, *_: object) -> None:
+        """Remove it, and the lock that a killed git left beside it."""
         for path in (self._path, self._path.with_name(self._path.name + ".lock")):
             path.unlink(missing_ok=True)
 
