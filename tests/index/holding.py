@@ -27,12 +27,19 @@ class Queue:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._arrived = threading.Semaphore(0)
+        self._waiting: set[int] = set()
 
-    def __enter__(self) -> None:
-        self._arrived.release()
-        self._lock.acquire()
+    def acquire(self, *, timeout: float) -> bool:
+        me = threading.get_ident()
+        if me not in self._waiting:
+            self._waiting.add(me)
+            self._arrived.release()
+        if not self._lock.acquire(timeout=timeout):
+            return False
+        self._waiting.discard(me)
+        return True
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
         self._lock.release()
 
     def await_arrivals(self, count: int) -> None:

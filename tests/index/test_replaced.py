@@ -158,7 +158,7 @@ def test_a_rebuild_does_not_wait_for_a_sync_whose_work_it_throws_away(
     assert held.entered.wait(LONG)
     rebuilding, raised = aside(lambda: index.sync(rebuild=True))
     assert opened.synchroniser is not None
-    assert opened.synchroniser._in_vain.wait(LONG)
+    assert opened.synchroniser._turns.in_vain.wait(LONG)
     held.go_on.set()
     rebuilding.join(LONG)
     assert (raised, index.status().files) == ([], len(SAMPLE))
@@ -175,7 +175,7 @@ class TwoRebuilds:
         self.first_of_all, self._held = store.epoch, Held()
         synchroniser = self.index._open().synchroniser
         assert synchroniser is not None
-        monkeypatch.setattr(synchroniser, "_running", self.queue)
+        monkeypatch.setattr(synchroniser._turns, "running", self.queue)
         really_write = store.write
 
         def write(files: Sequence[object]) -> None:
@@ -253,6 +253,105 @@ def test_a_rebuild_that_waited_for_one_that_was_stopped_does_it_itself(
     assert (first.cancelled, second.cancelled) == (True, False)
     assert store_of(two.index).epoch == two.first_of_all + 2
     assert (second.files, second.added, JOINED in second.notes) == (len(SAMPLE), len(SAMPLE), False)
+    two.index.close()
+
+
+def test_a_sync_beside_a_rebuild_answers_with_what_that_did(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    plain: list[SyncReport] = []
+    beside, raised = aside(lambda: plain.append(two.index.sync()))
+    two.queue.await_arrivals(1)
+    two.go_on()
+    beside.join(LONG)
+    assert raised == []
+    assert (plain[0].cancelled, plain[0].added, plain[0].files) == (False, len(SAMPLE), len(SAMPLE))
+    assert JOINED in plain[0].notes
+    two.index.close()
+
+
+def test_a_sync_that_a_rebuild_ends_waits_for_it_and_answers_with_what_it_did(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = make_index(project)
+    store, held, written = store_of(index), Held(), list[int]()
+    really_write = store.write
+
+    def write(files: Sequence[object]) -> None:
+        written.append(len(files))
+        if len(written) == 1:
+            held.wait()
+        really_write(files)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "write", write)
+    reports: dict[str, SyncReport] = {}
+    plain, _ = aside(lambda: reports.update(plain=index.sync()))
+    assert held.entered.wait(LONG)
+    rebuilding, _ = aside(lambda: reports.update(rebuild=index.sync(rebuild=True)))
+    synchroniser = index._open().synchroniser
+    assert synchroniser is not None
+    assert synchroniser._turns.in_vain.wait(LONG)
+    held.go_on.set()
+    for thread in (plain, rebuilding):
+        thread.join(LONG)
+    assert [(one.cancelled, one.added, one.files) for one in reports.values()] == [
+        (False, len(SAMPLE), len(SAMPLE))
+    ] * 2
+    assert JOINED in reports["plain"].notes
+    index.close()
+
+
+class CancelledHereError(Exception):
+    """What a client's cancelling raises in the call."""
+
+
+@pytest.mark.parametrize("rebuild", [True, False])
+@pytest.mark.parametrize("raises", [True, False])
+def test_who_waits_for_a_rebuild_is_let_go_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool, raises: bool
+) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    reports, gone = list[SyncReport](), threading.Event()
+
+    def progress(done: int, total: int, message: str) -> None:
+        if raises and gone.is_set():
+            raise CancelledHereError
+
+    third, raised = aside(
+        lambda: reports.append(
+            two.index.sync(rebuild=rebuild, progress=progress, should_stop=lambda: gone.is_set() and not raises)
+        )
+    )
+    two.queue.await_arrivals(1)
+    gone.set()
+    third.join(LONG)  # the first rebuild is held all the while
+    assert ([*map(type, raised)], [one.cancelled for one in reports]) == (
+        ([CancelledHereError], []) if raises else ([], [True])
+    )
+    first, second = two.go_on()
+    assert (first.cancelled, second.cancelled) == (False, False)
+    two.index.close()
+
+
+@pytest.mark.parametrize("rebuild", [True, False])
+def test_damage_found_after_joining_a_rebuild_is_mended_too(
+    project: Path, monkeypatch: pytest.MonkeyPatch, rebuild: bool
+) -> None:
+    two = TwoRebuilds(project, monkeypatch)
+    store = store_of(two.index)
+    really_files, reports = store.files, list[SyncReport]()
+    third, raised = aside(lambda: reports.append(two.index.sync(rebuild=rebuild)))
+    two.queue.await_arrivals(1)
+
+    def files() -> object:
+        if threading.current_thread() is third and store.epoch == two.first_of_all + 1:
+            raise sqlite3.DatabaseError("malformed")
+        return really_files()
+
+    monkeypatch.setattr(store, "files", files)
+    two.go_on()
+    third.join(LONG)
+    assert (raised, [one.cancelled for one in reports]) == ([], [False])
+    assert (store.epoch, two.index.status().files) == (two.first_of_all + 2, len(SAMPLE))
     two.index.close()
 
 

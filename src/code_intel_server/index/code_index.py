@@ -142,9 +142,8 @@ class CodeIndex:
         closed meanwhile. What cannot be written (full disk) is in the report's notes.
         """
         opened = self._open_still()
-        if opened.background is None or opened.store is None:
+        if opened.background is None or opened.store is None or opened.synchroniser is None:
             raise Rejected("tool_errors.sync_index.not_owner", holder=self._owner.holder())
-        seen_at = opened.epoch
         try:
             anew = "a rebuild was asked for" if rebuild else ""
             report = opened.background.run_now(progress, should_stop, anew)
@@ -153,8 +152,8 @@ class CodeIndex:
         except sqlite3.OperationalError as error:
             return SyncReport(notes=(f"The index could not be written: {error}",), cancelled=True)
         except sqlite3.DatabaseError as error:
-            # A rebuild has made another file.
-            if trouble := self._damaged(opened, str(error), seen_at + rebuild):
+            # Not what was open at first: a rebuild, this one or one it has joined, has made another file.
+            if trouble := self._damaged(opened, str(error), opened.synchroniser.seen_at):
                 return SyncReport(notes=trouble, cancelled=True)
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))

@@ -7,7 +7,6 @@ removed last: what was only renamed finds the vectors of its old place and is no
 
 import contextlib
 import hashlib
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from code_intel_server.index.cutting import Cut, Rules
 from code_intel_server.index.embedding import Encoder, StaticEncoder
 from code_intel_server.index.rows import FileWrite, pack
 from code_intel_server.index.store import Store
+from code_intel_server.index.turns import Turns
 from code_intel_server.index.values import (
     FileLister,
     FileState,
@@ -34,6 +34,7 @@ RACY_NS = 2_000_000_000
 """A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
 JOINED = "Another call was rebuilding the index already; this one waited for that and took in what changed since."
+WAITING = "waiting for the sync that is under way"
 
 _FIRST_BATCH_CHUNKS = 128
 
@@ -75,13 +76,7 @@ class Synchroniser:
         self._settings = settings
         self._lister = lister
         self._encoder = encoder
-        self._running = threading.Lock()
-        self._in_vain = threading.Event()
-        """Set where all is about to be done anew: the run that is under way may end."""
-        self._asking = threading.Lock()
-        self._rebuilds_asked = 0
-        self._rebuilt: SyncReport | None = None
-        """What the last rebuild that came to its end did."""
+        self._turns = Turns()
         self.seen_at = 0
         """The store's epoch at which the last run began."""
         self.on_batch: Callable[[], None] = lambda: None
@@ -177,42 +172,52 @@ class Synchroniser:
         """Index what changed, or everything where `anew` says why. `first` orders the files (the highest value first): what
         a waiting question needs.
 
-        A second caller waits for the running sync and then finds nothing left to do. A rebuild waits for one that another
-        caller has asked for before; where that comes to its end it only takes in what changed since, and tells of both as
-        one, with the note `JOINED`. Where somebody replaces the store meanwhile, because it is damaged, all is looked at again.
+        A second caller waits for the running sync and then finds nothing left to do. Who waits for a rebuild that another
+        caller has asked for, be it for another one or because that one ended this run, then only takes in what changed
+        since, where it came to its end, and tells of both as one, with the note `JOINED`. While waiting, `progress` is
+        told so and `should_stop` ends it. Where somebody replaces the store meanwhile, because it is damaged, all is
+        looked at again.
         """
-        with self._asking_to_rebuild() if anew else contextlib.nullcontext() as earlier, self._running:
-            self._in_vain.clear()
-            joined = self._rebuilt if anew and self._rebuilt is not earlier else None
-            if anew and joined is None and not should_stop():
-                self._store.rebuild(anew)
-            while True:
-                self.seen_at = self._store.epoch
-                report = self._run(progress or _silent, lambda: self._overtaken() or should_stop(), first)
-                if self._in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
-                    break
-            if joined is not None:
-                return replace(joined.and_then(report), notes=(JOINED, *report.notes))
-            if anew and not report.cancelled:
-                self._rebuilt = report
-            return report
+        tell = progress or _silent
 
-    @contextlib.contextmanager
-    def _asking_to_rebuild(self) -> Iterator[SyncReport | None]:
-        """What is under way ends, unless that is a rebuild too; the report of the last one is handed over."""
-        with self._asking:
-            self._rebuilds_asked += 1
-            if self._rebuilds_asked == 1:
-                self._in_vain.set()
-            earlier = self._rebuilt
-        try:
-            yield earlier
-        finally:
-            with self._asking:
-                self._rebuilds_asked -= 1
+        def gives_up() -> bool:
+            tell(0, 0, WAITING)
+            return should_stop()
+
+        with self._turns.asked(rebuild=bool(anew)) as earlier:
+            while True:
+                with self._turns.taken(rebuild=bool(anew), gives_up=gives_up) as mine:
+                    if not mine:
+                        return SyncReport(files=self._store.count("files"), cancelled=True)
+                    report = self._in_turn(tell, should_stop, first, anew, earlier)
+                # A run that nobody stopped was ended by a rebuild, and joins it.
+                if not report.cancelled or should_stop():
+                    return report
+
+    def _in_turn(
+        self,
+        progress: Progress,
+        should_stop: Callable[[], bool],
+        first: Callable[[str], float] | None,
+        anew: str,
+        earlier: SyncReport | None,
+    ) -> SyncReport:
+        joined = self._turns.rebuilt if self._turns.rebuilt is not earlier else None
+        if anew and joined is None and not should_stop():
+            self._store.rebuild(anew)
+        while True:
+            self.seen_at = self._store.epoch
+            report = self._run(progress, lambda: self._overtaken() or should_stop(), first)
+            if self._turns.in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
+                break
+        if joined is not None:
+            return replace(joined.and_then(report), notes=(JOINED, *report.notes))
+        if anew and not report.cancelled:
+            self._turns.rebuilt = report
+        return report
 
     def _overtaken(self) -> bool:
-        return self._in_vain.is_set() or self.seen_at != self._store.epoch
+        return self._turns.in_vain.is_set() or self.seen_at != self._store.epoch
 
     def _run(
         self, progress: Progress, should_stop: Callable[[], bool], first: Callable[[str], float] | None
@@ -252,7 +257,7 @@ class Synchroniser:
 
     def refresh(self, paths: Sequence[str]) -> bool:
         """Index these files now, or forget them where they are gone; False where a running sync is about to do so."""
-        if not self._running.acquire(blocking=False):
+        if not self._turns.running.acquire(blocking=False):
             return False
         try:
             known = self._store.files_at(paths)
@@ -261,7 +266,7 @@ class Synchroniser:
                 self._write(batch, known, _Tally())
             self._store.remove([path for path in paths if path not in present])
         finally:
-            self._running.release()
+            self._turns.running.release()
         return True
 
     def _adopt_versions(self) -> None:
