@@ -20,6 +20,7 @@ from code_intel_server.codebase.languages import BY_NAME
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.skeletons import Skeleton, Skeletons
 from code_intel_server.codebase.structure import Parsed
+from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
 
 SHOP = "class Shop:\n" + "".join(
     f"    def method{n}(self):\n        return self.other{n}  # {'.' * 40}\n\n" for n in range(60)
@@ -107,7 +108,7 @@ def test_whatever_stands_there_for_a_skeleton_what_is_left_out_lies_in_order_and
 def test_no_lookup_waits_for_another_process_that_writes_to_the_symbols(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"shop.py": SHOP})
     found.refresh_all()
-    store = Project.at(tmp_path).cache_dir / "symbols.sqlite3"
+    store = Project.at(tmp_path).cache_dir / f"symbols-{SCHEMA_VERSION}.sqlite3"
     with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
@@ -118,7 +119,9 @@ def test_no_lookup_waits_for_another_process_that_writes_to_the_symbols(tmp_path
 def test_a_store_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"shop.py": SHOP})
     found.refresh_all()
-    with contextlib.closing(sqlite3.connect(Project.at(tmp_path).cache_dir / "symbols.sqlite3")) as connection:
+    with contextlib.closing(
+        sqlite3.connect(Project.at(tmp_path).cache_dir / f"symbols-{SCHEMA_VERSION}.sqlite3")
+    ) as connection:
         connection.execute("ALTER TABLE files RENAME COLUMN skeleton TO gone")
     assert places(found, "other39") == [(120, "attribute", "Shop.method39")]
 

@@ -29,7 +29,7 @@ from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
 from code_intel_server.codebase.symbols import BATCH, Difference
 
 SOURCE = Path(__file__).parents[2] / "src"
-CACHE = ".code-intel/cache/symbols.sqlite3"
+CACHE = f".code-intel/cache/symbols-{SCHEMA_VERSION}.sqlite3"
 
 
 def places(found: Explorer, symbol: str) -> list[tuple[str, int]]:
@@ -405,6 +405,26 @@ def test_a_cache_of_an_older_version_is_made_again_and_not_believed(tmp_path: Pa
     with sqlite3.connect(tmp_path / CACHE) as made:
         assert made.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     made.close()
+
+
+def test_two_versions_of_the_server_beside_each_other_read_none_of_each_others_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbol_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    older = explorer(tmp_path, {"a.py": "def needle(): pass  # by_other_rules\n"})
+    older.refresh_all()
+    monkeypatch.undo()
+    newer = Explorer(tmp_path)
+    newer.refresh_all()
+    with newer.cache.store._write() as connection:  # what its rules, and no others, make of the same file
+        connection.execute("UPDATE symbols SET name = 'by_other_rules'")
+    with ThreadPoolExecutor(1) as another_thread:  # with a connection that it opens now
+        assert another_thread.submit(places, older, "needle").result() == [("a.py", 1)]
+        assert another_thread.submit(places, older, "by_other_rules").result() == []
+    monkeypatch.setattr(symbol_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
+    with ThreadPoolExecutor(1) as another_thread:
+        assert another_thread.submit(places, newer, "by_other_rules").result() == [("a.py", 1)]
 
 
 def lettered(found: Explorer, symbol: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 WAL: readers go on while another process writes, and a killed writer leaves the last commit (measured in
 `tests/codebase/test_symbol_cache.py`). There is none where the folder cannot be written or is a symlink, and one that
-belongs to another project (a cache that came with a clone) or has another version is made anew.
+belongs to another project (a cache that came with a clone) or says that it has another version is made anew.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.owned_connection import OwnedConnection, bound_log, transaction
 
 SCHEMA_VERSION = 10
-"""Raised whenever what is stored changes, its sense included: a cache of another version is made anew."""
+"""Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run beside each other."""
 
 _BUSY_SECONDS = 10.0
 
@@ -38,8 +38,9 @@ _SCHEMA = (
 )
 
 
-def prepared(root: Path, path: Path) -> Path | None:
-    """`path` with a store of the project at `root` in it; None where there can be none on disk."""
+def prepared(root: Path, folder: Path) -> Path | None:
+    """The file in `folder` with a store of the project at `root` in it; None where there can be none on disk."""
+    path = folder / f"symbols-{SCHEMA_VERSION}.sqlite3"
     if any(part.is_symlink() for part in (path, path.parent, path.parent.parent)):
         return None
     try:

@@ -328,7 +328,7 @@ class SymbolStore:
             if self._opened.is_set():
                 return
             if self._project.keeps:
-                self._path = prepared(self._project.root, self._project.cache_dir / "symbols.sqlite3")
+                self._path = prepared(self._project.root, self._project.cache_dir)
             if self._path is None:
                 self._memory = sqlite3.connect(
                     ":memory:", isolation_level=None, check_same_thread=False, factory=OwnedConnection
