@@ -122,26 +122,15 @@ def test_what_the_server_writes_and_what_is_ignored_does_not_count(repo: Repo) -
     assert paths(judge.changes(before, judge.snapshot())) == {(".code-intel/config.json", "added")}
 
 
-@pytest.mark.parametrize("at", ["", "sub"])
-@pytest.mark.parametrize("tracked", [True, False])
-def test_what_the_server_of_a_project_within_this_one_writes_does_not_count(repo: Repo, at: str, tracked: bool) -> None:
-    inner = "sub/lib/.code-intel"
-    repo.write("sub/x.py", "x = 1\n")
-    if tracked:
-        repo.write(f"{inner}/context.yml", "project_rules: {}\n")
-        repo.write(f"{inner}/agreements/a.json", "{}")
-    head = repo.commit("two projects")
-    judge = TreeJudge(repo.path / at)
+def test_a_folder_that_is_called_like_a_servers_hides_nothing_within_the_project(repo: Repo) -> None:
+    repo.write("x.py", "x = 1\n")
+    repo.commit("one")
+    judge = TreeJudge(repo.path)
     before = judge.snapshot()
-    assert before == judge.head_snapshot(head)
-    repo.write(f"{inner}/context.yml", "project_rules: {summary: ours}\n")
-    repo.write(f"{inner}/agreements/a.json", '{"query": "login"}')
-    repo.write(f"{inner}/agreements/b.json", "{}")
-    assert judge.snapshot() == before
-    repo.write(f"{inner}/config.json", "{}")
-    assert {path for path, _ in paths(judge.changes(before, judge.snapshot()))} == {
-        f"{inner}/config.json".removeprefix(f"{at}/")
-    }
+    hidden = [f"lib/.code-intel/{name}/evil.py" for name in ("agreements", "cache", "logs")]
+    for path in hidden:
+        repo.write(path, "x = 2\n")
+    assert {path for path, _ in paths(judge.changes(before, judge.snapshot()))} == set(hidden)
 
 
 def test_a_tracked_file_counts_although_it_is_ignored(repo: Repo) -> None:

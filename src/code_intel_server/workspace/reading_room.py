@@ -42,7 +42,7 @@ _LINKS = re.compile(r"sharedindex\.")
 
 @dataclass(frozen=True, slots=True)
 class ReadingRoom:
-    """One private git directory. `excluded` are patterns of `.gitignore` for what is never looked at."""
+    """One private git directory. `excluded` are paths (from the top of the repository) that are never looked at."""
 
     git: Git
     name: str
@@ -145,7 +145,7 @@ class ReadingRoom:
         if source.is_file() and source.stat().st_size < 1_000_000:
             with contextlib.suppress(OSError):
                 theirs = source.read_text("utf-8", "surrogateescape")
-        return "\n".join([theirs, *self.excluded, ""])
+        return "\n".join([theirs, *(f"/{path}" for path in self.excluded), ""])
 
     def _share_split_index(self) -> None:
         """A split index names its shared half, which git looks for in the git directory it was told."""

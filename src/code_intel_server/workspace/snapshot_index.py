@@ -18,7 +18,6 @@ from itertools import accumulate
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.own_folder import is_written
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import status
 from code_intel_server.workspace.entries import Entries, Entry, side_by_side
@@ -46,13 +45,14 @@ class _Updates:
 class SnapshotIndex:
     """Keeps the private index of one working tree; not thread-safe (its owner holds a lock).
 
-    What a server writes never counts; files over `big` bytes are hashed as a stream and not stored.
+    `excluded` are paths from the top that never count; files over `big` bytes are hashed as a stream and not stored.
     """
 
-    def __init__(self, git: Git, room: ReadingRoom, *, big: int) -> None:
+    def __init__(self, git: Git, room: ReadingRoom, *, excluded: Sequence[str], big: int) -> None:
         self.tracked = Entries()
         self._git = git
         self._room = room
+        self._excluded = tuple(excluded)
         self._big = big
         self._user_index: object = None
         self._left_out = _LeftOut(git.at.top)
@@ -98,8 +98,8 @@ class SnapshotIndex:
         return tree
 
     def is_excluded(self, path: str) -> bool:
-        """Whether the path (from the top) is one that the server writes, or that of a project within this one."""
-        return is_written(path.removeprefix(self._git.at.prefix))
+        """Whether the path (from the top) is one the server itself writes."""
+        return any(path == out or path.startswith(out + "/") for out in self._excluded)
 
     def _updates(self) -> _Updates:
         updates = _Updates()

@@ -36,8 +36,8 @@ from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, lstat, read_json, write_json
 from code_intel_server.workspace.values import Change, ChangeKind
 
-_NEVER_LOOKED_AT = tuple(f"**/{FOLDER}/{name}" for name in SERVER_WRITES)
-"""What servers write, of this project and of those that lie within it, as git excludes it."""
+SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
+"""What our own server writes. What that of a project within this one writes counts: a folder of that name could hide anything."""
 
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
@@ -258,9 +258,10 @@ class TreeJudge:
             git = open_readable(self._root)
             if isinstance(git, str):
                 return None
-            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, _NEVER_LOOKED_AT)
+            excluded = tuple(git.at.prefix + path for path in SERVER_PATHS)
+            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded)
             room.prepare()
-            self._opened = (git, room, SnapshotIndex(git, room, big=self._big))
+            self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
         return self._opened
 
 
