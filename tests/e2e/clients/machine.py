@@ -40,6 +40,7 @@ class Machine:
             "app.py": 'def greet(name: str) -> str:\n    """Greet by name."""\n    return f"Hello, {name}!"\n',
             "secrets/vault.py": "TOKEN = 1\n",
             "README.md": "# A project\n",
+            "CLAUDE.md": "# Rules\n\n- Greet everybody alike.\n",
         }
         repository(machine.project, files)
         done = machine.run(["code-intel-server", "init", str(machine.project), "--no-proof", "--no-index", "--yes"])
@@ -98,6 +99,7 @@ class Machine:
         assert len(git(self.project, "log", "-1", "--format=%P").split()) == 2
         assert "llm_task_" not in git(self.project, "branch", "--list")
         assert git(self.project, "status", "--porcelain") == " M .code-intel/context.yml\n"
+        assert "Greet everybody alike." in (self.project / ".code-intel/context.yml").read_text()
         assert "code_intel_proof" in (self.project / "app.py").read_text()
         assert (self.project / "secrets/vault.py").read_text() == "TOKEN = 1\n"
         return git(self.project, "log", "-1", "--format=%B")
