@@ -21,6 +21,7 @@ from code_intel_server.codebase.records import (
     no_longer_recorded,
 )
 from code_intel_server.codebase.roles import Role, named_as_tests, role
+from code_intel_server.codebase.stand_ins import stood_in_for
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
@@ -168,7 +169,7 @@ def _compared(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
     ]
     # A new test may need its stand-ins; tests that were there get them in the place of what they tested.
     more_tests = max(-fewer[0], 0)
-    replaced = _count(_IN_PLACE, new.text) - _count(_IN_PLACE, old.text)
+    replaced = _count(_IN_PLACE, new.text) - _count(_IN_PLACE, old.text) + len(stood_in_for(path, old, new))
     mocked = [f"{_counted(replaced, 'stand-in', 'stand-ins')} more"] if replaced > 0 and not more_tests else []
     return (*lost, *moved, *gained, *mocked)
 
