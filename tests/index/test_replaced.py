@@ -99,6 +99,25 @@ def test_of_many_who_find_the_same_damage_one_replaces_the_file(project: Path, m
     index.close()
 
 
+def test_a_rebuild_that_was_wanted_is_no_remark_of_later_answers(project: Path) -> None:
+    index = make_index(project)
+    for _ in range(2):
+        assert index.sync(rebuild=True).notes == ()
+    assert index.search("login").notes == index.sync().notes == ()
+    index.close()
+
+
+def test_the_same_damage_a_second_time_is_said_once(project: Path) -> None:
+    index = make_index(project)
+    index.sync()
+    for _ in range(2):
+        assert store_of(index).rebuild("it is damaged")
+    report = index.sync()
+    assert (report.added, [note for note in report.notes if "set aside" in note]) == (len(SAMPLE), list(report.notes))
+    assert len(report.notes) == 1
+    index.close()
+
+
 def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(project: Path) -> None:
     first = make_index(project)
     first.sync()

@@ -58,8 +58,8 @@ class BackgroundSync:
         if self.ran and not self._stop.is_set() and time.monotonic() >= self._due_at:
             self.start()
 
-    def run_now(self, progress: Progress | None, should_stop: Callable[[], bool], anew: str = "") -> SyncReport:
-        """Sync in the calling thread (after one that may be running), from nothing where `anew` says why.
+    def run_now(self, progress: Progress | None, should_stop: Callable[[], bool], *, anew: bool = False) -> SyncReport:
+        """Sync in the calling thread (after one that may be running), from nothing with `anew`.
 
         Raises sqlite3.Error, CodeIntelError, OSError.
         """

@@ -145,8 +145,7 @@ class CodeIndex:
         if opened.background is None or opened.store is None or opened.synchroniser is None:
             raise Rejected("tool_errors.sync_index.not_owner", holder=self._owner.holder())
         try:
-            anew = "a rebuild was asked for" if rebuild else ""
-            report = opened.background.run_now(progress, should_stop, anew)
+            report = opened.background.run_now(progress, should_stop, anew=rebuild)
             self._map(opened).refresh()
             opened.kick()
         except sqlite3.OperationalError as error:

@@ -133,22 +133,23 @@ class Database:
             raise sqlite3.OperationalError("unable to open database file: a link leads out of its folder")
 
     def set_aside(self, reason: str) -> None:
-        """Move the file out of the way (the last such file is kept) so that it can be built anew."""
+        """Move the file out of the way (the last such file is kept) so that it can be built anew; a `reason` is noted."""
         self._check_place()
         kept = self.path.with_name(self.path.name + ".damaged")
         for suffix in _BESIDE:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(kept)
-        self.notes.append(f"The index was set aside as {kept.name} and is being rebuilt, because {reason}.")
+        if reason:
+            self.notes.append(f"The index was set aside as {kept.name} and built anew, because {reason}.")
 
     @property
     def temporary(self) -> bool:
         """Whether it lives in a temporary folder, because its own cannot be written."""
         return self._temporary is not None
 
-    def rebuild(self, reason: str, *, seen_at: int | None = None) -> bool:
-        """Replace the file by an empty one while running.
+    def rebuild(self, reason: str = "", *, seen_at: int | None = None) -> bool:
+        """Replace the file by an empty one while running; without a reason it was wanted, and nobody needs to be told.
 
         False where nothing was done: the store is closed, and the file another process's by now, or the one in which
         something was `seen_at` that epoch was replaced already.

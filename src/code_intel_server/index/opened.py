@@ -97,11 +97,11 @@ class Opened:
         return gaps
 
     def remarks(self) -> list[str]:
-        """What was repaired or is done in a slower way, in sentences; the answers are none the worse."""
+        """What was repaired or is done in a slower way, a sentence each; the answers are none the worse."""
         remarks = list(self.store.notes) if self.store is not None else []
         if self.chroma is not None:
             remarks += [*self.chroma.rebuilt, *([self.chroma.reason] if self.chroma.reason else [])]
-        return remarks
+        return list(dict.fromkeys(remarks))
 
     def engine(self, *, meaning: bool) -> str:
         """What answers."""

@@ -167,9 +167,9 @@ class Synchroniser:
         progress: Progress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         first: Callable[[str], float] | None = None,
-        anew: str = "",
+        anew: bool = False,
     ) -> SyncReport:
-        """Index what changed, or everything where `anew` says why. `first` orders the files (the highest value first): what
+        """Index what changed, or everything with `anew`. `first` orders the files (the highest value first): what
         a waiting question needs.
 
         A second caller waits for the running sync and then finds nothing left to do. Who waits for a rebuild that another
@@ -184,9 +184,9 @@ class Synchroniser:
             tell(0, 0, WAITING)
             return should_stop()
 
-        with self._turns.asked(rebuild=bool(anew)) as earlier:
+        with self._turns.asked(rebuild=anew) as earlier:
             while True:
-                with self._turns.taken(rebuild=bool(anew), gives_up=gives_up) as mine:
+                with self._turns.taken(rebuild=anew, gives_up=gives_up) as mine:
                     if not mine:
                         return SyncReport(files=self._store.count("files"), cancelled=True)
                     report = self._in_turn(tell, should_stop, first, anew, earlier)
@@ -199,12 +199,12 @@ class Synchroniser:
         progress: Progress,
         should_stop: Callable[[], bool],
         first: Callable[[str], float] | None,
-        anew: str,
+        anew: bool,
         earlier: SyncReport | None,
     ) -> SyncReport:
         joined = self._turns.rebuilt if self._turns.rebuilt is not earlier else None
         if anew and joined is None and not should_stop():
-            self._store.rebuild(anew)
+            self._store.rebuild()
         while True:
             self.seen_at = self._store.epoch
             report = self._run(progress, lambda: self._overtaken() or should_stop(), first)
