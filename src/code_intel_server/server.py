@@ -106,7 +106,8 @@ def build(late: Late) -> MCPServer:
         return result_of(late.guard.call(tool, work))
 
     _session_tools(mcp, late, call)
-    _search_tools(mcp, late, call)
+    _text_tools(mcp, late, call)
+    _name_tools(mcp, late, call)
     _structure_tools(mcp, late, call)
     _index_tools(mcp, late, call)
     _control_tools(mcp, late, call)
@@ -183,7 +184,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         return call("get_session_status", work)
 
 
-def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
+def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Search text", annotations=READ)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
@@ -223,6 +224,8 @@ def _search_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Find files by name."""
         return call("search_files", lambda: tools.exploration.search_files(late.bench, pattern, path, limit, offset))
 
+
+def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Find definitions", annotations=READ)
     def find_definitions(
         symbol: Annotated[str, Field(description="A name, or Class.method")],
