@@ -16,6 +16,8 @@ def begun(line: str) -> str:
     return B.replace("def test_a():\n", f"def test_a():\n{line}")
 
 
+CHECK = "def check(x):\n    assert x.all()\n\n\n"
+JS = "it('a', () => {\n  expect(f(1)).toBe(4);\n});\n"
 AROUND = {
     "noop deco": (
         PY,
@@ -116,7 +118,31 @@ AROUND = {
         '#[test]\nfn a() {\n    if std::env::var("X").is_ok() { return; }\n    assert_eq!(f(), 4);\n}\n',
     ),
 }
+UNCALLED = {
+    "into a helper that nobody calls": (PY, B, B.replace("    assert x == 4\n", "    x.close()\n\n\ndef check(x):\n    assert x == 4\n")),
+    "its call is gone": (PY, f"{CHECK}{B}    check(x)\n", f"{CHECK}{B}"),
+    "a helper that calls itself": (PY, B, B.replace("    assert x == 4\n", "    x.close()\n\n\ndef check(x):\n    assert x == 4\n    check(x)\n")),
+    "a function of JavaScript": ("src/a.test.js", JS, JS.replace("  expect(f(1)).toBe(4);\n", "  f(1);\n") + "function check() {\n  expect(f(1)).toBe(4);\n}\n"),
+}  # fmt: skip
 HONEST = {
+    "into a helper that is called": (
+        PY,
+        B,
+        B.replace("    assert x == 4\n", "    check(x)\n\n\ndef check(x):\n    assert x == 4\n"),
+    ),
+    "a helper that was not called before": (PY, f"{CHECK}{B}", f"{B}\n\n{CHECK}"),
+    "a fixture that asserts": (
+        PY,
+        B,
+        f"@pytest.fixture(autouse=True)\ndef left(x):\n    yield\n    assert not x\n\n\n{B}",
+    ),
+    "a hook that asserts": (PY, B, f"def teardown_module():\n    assert not left()\n\n\n{B}"),
+    "a helper for other files": (
+        "src/a.test.js",
+        JS,
+        f"export function check() {{\n  expect(f(1)).toBe(4);\n}}\n\n{JS}",
+    ),
+    "a helper of a class": (PY, B, f"{B}\n\nclass Mixin:\n    def check(self):\n        assert self.x\n"),
     "a mark": (PY, B, B.replace("def test_a", "@pytest.mark.slow\ndef test_a")),
     "a mark by another name": (PY, B, B.replace("def test_a", "slow = pytest.mark.slow\n\n\n@slow\ndef test_a")),
     "a function that gives a mark": (
@@ -168,6 +194,11 @@ def said(path: str, before: str, after: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(("path", "before", "after"), AROUND.values(), ids=AROUND)
 def test_a_test_that_is_got_around_is_said(path: str, before: str, after: str) -> None:
     assert said(path, before, after)
+
+
+@pytest.mark.parametrize(("path", "before", "after"), UNCALLED.values(), ids=UNCALLED)
+def test_an_assertion_where_nothing_calls_it_is_said(path: str, before: str, after: str) -> None:
+    assert "1 assertion more that nothing calls" in said(path, before, after)
 
 
 @pytest.mark.parametrize(("path", "before", "after"), HONEST.values(), ids=HONEST)

@@ -144,6 +144,7 @@ SWALLOWED = {
     "a try": (PY, PYTHON, PYTHON.replace("    assert value == 2\n", "    try:\n        assert value == 2\n    except AssertionError:\n        pass\n")),
     "a bare try": (PY, PYTHON, PYTHON.replace("    assert value == 2\n", "    try:\n        assert value == 2\n    except:\n        pass\n")),
     "suppress": (PY, PYTHON, at("value = app.y()", "    contextlib.suppress(AssertionError).__enter__()", PYTHON)),
+    "a context of its own": (PY, PYTHON, "class Quiet:\n    def __enter__(self): ...\n\n    def __exit__(self, *a: object) -> bool:\n        return True\n\n\n" + PYTHON.replace("    assert value == 2\n", "    with Quiet():\n        assert value == 2\n")),
     "raises": (PY, PYTHON, PYTHON.replace("    assert value == 2\n", "    with pytest.raises(AssertionError):\n        assert value == 2\n")),
     "a pair": (PY, PYTHON, PYTHON.replace("assert value == 2", "assert (value == 2, 'two')")),
     "a mark by its name": (PY, PYTHON, f"pytestmark = getattr(pytest.mark, 'sk' + 'ip')\n{PYTHON}"),

@@ -1,4 +1,4 @@
-"""Tests that stand as before and are got around: left early, asserting only under a condition, replaced by a decorator (SPEC 4).
+"""Tests that stand as before and are got around: left early, asserting under a condition or where nothing calls, replaced (SPEC 4).
 
 Only tests that both versions have are looked at: a new one takes nothing away, however it is built.
 """
@@ -28,6 +28,11 @@ _OF_TESTS = re.compile(rb"\..*|(?:.*\.)?(?:tests?|conftest|\w*(?:utils?|helpers?
 _REPLACES = re.compile(rb"\blambda\b|\bskip|\bxfail\b")
 _ONLY_MARKS = re.compile(rb"\breturn[ \t]++(?:pytest\.)?mark\.(?!skip|xfail)")
 _WORD = re.compile(rb"\w++")
+_KEEPS_HELPERS = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
+"""Languages in which what a file of tests defines is called in that file, unless it is exported."""
+_CALLED_BY_OTHERS = re.compile(rb"pytest_|set_?[uU]p|tear_?[dD]own|load_tests|before|after")
+_EXPORTED = re.compile(rb"\bexport(?:[ \t]++default)?[ \t]++\Z")
+_LONGEST_EXPORT = 20
 _LONGEST_DEFINITION = 4_000
 _SAID_AT_MOST = 3
 
@@ -43,10 +48,12 @@ def got_around(
         early += max(now.left_early[other] - was.left_early[one], 0)
         less = was.asserted[one, False] - now.asserted[other, False]
         hidden += max(min(less, now.asserted[other, True] - was.asserted[one, True]), 0)
+    uncalled = _no_more_called(before, after, was, now) if path.endswith(_KEEPS_HELPERS) else 0
     put_on = _put_on(before, after, same) if path.endswith(".py") else []
     return (
         *([f"{early} more that leave a test before it asserts"] if early else []),
         *([f"{counted(hidden, 'assertion')} more under a condition"] if hidden else []),
+        *([f"{counted(uncalled, 'assertion')} more that nothing calls"] if uncalled else []),
         *([f"tests replaced by what `{'`, `'.join(put_on[:_SAID_AT_MOST])}` gives"] if put_on else []),
     )
 
@@ -80,6 +87,36 @@ def _is_inside(ranges: Sequence[tuple[int, int]], place: int, begun: int) -> boo
     """Whether a place is in one of some ranges that begins behind `begun`: a test that is in one as a whole counts as such."""
     at = bisect_left(ranges, (place + 1, 0)) - 1
     return at >= 0 and begun < ranges[at][0] and place < ranges[at][1]
+
+
+def _no_more_called(before: "Reached", after: "Reached", was: _Tests, now: _Tests) -> int:
+    """How many assertions stand in functions that no test calls, and did not before; a test by another name is a test fewer."""
+    uncalled = _uncalled(before, was)
+    found = _uncalled(after, now) - uncalled
+    if not found:
+        return 0
+    names = {unit.name for unit in after.units}
+    gone = {name for (_, name), _ in was.asserted if name not in names and (IS_TEST.match(name) or name in uncalled)}
+    return found.total() if len(found) > len(gone) else 0
+
+
+def _uncalled(read: "Reached", tests: _Tests) -> "Counter[bytes]":
+    """How much is asserted in each function that is no test and that nothing else in the file names."""
+    asserted: Counter[bytes] = Counter()
+    for ((group, name), _), count in tests.asserted.items():
+        asserted[name] += 0 if group or IS_TEST.match(name) else count
+    asserted = +asserted
+    named = Counter(_WORD.findall(read.alive)) if asserted else asserted
+    for start, end, name, group in read.units:
+        if name not in asserted or group:
+            continue
+        handed_on = read.source.startswith(b"@", start) or _EXPORTED.search(
+            read.source, max(start - _LONGEST_EXPORT, 0), start
+        )
+        own = _WORD.findall(read.alive[start:end]).count(name)
+        if handed_on or named[name] > own or _CALLED_BY_OTHERS.match(name):
+            del asserted[name]
+    return asserted
 
 
 # -- decorators of Python --------------------------------------------------------------------------------------------

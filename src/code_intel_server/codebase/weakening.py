@@ -72,7 +72,7 @@ _SWALLOWS = re.compile(
     r"|\bcatch[ \t]*+(?:\([ \t]*+\w*+[ \t]*+\))?[ \t]*+\{[ \t\n]*+\}|\.catch\([ \t]*+\([ \t]*+\w*+[ \t]*+\)[ \t]*+=>[ \t]*+\{[ \t\n]*+\}"
     r"|\bcatch[ \t]*+\([^\n()]{0,100}\b(?:Throwable|AssertionError|Error|Exception)\b"
     r"|\bassertThrows\([ \t]?(?:Throwable|AssertionError|Error|Exception)\.class|\bexpected[ \t]?=[ \t]?(?:Throwable|AssertionError|Error|Exception)\.class"
-    r"|(?<![.\w])recover\(\)|\bcatch_unwind\b|#\[should_panic\]|\brescue[ \t]*+(?:=>|\n|Exception\b|Minitest::Assertion\b)"
+    r"|\bdef[ \t]++__a?exit__[ \t]*+\([^\n]{0,300}\n?[ \t]*+return[ \t]++(?:True|1)\b|(?<![.\w])recover\(\)|\bcatch_unwind\b|#\[should_panic\]|\brescue[ \t]*+(?:=>|\n|Exception\b|Minitest::Assertion\b)"
 )
 _REPEATS = re.compile(
     r"\bretryTimes\(|\bthis\.retries\(|\bmark\.flaky\b|@flaky\b|@(?:RepeatedIfExceptionsTest|RetryingTest)\b|\bretries:[ \t]?[1-9]"
