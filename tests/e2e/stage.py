@@ -351,7 +351,7 @@ class Arena:
             if ref != "refs/heads/main":
                 git(self.root, "update-ref", "-d", ref)
         git(self.root, "checkout", "-q", "-f", "-B", "main", self.first)
-        git(self.root, "clean", "-q", "-ffdx", "-e", ".code-intel")
+        git(self.root, "clean", "-q", "-ffdx", "-e", "/.code-intel")
         for entry in (self.root / ".code-intel").iterdir():
             if entry.name not in KEPT and entry.name != "config.json":
                 shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
