@@ -155,6 +155,23 @@ def test_a_target_that_names_nothing_is_said_to(tmp_path: Path) -> None:
     assert "shop/basket.py" in by_path(impact)
 
 
+@pytest.mark.parametrize("path", ["./shop/gone.py", ".github/gone.yml", "./gone"])
+def test_a_path_that_begins_with_a_dot_and_is_not_there_is_said_to_name_nothing(tmp_path: Path, path: str) -> None:
+    impact = explorer(tmp_path, FILES).analyze_impact([path])
+    assert impact.unresolved == (path,)
+    assert not impact.answer.results
+
+
+def test_a_path_that_leads_out_is_refused_however_it_is_written(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="path_outside_project"):
+        explorer(tmp_path, FILES).analyze_impact(["../gone.py"])
+
+
+def test_each_css_name_that_nothing_speaks_of_is_said_to_name_nothing(tmp_path: Path) -> None:
+    found = explorer(tmp_path, PAGE_FILES)
+    assert found.analyze_impact([".buy-button", ".no-such-class", "web/app.js"]).unresolved == (".no-such-class",)
+
+
 def test_no_target_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Rejected, match=r"query\.no_symbol"):
         explorer(tmp_path, FILES).analyze_impact(["", " "])

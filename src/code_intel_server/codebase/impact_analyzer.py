@@ -20,7 +20,7 @@ from code_intel_server.codebase.impact_ties import tie_by_file_name, tie_by_hist
 from code_intel_server.codebase.impact_uses import follow
 from code_intel_server.codebase.impact_values import Impact, ImpactRow, Place, Target, Tie, ranked
 from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
-from code_intel_server.codebase.names import readings, written
+from code_intel_server.codebase.names import readings, style_kind, written
 from code_intel_server.codebase.project import Project, inside, shown, there
 from code_intel_server.codebase.references import ENGINE
 from code_intel_server.codebase.standing import Standing
@@ -63,7 +63,7 @@ def analyze_impact(
     follow(run, names, min(max(depth, 1), MAX_DEPTH))
     homes = tuple(dict.fromkeys(target.path for target in run.targets))
     tie_by_file_name(run, homes)
-    tie_by_markup(run, homes, [target for target in asked if target[0] in ".#"])
+    tie_by_markup(run, homes, [target for target in asked if _is_style(run.project, target)])
     if history is not None:
         tie_by_history(run, homes, history())
     return _conclude(run, page, skipped)
@@ -97,7 +97,7 @@ def _resolve(run: Analysis, asked: Sequence[str]) -> list[Name]:
     """Turn targets into names to follow, noting where they are defined."""
     names: list[Name] = []
     for target in asked:
-        if target[0] in ".#" and not run.project.root.joinpath(target).exists():
+        if _is_style(run.project, target):
             continue  # CSS names have their own step
         path, line = _as_path(run.project, target)
         if path and line:
@@ -107,6 +107,11 @@ def _resolve(run: Analysis, asked: Sequence[str]) -> list[Name]:
         else:
             names += _named(run, target)
     return names
+
+
+def _is_style(project: Project, target: str) -> bool:
+    """Whether a target is written as a CSS class or id, and no file is called so (`.gitignore`)."""
+    return bool(style_kind(target)) and not project.root.joinpath(target).exists()
 
 
 def _as_path(project: Project, target: str) -> tuple[str, int]:

@@ -76,29 +76,29 @@ def _plural(words: Sequence[str]) -> list[str]:
 
 
 def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> None:
-    """Classes and ids that the targets declare or bear, wherever else styles, pages and scripts speak of them."""
-    names = {name for name in asked if re.fullmatch(r"[.#]-?[A-Za-z_][\w-]*", name)}
+    """Classes and ids that were asked for or that the targets declare or bear, wherever else styles, pages and scripts speak of them."""
+    names = {*asked}
     for home in homes:
         names |= {mention.name for mention in markup.mentions(home, read_text(run.project.root, home) or "")}
     if not names:
         return
     globs = [part for glob in markup.GLOBS for part in ("--type-add", f"page:{glob}")]
-    query = Query(tuple(sorted({name[1:] for name in names}))[:200], regex=False)
+    first = sorted(names, key=lambda name: (name not in asked, name))
+    query = Query(tuple(dict.fromkeys(name[1:] for name in first))[:200], regex=False)
     files, problems = ripgrep.matching_files(run.project, query, extra=(*globs, "--type", "page"))
     run.problems += problems
+    spoken_of: set[str] = set()
     for path in files:
         if run.late:
             run.problems.append("the time limit ended the search for CSS names")
             return
         for mention in markup.mentions(path, read_text(run.project.root, path) or ""):
-            if mention.name in names and path not in homes:
+            if mention.name not in names:
+                continue
+            spoken_of.add(mention.name)
+            if path not in homes:
                 run.evidence.add(path, Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, weight=0.5))
-    if (
-        asked
-        and not homes
-        and not any(place.tie is Tie.MARKUP for lines in run.evidence.places.values() for place in lines.values())
-    ):
-        run.unresolved += list(asked)
+    run.unresolved += [name for name in asked if name not in spoken_of]
 
 
 def tie_by_history(run: Analysis, homes: Sequence[str], commits: Iterable[tuple[str, ...]]) -> None:
