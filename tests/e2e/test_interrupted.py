@@ -62,6 +62,13 @@ class TestRecovery:
             assert server.call("get_session_status", session_id="../../etc/passwd")["success"] is False
             assert server.call("get_session_status", session_id=session_id)["phase"] == "QUERY_FRAME"
 
+    @pytest.mark.parametrize("wanted", ["nope", "20200101_000000"])
+    def test_who_asks_for_a_session_that_is_not_there_is_told_which_there_are(self, root: Path, wanted: str) -> None:
+        session_id = self.interrupted(root)
+        with Server(root) as server:
+            answer = server.call("get_session_status", session_id=wanted)
+            assert answer["message"] == f"No checkpoint of session '{wanted}'. There are: {session_id}."
+
     def test_with_nothing_else_to_restore_the_active_session_stays_and_is_named(self, server: Server) -> None:
         """A lost answer to a restore is asked for again: that must not look like a session that is gone."""
         session_id = start(server)["session_id"]

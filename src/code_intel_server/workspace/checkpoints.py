@@ -146,7 +146,10 @@ class CheckpointStore:
         Raises Rejected('tool_errors.get_session_status.checkpoint_not_found'), or Unavailable with `checkpoint_damaged`,
         `checkpoint_foreign` or `checkpoint_version` of the same section.
         """
-        found = self._load(session_id)
+        try:
+            found = self._load(session_id)
+        except Rejected:  # no id at all, so no file was looked for: what there is has to be said all the same
+            found = Unusable(str(session_id)[:60], self._folder, Problem.MISSING)
         if isinstance(found, Unusable):
             raise found.as_error(tuple(entry.session_id for entry in self.usable()))
         return found
@@ -327,7 +330,7 @@ def valid_id(session_id: object) -> str:
     if isinstance(session_id, str) and is_id(session_id):
         return session_id
     raise Rejected(
-        "tool_errors.get_session_status.checkpoint_not_found", session_id=ascii(session_id)[:60], available=("none",)
+        "tool_errors.get_session_status.checkpoint_not_found", session_id=str(session_id)[:60], available=("none",)
     )
 
 
