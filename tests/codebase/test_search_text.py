@@ -161,13 +161,23 @@ def test_where_only_the_first_lines_of_each_file_fit_the_answer_says_that_there_
     assert len(set(answer.incomplete_because)) == len(answer.incomplete_because)
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\p{Nonsense}", "(?<=a)b", "a\nb", "x{9999999}"])
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"\p{Nonsense}", "(?<=a)b", "x{9999999}"])
 def test_a_regex_that_cannot_be_compiled_is_refused_with_the_reason(tmp_path: Path, pattern: str) -> None:
     with pytest.raises(Rejected) as refusal:
         explorer(tmp_path, PROJECT).search_text(["fine", pattern])
     assert refusal.value.key == "tool_errors.generic.pattern_invalid"
     assert refusal.value.params["pattern"] == pattern
     assert refusal.value.params["error"]
+
+
+@pytest.mark.parametrize("regex", [True, False])
+@pytest.mark.parametrize("pattern", ["a\nb", "a\n", "a\0b"])
+def test_a_text_of_several_lines_is_refused_for_that_also_where_it_is_no_regex(
+    tmp_path: Path, pattern: str, regex: bool
+) -> None:
+    with pytest.raises(Rejected) as refusal:
+        explorer(tmp_path, PROJECT).search_text(["fine", pattern], regex=regex)
+    assert refusal.value.key == "tool_errors.generic.pattern_not_one_line"
 
 
 @pytest.mark.parametrize("patterns", ["", [], ["  "], ["a", ""]])

@@ -237,7 +237,22 @@ def test_without_an_embedder_words_answer_and_say_so(project: Path) -> None:
     answer = index.search("login throttle")
     assert (answer.engine, answer.hits[0].path) == ("bm25", "src/auth/throttle.py")
     assert any("embedding model" in note for note in answer.notes)
+    assert "cannot be loaded (no such file). Search goes on without it." in " ".join(answer.notes)
+    assert not [note for note in (*answer.notes, *index.sync().notes) if "tool_errors" in note]
     index.close()
+
+
+def test_a_sync_that_fails_is_told_in_words(index: CodeIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = index._open()
+    assert opened.background is not None
+
+    def fails(**_: object) -> None:
+        raise Unavailable("tool_errors.generic.program_missing", program="ripgrep", tool="this lookup")
+
+    monkeypatch.setattr(opened.background, "_run", lambda _first: fails())
+    opened.background.start().join()
+    assert "tool_errors" not in opened.background.trouble
+    assert "could not be brought up to date: ripgrep is not installed" in opened.background.trouble
 
 
 def test_vectors_come_when_the_embedder_does(project: Path) -> None:

@@ -22,6 +22,7 @@ _ADVICE = {
     "tool_errors.generic.path_outside_project": "Give a path inside the project, from its root.",
     "tool_errors.generic.path_not_found": "Paths are from the project's root.",
     "tool_errors.generic.not_a_file": "`find text PATTERN --path DIR` looks below a folder.",
+    "tool_errors.generic.pattern_not_one_line": "Search for one of its lines.",
     "tool_errors.generic.pattern_invalid": "A backslash lets a character stand for itself.",
     "tool_errors.generic.program_missing": "`code-intel-server doctor` says how to install it.",
 }

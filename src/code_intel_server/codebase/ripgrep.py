@@ -376,7 +376,7 @@ def _reject_invalid(project: Project, query: Query) -> None:
                 "tool_errors.generic.pattern_invalid",
                 details={"pattern": pattern},
                 pattern=pattern,
-                error=error.removeprefix("error: ").removeprefix("rg: "),
+                error=error.removeprefix("error: ").removeprefix("rg: ").rstrip("."),
             )
 
 

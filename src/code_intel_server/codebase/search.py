@@ -85,7 +85,8 @@ def search_text(
 
     A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `Wanted` every key is an
     argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
-    Rejected('tool_errors.generic.pattern_invalid'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    Rejected('tool_errors.generic.pattern_not_one_line'), Rejected('tool_errors.generic.pattern_invalid'),
+    Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
     """
     _require_few(globs, "globs")
     for glob in globs:
@@ -135,9 +136,7 @@ def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
     _require_few(unique, "patterns")
     for pattern in unique:
         if "\0" in of_length(pattern, "patterns") or "\n" in pattern:
-            raise Rejected(
-                "tool_errors.generic.pattern_invalid", pattern=pattern, error="a pattern is one line of text"
-            )
+            raise Rejected("tool_errors.generic.pattern_not_one_line", pattern=pattern.replace("\0", "\\0"))
     return unique
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from code_intel_server.contract.packaged import in_words
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.index.sync import Synchroniser
 from code_intel_server.index.values import Progress, SyncReport
@@ -90,7 +91,9 @@ class BackgroundSync:
             report = self._run(first)
             scan_seconds = 0.0 if report.chunks else time.monotonic() - started
             self.trouble = ""
-        except (sqlite3.Error, OSError, CodeIntelError) as error:
+        except CodeIntelError as error:
+            self.trouble = f"The index could not be brought up to date: {in_words(error)}"
+        except (sqlite3.Error, OSError) as error:
             self.trouble = f"The index could not be brought up to date: {error}"
         finally:
             self._set_due(scan_seconds)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.project import shown
+from code_intel_server.contract.packaged import in_words
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import SHORT_CUT, Map
@@ -338,9 +339,7 @@ class CodeIndex:
                 try:
                     self._encoder = self._load_encoder()
                 except CodeIntelError as error:
-                    self._encoder_note = (
-                        f"Only words were compared, because the embedding model is not available: {error}"
-                    )
+                    self._encoder_note = f"Only words were compared. {in_words(error)}"
             return self._encoder
 
     def _encoder_notes(self) -> tuple[str, ...]:
