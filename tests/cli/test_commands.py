@@ -135,6 +135,33 @@ def test_resume_names_what_was_interrupted_and_how_to_go_on(root: Path, capsys: 
     assert parsed(capsys.readouterr().out)[0]["phase"] == "READY"
 
 
+@pytest.mark.parametrize("age", ["-1", "-0.5", "nan", "inf", "x"])
+def test_an_age_that_nothing_can_have_drops_nothing_from_the_trash(root: Path, capsys: Said, age: str) -> None:
+    git(root, "branch", "llm_task_20200101_000000")
+    assert abandon.main(["--yes"]) == 0
+    with pytest.raises(SystemExit):
+        trash.main(["purge", "--older-than", age, "--yes"])
+    assert f"'{age}' is no number of days" in capsys.readouterr().err
+    trash.main(["list"])
+    assert "1 kept" in capsys.readouterr().out
+
+
+def test_serve_for_a_project_that_is_not_there_says_so_and_makes_none(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "code_intel_server", "serve", "--project", str(tmp_path / "gone")]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"code-intel-server: {tmp_path / 'gone'} is no folder\n"
+    assert not (tmp_path / "gone").exists()
+
+
+def test_find_says_where_it_shows_only_the_first(root: Path, capsys: Said) -> None:
+    (root / "many.py").write_text("TWICE = 1\n" * 3)
+    find.main(["text", "TWICE", "--limit", "2"])
+    assert "only the first 2 are shown: --limit shows more" in capsys.readouterr().out
+    find.main(["text", "TWICE"])
+    assert "only the first" not in capsys.readouterr().out
+
+
 def test_abandon_archives_and_refuses_while_a_session_runs(root: Path, capsys: Said) -> None:
     git(root, "branch", "llm_task_20200101_000000")
     with session(root, state()):

@@ -118,9 +118,10 @@ def _show(found: dict[str, Any]) -> None:
         said = _one_line(_said(row))[:_MOST_CHARACTERS]
         print(f"{_one_line(str(row.get('path', '')))}:{row.get('start_line', '')}: {said}")
     more = "+" if found.get("total_at_least") else ""
-    print(
-        f"-- {found['total']}{more} found by {found['engine']}; {'complete' if found['complete'] else 'not complete'}"
-    )
+    worth = "complete" if found["complete"] else "not complete"
+    print(f"-- {found['total']}{more} found by {found['engine']}; {worth}")
+    if found["truncated"]:
+        print(f"   only the first {len(found['results'])} are shown: --limit shows more")
     for reason in found.get("incomplete_because", []):
         print(f"   {reason}")
     for name in found.get("unresolved", []):

@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import sys
 from pathlib import Path
 
 
@@ -15,6 +16,10 @@ def main(arguments: list[str]) -> int:
         "--project", type=Path, metavar="DIR", help="the project; else found by walking up from the working directory"
     )
     options = parser.parse_args(arguments)
+    if options.project is not None and not options.project.is_dir():
+        # Else lookups would fail one by one, and a sync would make the folder.
+        print(f"code-intel-server: {options.project} is no folder", file=sys.stderr)
+        return 1
     gc.disable()  # a fifth of the time that importing takes would go into looking for garbage; `serve` enables it again
     from code_intel_server.server import serve
 

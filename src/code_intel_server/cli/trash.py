@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,10 +22,21 @@ def main(arguments: list[str]) -> int:
     restoring.add_argument("entry", help="as `trash list` names it")
     purging = actions.add_parser("purge", help="drop entries for good")
     purging.add_argument("entries", nargs="*", help="exactly these, whatever their age")
-    purging.add_argument("--older-than", type=float, default=KEEP_DAYS, metavar="DAYS", help="default %(default)s")
+    purging.add_argument("--older-than", type=_days, default=KEEP_DAYS, metavar="DAYS", help="default %(default)s")
     purging.add_argument("--yes", action="store_true", help="do not ask")
     options = made.parse_args(arguments)
     return guarded(lambda: _ACTIONS[options.action](Trash(_repository(options)), options))
+
+
+def _days(text: str) -> float:
+    """An age that something can have: older than -1 days would be everything, and nobody means that."""
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not 0 <= days < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of days, 0 or more")
+    return days
 
 
 def _repository(options: argparse.Namespace) -> Path:
