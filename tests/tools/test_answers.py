@@ -1,6 +1,7 @@
 """What lookups answer of files and folders that are larger than an answer: pages that come to an end (SPEC 2, Answers)."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from code_intel_server.tools.exploration import (
     analyze_structure,
     get_function_at_line,
     get_symbols,
+    search_text,
     semantic_search,
 )
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields
@@ -49,6 +51,17 @@ def pages(ask: Callable[[int], Fields]) -> list[dict[str, Any]]:
         found.append({**ask(offset)})
     assert all(len(json.dumps(page, ensure_ascii=False)) < DEFAULT_CHARACTERS for page in found)
     return found
+
+
+def test_what_a_search_outside_a_session_left_out_is_counted_soon(tmp_path: Path) -> None:
+    large = repository(tmp_path / "repo", {"app.py": "x = 1\n", "large.py": "needle = 1\n" * 100_000})
+    bench = Workbench(large)
+    deadline = time.monotonic() + 30
+    while "skipped" not in (found := search_text(bench, "needle", ".", 50, 0)) and time.monotonic() < deadline:
+        pass
+    assert found["skipped"] == {"ignored": 0, "binary": 0, "too_large": 1}
+    assert found["total"] == 0
+    bench.desk.close()
 
 
 def test_every_symbol_of_a_large_file_comes_once_page_by_page(bench: Workbench) -> None:

@@ -4,14 +4,16 @@
 are never followed; `.git`, `.code-intel` and what the server of a project within this one writes are never listed.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, Thread
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import Skipped
 from code_intel_server.codebase.project import Project
+from code_intel_server.errors import CodeIntelError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,10 @@ def _count_binary(project: Project) -> int:
     return len(ripgrep.matching_files(project, ripgrep.Query((r"\x00",)), extra=("--text",))[0])
 
 
+FIRST_SECONDS = 0.1
+"""How long a lookup waits for the first count: small projects are counted by then, and larger ones for the next lookup."""
+
+
 class SkipCounter:
     """The latest count of skipped files, retaken at most every `seconds`, never by the caller who asks for it."""
 
@@ -54,6 +60,8 @@ class SkipCounter:
         self._seconds = seconds
         self._clock = clock
         self._lock = Lock()
+        self._beginning = Lock()
+        self._first: Thread | None = None
         self._latest = Skipped()
         self._due = float("-inf")
 
@@ -61,6 +69,20 @@ class SkipCounter:
     def latest(self) -> Skipped:
         """What was counted last; `counted` is False before the first count."""
         return self._latest
+
+    def begin(self) -> None:
+        """Count in the background where nothing was counted yet, and give that a moment."""
+        if self._latest.counted:
+            return
+        with self._beginning:
+            if self._first is None:
+                self._first = Thread(target=self._count_first, name="skip-count", daemon=True)
+                self._first.start()
+        self._first.join(FIRST_SECONDS)
+
+    def _count_first(self) -> None:
+        with contextlib.suppress(CodeIntelError, OSError):  # the lookup itself will tell
+            self.refresh()
 
     def refresh(self) -> Skipped:
         """Count again if that is due; callers run it where a few walks of the tree do no harm."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from pydantic import JsonValue
 
@@ -18,6 +18,9 @@ from code_intel_server.index.values import Agreement, Collection, Hit
 from code_intel_server.tools.guard import contract_of
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, narrowed, plain, rows, size_of
 from code_intel_server.tools.workbench import Workbench
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.explorer import Explorer
 
 _MAX_LIMIT = 1000
 _SNIPPETS = (900, 600, 400, 200)
@@ -35,6 +38,13 @@ def page_of(limit: int, offset: int) -> Page:
     return Page(min(max(limit, 1), _MAX_LIMIT), max(offset, 0))
 
 
+def _explorer(bench: Workbench) -> "Explorer":
+    """The project's lookups; what they skip is counted from the first on, in a session or outside."""
+    explorer = bench.desk.explorer
+    explorer.skips.begin()
+    return explorer
+
+
 def _listed(answer: Answer[object], page: Page) -> Fields:
     return rows(answer, page.offset)
 
@@ -49,13 +59,13 @@ def search_text(
 ) -> Fields:
     """See SPEC 2."""
     page = page_of(min(limit, _MOST_LINES), offset)
-    return _listed(bench.desk.explorer.search_text(patterns, path, page=page, **wanted), page)
+    return _listed(_explorer(bench).search_text(patterns, path, page=page, **wanted), page)
 
 
 def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
     """See SPEC 2."""
     page = page_of(limit, offset)
-    return _listed(bench.desk.explorer.search_files(pattern, path, page=page), page)
+    return _listed(_explorer(bench).search_files(pattern, path, page=page), page)
 
 
 def find_definitions(
@@ -63,7 +73,7 @@ def find_definitions(
 ) -> Fields:
     """See SPEC 2."""
     page = page_of(limit, offset)
-    found = bench.desk.explorer.find_definitions(symbol, kind=kind, path=path, match=NameMatch(match), page=page)
+    found = _explorer(bench).find_definitions(symbol, kind=kind, path=path, match=NameMatch(match), page=page)
     return _listed(found, page)
 
 
@@ -79,7 +89,7 @@ def find_references(
 ) -> Fields:
     """See SPEC 2."""
     page = page_of(limit, offset)
-    found = bench.desk.explorer.find_references(
+    found = _explorer(bench).find_references(
         symbol, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
     )
     return _listed(found, page)
@@ -100,7 +110,7 @@ def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
 def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
     """See SPEC 2."""
     page = page_of(FIRST_FILES.limit, offset)
-    return _listed(bench.desk.explorer.analyze_structure(path, page=page), page)
+    return _listed(_explorer(bench).analyze_structure(path, page=page), page)
 
 
 def query(bench: Workbench, question: str, limit: int) -> Fields:
@@ -110,7 +120,7 @@ def query(bench: Workbench, question: str, limit: int) -> Fields:
     active = bench.sessions.active
     allowed = active is None or active.state.phase in ACCESS["semantic_search"].phases
     routed = route(
-        bench.desk.explorer,
+        _explorer(bench),
         question,
         limit=page_of(limit, 0).limit,
         semantic=(lambda text, most: _semantic_answer(bench, text, most)) if allowed else None,
@@ -212,9 +222,7 @@ def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: 
     if not [target for target in targets if target.strip()]:
         raise Rejected("tool_errors.query.no_symbol")
     page = page_of(limit, offset)
-    found = bench.desk.explorer.analyze_impact(
-        targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history
-    )
+    found = _explorer(bench).analyze_impact(targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history)
     beside: Fields = {
         "targets": plain(found.targets),
         "must_verify": [*found.must_verify],
