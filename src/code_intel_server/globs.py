@@ -16,6 +16,8 @@ Found = TypeVar("Found")
 SECONDS = 15.0
 """How long paths are held against patterns; what was not reached is said."""
 
+_CLASS = re.compile(r"\[[!^]?+(\]?+[^\]]*)\]")
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 _STAR = "[^/]*"
 _ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
 _WILD = {_STAR, _ANY_FOLDERS, _ANYTHING}
@@ -70,6 +72,24 @@ def meant(
 def has_magic(pattern: str) -> bool:
     """Whether `pattern` holds any glob character."""
     return any(character in pattern for character in "*?[{")
+
+
+def is_sound(pattern: str) -> bool:
+    """Whether ripgrep can read `pattern`: brackets and braces are closed, ranges go forward, no backslash ends it."""
+    depth = position = 0
+    while position < len(pattern):
+        character = pattern[position]
+        if character == "[":
+            found = _CLASS.match(pattern, position)
+            if found is None or any(low > high for low, high in _RANGE.findall(found[1])):
+                return False
+            position = found.end()
+            continue
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        position += 2 if character == "\\" else 1
+        if depth < 0 or position > len(pattern):
+            return False
+    return depth == 0
 
 
 def literal(pattern: str, but: str = "") -> str:

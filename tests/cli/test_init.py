@@ -174,6 +174,16 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "would propose as verify_commands: python3 -m pytest -q" in said
 
 
+def test_a_glob_to_exclude_that_cannot_be_read_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK, "--exclude", "[a"]) == 1
+    assert "--exclude [a: no glob" in capsys.readouterr().err
+    assert fingerprint(root) == before
+
+
 def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(tmp_path: Path) -> None:
     root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
     init.main([str(root), *QUICK, "--yes", "--include", "secrets", "--exclude", "**/gen/**"])

@@ -170,6 +170,11 @@ def test_a_regex_that_cannot_be_compiled_is_refused_with_the_reason(tmp_path: Pa
     assert refusal.value.params["error"]
 
 
+def test_an_excluding_glob_that_cannot_be_read_is_refused_and_excludes_not_everything(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match=r"argument_invalid.*brackets"):
+        explorer(tmp_path, PROJECT).search_text("Basket", globs=["!["])
+
+
 @pytest.mark.parametrize("regex", [True, False])
 @pytest.mark.parametrize("pattern", ["a\nb", "a\n", "a\0b"])
 def test_a_text_of_several_lines_is_refused_for_that_also_where_it_is_no_regex(

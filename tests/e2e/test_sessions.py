@@ -56,6 +56,14 @@ def test_a_bad_start_is_refused_and_leaves_no_lock(server: Server, arguments: di
     start(server)
 
 
+def test_what_is_wrong_with_a_file_of_the_project_is_said_with_its_name(server: Server, root: Path) -> None:
+    (root / ".code-intel").mkdir(exist_ok=True)
+    (root / ".code-intel/config.json").write_text('{"sync_on_start": false,\n "finish": "rebase"}')
+    (root / ".code-intel/context.yml").write_text("doc_research:\n  enabled: maybe\n")
+    problems = start(server)["contract_warnings"]
+    assert [problem.partition(":")[0] for problem in problems] == ["config.json line 2", "context.yml line 2"]
+
+
 def test_flags_are_understood_as_people_spell_them(server: Server) -> None:
     answer = server.call("start_session", query="x", flags={"--no-doc-research": True, "gate": "f"})
     assert answer["phase"] == "QUERY_FRAME"

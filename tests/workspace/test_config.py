@@ -78,6 +78,11 @@ def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
     assert (defaults.headless.stale_branches, defaults.headless.escalation) == ("continue", "stop")
 
 
+def test_a_source_folder_counts_as_it_is_listed_however_it_is_written(tmp_path: Path) -> None:
+    found = loaded(tmp_path, {"source_dirs": ["./src/", "lib//", " src/../lib ", "."]})
+    assert found.config.source_dirs == ("src", "lib", "lib", ".")
+
+
 def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Path) -> None:
     found = loaded(tmp_path, '{\n "chunk_max_tokens": 256,\n "embeding_model": "x"\n}')
     assert found.warnings == ("line 3: unknown key 'embeding_model' (did you mean 'embedding_model'?)",)
@@ -98,6 +103,15 @@ def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Pat
         ("chunk_max_tokens", "512", "chunk_max_tokens: must be a valid integer; the default serves"),
         ("source_dirs", [1], "source_dirs.0: must be a valid string; the default serves"),
         ("embedding_model", {"a": {"b": 1}}, "embedding_model: must be a valid string; the default serves"),
+        ("verify_commands", "pytest", "verify_commands: must be a list; the default serves"),
+        ("verify_commands", [[]], "verify_commands.0.argv: must have at least 1 item, not 0; the default serves"),
+        ("chroma", "local", "chroma: must be an object: { ... }; the default serves"),
+        ("headless", [], "headless: must be an object: { ... }; the default serves"),
+        (
+            "exclude_patterns",
+            ["*.min.js", "[a"],
+            "exclude_patterns: '[a' is no glob: its brackets or braces do not match",
+        ),
     ],
 )
 def test_a_problem_is_told_in_words_with_what_is_allowed(tmp_path: Path, key: str, value: object, said: str) -> None:
@@ -116,6 +130,7 @@ def test_a_problem_is_told_in_words_with_what_is_allowed(tmp_path: Path, key: st
         ("source_dirs", "src"),
         ("source_dirs", [1]),
         ("exclude_patterns", {}),
+        ("exclude_patterns", ["["]),
         ("finish", "rebase"),
         ("chroma", {"mode": "remote"}),
         ("chroma", {"prot": 1}),

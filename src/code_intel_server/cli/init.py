@@ -20,6 +20,7 @@ from code_intel_server.cli.command import COMMAND, how_to_install, lasting_comma
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
+from code_intel_server.globs import is_sound
 from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
@@ -114,10 +115,16 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
     if options.include:
         choices["include"] = [_inside(root, folder) for folder in options.include]
     if options.exclude:
-        choices["exclude"] = options.exclude
+        choices["exclude"] = [_readable(glob) for glob in options.exclude]
     if "verify_commands" not in choices:
         choices["verify_commands"] = _agreed_commands(root, options)
     return choices
+
+
+def _readable(glob: str) -> str:
+    if not is_sound(glob):
+        raise Failed(f"--exclude {glob}: no glob, its brackets or braces do not match")
+    return glob
 
 
 def _inside(root: Path, folder: str) -> str:

@@ -25,6 +25,7 @@ from code_intel_server.errors import Rejected
 
 MAX_PATTERNS = 50
 MAX_CONTEXT = 20
+_SOUND = "globs whose brackets and braces match"
 MOST_NUMBERED = 100_000
 """Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
 
@@ -90,7 +91,8 @@ def search_text(
     """
     _require_few(globs, "globs")
     for glob in globs:
-        of_length(glob, "globs")
+        if of_length(glob, "globs").startswith("!") and not globbing.is_sound(glob[1:]):
+            raise Rejected("tool_errors.generic.argument_invalid", field="globs", expected=_SOUND)
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
     where = inside(project.root, path)
     if refusal := _unsearchable(project.root, where):

@@ -49,7 +49,12 @@ def first_answer(
     skipped = state.road.gates_skipped_by_flag()
     if skipped:
         answer["skipped_gates"] = [*skipped]
-    problems = (*contract.warnings, *kit.config.warnings, *kit.context.context.warnings, *kit.prompts.warnings)
+    problems = (
+        *contract.warnings,
+        *(f"config.json {said}" for said in kit.config.warnings),
+        *(f"context.yml {said}" for said in kit.context.context.warnings),
+        *kit.prompts.warnings,
+    )
     if problems:
         answer["contract_warnings"] = [*problems]
     lessons = learning.lessons(desk, state)

@@ -8,6 +8,7 @@ import difflib
 import errno
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from code_intel_server import globs
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import read_regular
@@ -101,6 +103,21 @@ class Config(_Part):
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
     chroma: Chroma = Chroma()
+
+    @field_validator("source_dirs")
+    @classmethod
+    def _as_listed(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        """As the files below them are listed: `./src/` is `src`."""
+        return tuple(posixpath.normpath(folder.strip()) for folder in folders)
+
+    @field_validator("exclude_patterns")
+    @classmethod
+    def _can_be_read(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """One that ripgrep cannot read would end every search."""
+        for pattern in patterns:
+            if not globs.is_sound(pattern):
+                raise ValueError(f"'{pattern}' is no glob: its brackets or braces do not match")
+        return patterns
 
 
 _DEFAULTS = Config()
@@ -206,6 +223,16 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
                 fell_back.add(name)
 
 
+_IN_JSON_TERMS = (
+    (r"Input should be a valid tuple", "must be a list"),
+    (r"Input should be a valid dictionary( or instance of \w+)?", "must be an object: { ... }"),
+    (r"Input should be", "must be"),
+    (r"(?:Tuple|Dictionary|String) should have", "must have"),
+    (r" after validation\b", ""),
+)
+"""What pydantic says, and what somebody who writes JSON would call it."""
+
+
 def _said(problem: ErrorDetails) -> str:
     """What pydantic found, in words for people."""
     if problem["type"] == "extra_forbidden":
@@ -214,7 +241,9 @@ def _said(problem: ErrorDetails) -> str:
     if problem["type"] == "missing":
         return "is missing"
     said = problem["msg"].removeprefix("Value error, ")
-    return said.replace("Input should be a valid", "must be a valid").replace("Input should be", "must be")
+    for pattern, instead in _IN_JSON_TERMS:
+        said = re.sub(pattern, instead, said)
+    return said
 
 
 def _meant(name: str, part: type[BaseModel]) -> str:
