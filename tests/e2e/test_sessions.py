@@ -303,3 +303,18 @@ def test_the_listing_of_tools_is_small_annotated_and_complete(server: Server) ->
     assert len(json.dumps(seen).encode()) < 20 * 1024
     loaded = {tool["name"] for tool in tools if tool.get("_meta", {}).get("anthropic/alwaysLoad")}
     assert loaded == {"start_session", "submit_phase", "get_session_status"}
+
+
+def test_a_session_that_runs_in_another_worktree_leaves_no_stale_branch_until_it_is_over(
+    root: Path, tmp_path: Path
+) -> None:
+    git(root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    with Server(root) as first, Server(tmp_path / "side") as second:
+        to_ready(first)
+        plan(first)
+        assert start(second, fast=True, no_doc=True)["phase"] == "QUERY_FRAME"
+        second.call("start_session", flags={"clean": True})
+        assert second.call("cleanup_stale_branches", dry_run=True)["branches"] == []
+        assert git(root, "branch", "--list", "llm_task_*")
+        first.kill()
+        assert start(second, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace.git import BASES, HEADS, TASK_PREFIX, Git, RefChange, is_oid
 from code_intel_server.workspace.git_child import is_yes
+from code_intel_server.workspace.worktrees import led_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,12 @@ def is_branch_name(git: Git, name: str) -> bool:
 
 
 def stale_branches(git: Git) -> dict[str, str]:
-    """Task branches (name → tip) that nobody means to keep."""
+    """Task branches (name → tip) that nobody means to keep, and whose session does not run in another working tree."""
     found = git.refs(HEADS + TASK_PREFIX + "*")
+    used = {TASK_PREFIX + session_id for session_id in led_elsewhere(git)} if found else set()
     names = {ref.removeprefix(HEADS): oid for ref, oid in found.items()}
-    return {name: oid for name, oid in names.items() if not ((read_base(git, name)) or BaseRecord("", "")).kept}
+    return {
+        name: oid
+        for name, oid in names.items()
+        if name not in used and not ((read_base(git, name)) or BaseRecord("", "")).kept
+    }

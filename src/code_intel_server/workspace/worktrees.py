@@ -10,6 +10,8 @@ from pathlib import Path
 
 from code_intel_server.workspace.files import read_regular
 from code_intel_server.workspace.git import HEADS, Git
+from code_intel_server.workspace.key import private_folder
+from code_intel_server.workspace.lock import ProjectLock
 
 # What lies in the git directory while something is half done, and what to call it.
 _IN_PROGRESS = {
@@ -64,6 +66,12 @@ def held_elsewhere(git: Git) -> dict[str, str]:
         if branch and os.path.realpath(path) != here:
             held[branch] = path
     return held
+
+
+def led_elsewhere(git: Git) -> set[str]:
+    """Ids of the sessions that run in other working trees: a process that lives leads them."""
+    owners = (ProjectLock(private_folder(folder, Path(path))).owner() for folder, path in _others(git))
+    return {owner.session_id for owner in owners if owner is not None and owner.session_id}
 
 
 def _others(git: Git) -> Iterator[tuple[Path, str]]:
