@@ -96,6 +96,19 @@ def test_the_branch_is_switched_before_the_commit(stage: Stage) -> None:
     assert stage.git("log", "-1", "--format=%s").strip() == "Initial commit"
 
 
+def test_the_task_branch_is_deleted_before_the_commit(stage: Stage) -> None:
+    """Stopped by: a commit is made on the task branch only; it is said how the branch comes back, and then it is made."""
+    stage.verified()
+    branch = stage.git("branch", "--show-current").strip()
+    tip = stage.git("rev-parse", "HEAD").strip()
+    stage.git("symbolic-ref", "HEAD", "refs/heads/main")
+    stage.git("branch", "-q", "-D", branch)
+    answer = stage.refused(f"The task branch {branch} is gone", **stage.commit())
+    assert f"git switch -c {branch} {tip[:12]}" in answer["remedy"]
+    stage.git("switch", "-q", "-c", branch, tip[:12])
+    assert stage.accepted(**stage.commit())["phase"] == "MERGE"
+
+
 def test_head_is_detached_before_the_commit(stage: Stage) -> None:
     """Stopped by: a commit is made on the task branch only."""
     stage.verified()

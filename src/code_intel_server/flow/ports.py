@@ -67,7 +67,8 @@ class Branches(Protocol):
         """Commit `keep`, discard `discard` recoverably; hooks and signing as the user set them.
 
         Raises UserActionNeeded('failures.PRE_COMMIT.finalize_failed') with the hook's output,
-        Rejected('failures.PRE_COMMIT.head_moved') where HEAD is off the branch or its tip is not `expected_tip`.
+        Rejected('failures.PRE_COMMIT.head_moved') where HEAD is off the branch or its tip is not `expected_tip`,
+        Rejected('failures.PRE_COMMIT.branch_gone') where there is no such branch any more.
         """
         ...
 

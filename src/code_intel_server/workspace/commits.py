@@ -35,6 +35,7 @@ from code_intel_server.workspace.worktrees import in_progress
 
 LEFT = "Code-Intel-Left"
 HEAD_MOVED = "failures.PRE_COMMIT.head_moved"
+BRANCH_GONE = "failures.PRE_COMMIT.branch_gone"
 
 
 class Commit:
@@ -111,7 +112,7 @@ class Commit:
         current, tip = self._git.current(), self._git.oid("HEAD")
         if not current or current != self._branch or tip != self._request.expected_tip:
             raise Rejected(
-                HEAD_MOVED,
+                HEAD_MOVED if self._git.oid(self._ref) else BRANCH_GONE,
                 details={"current": current, "tip": tip, "expected_tip": self._request.expected_tip},
                 branch=self._branch,
                 current=current or "detached HEAD",
