@@ -318,3 +318,12 @@ def test_a_session_that_runs_in_another_worktree_leaves_no_stale_branch_until_it
         assert git(root, "branch", "--list", "llm_task_*")
         first.kill()
         assert start(second, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
+
+
+def test_a_branch_that_is_only_called_like_a_task_branch_is_removed_like_one(server: Server, root: Path) -> None:
+    for name in ("llm_task_by_hand", "llm_task_20200101_000000"):
+        git(root, "branch", name)
+    assert start(server, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
+    answer = server.accepted(choice="delete")
+    assert answer["branches_removed"] == ["llm_task_20200101_000000", "llm_task_by_hand"]
+    assert server.call("get_session_status")["phase"] == answer["phase"] == "QUERY_FRAME"

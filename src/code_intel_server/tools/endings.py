@@ -21,6 +21,7 @@ from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, learning
 from code_intel_server.tools.desk import Desk, Kit, now
+from code_intel_server.workspace.checkpoints import is_id
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.trust import Approvals
 from code_intel_server.workspace.values import Abandoned, GitIntent
@@ -118,7 +119,12 @@ class Endings:
         return gone
 
     def retire(self, session_id: str) -> None:
-        """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons."""
+        """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons.
+
+        The branch may be anybody's who calls it like one of ours: then there is nothing to forget.
+        """
+        if not is_id(session_id):
+            return
         with contextlib.suppress(CodeIntelError):
             state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)
             learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
