@@ -116,6 +116,23 @@ def test_a_signal_ends_the_process_at_once_and_the_session_can_be_resumed(root: 
         assert again.call("get_session_status")["session_id"] == session_id
 
 
+def test_a_session_whose_branch_was_continued_and_merged_by_another_cannot_be_restored_any_more(root: Path) -> None:
+    """It would stand in the middle of a branch that is gone."""
+    with Server(root) as server:
+        to_ready(server)
+        plan(server)
+        server.kill()
+    with Server(root) as server:
+        start(server, fast=True, no_doc=True)
+        server.accepted(choice="continue")
+        server.accepted(action_type="change")
+        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+        assert finish(server, root)["phase"] == "SESSION_COMPLETE"
+        assert git(root, "branch", "--list", "llm_task_*") == ""
+        assert server.call("get_session_status")["error"] == "no_active_session"
+        assert "recovery_available" not in start(server)
+
+
 @pytest.mark.parametrize("here", [True, False])
 def test_work_that_was_left_on_a_task_branch_is_continued_or_the_users_own_branch_is_worked_on(
     root: Path, here: bool

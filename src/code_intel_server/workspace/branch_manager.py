@@ -8,6 +8,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
@@ -230,7 +231,9 @@ class BranchManager:
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             tip = by_hand.commits[-1] if by_hand.commits else expected_tip
             merge = merges.Merge(git, branch, rows, remember, pending, tip=tip)
-            return merge.keep_branch() if self._finish == "branch" else merge.run()
+            result = merge.keep_branch() if self._finish == "branch" else merge.run()
+            owner = branch.name.removeprefix(TASK_PREFIX)
+            return result if owner == session_id or result.pushed_hint else replace(result, retired=(owner,))
         except Rejected:
             raise
         except CodeIntelError as error:

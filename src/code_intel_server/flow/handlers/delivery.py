@@ -269,14 +269,15 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
         kept = Note("success.MERGE.branch_kept", where)
         return Outcome(Event.MERGED, {"push": result.pushed_hint}, warnings, ending=kept)
     if not result.oid:
-        return Outcome(Event.MERGED, ending=Note("success.MERGE.unmoved_branch_removed", where))
+        unmoved = Note("success.MERGE.unmoved_branch_removed", where)
+        return Outcome(Event.MERGED, ending=unmoved, retired=result.retired)
     if result.combined:
         warnings = (*warnings, Note("warnings.merged_combined", {"branch": result.to_branch}))
     if result.brought_back:
         back = ", ".join(oid[:12] for oid in result.brought_back)
         warnings = (*warnings, Note("warnings.brought_back", {"branch": result.to_branch, "commits": back}))
     done = Note("success.MERGE.merge_success", where)
-    return Outcome(Event.MERGED, {"merge_commit": result.oid}, warnings, ending=done)
+    return Outcome(Event.MERGED, {"merge_commit": result.oid}, warnings, ending=done, retired=result.retired)
 
 
 def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[Note, ...]:
