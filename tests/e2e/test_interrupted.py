@@ -69,6 +69,24 @@ class TestRecovery:
             answer = server.call("get_session_status", session_id=wanted)
             assert answer["message"] == f"No checkpoint of session '{wanted}'. There are: {session_id}."
 
+    @pytest.mark.parametrize(
+        ("tool", "arguments"),
+        [
+            ("submit_phase", {"data": {"summary": "Done."}}),
+            ("check_write_target", {"path": "app.py"}),
+            ("review_changes", {}),
+        ],
+    )
+    def test_whatever_needs_a_session_tells_of_the_one_that_can_be_restored(
+        self, root: Path, tool: str, arguments: dict[str, object]
+    ) -> None:
+        session_id = self.interrupted(root)
+        with Server(root) as server:
+            answer = server.call(tool, **arguments)
+            assert (answer["success"], answer["error"]) == (False, "no_active_session")
+            assert "get_session_status(discard_active=true" in answer["message"]
+            assert answer["recovery_available"][0]["session_id"] == session_id
+
     def test_with_nothing_else_to_restore_the_active_session_stays_and_is_named(self, server: Server) -> None:
         """A lost answer to a restore is asked for again: that must not look like a session that is gone."""
         session_id = start(server)["session_id"]

@@ -18,6 +18,7 @@ from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
 from code_intel_server.flow.turn import Note
 from code_intel_server.printable import printable
+from code_intel_server.tools.recovery import recoverable
 from code_intel_server.tools.sessions import Active, Sessions, silent
 from code_intel_server.tools.shaping import Fields, plain, within_limit
 from code_intel_server.tools.workbench import Workbench
@@ -92,6 +93,8 @@ class Guard:
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
+        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.desk.store)):
+            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": others})
         if key is not None:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
             raise Rejected(key, tool=tool, phase=phase or "none", allowed=allowed)
