@@ -287,6 +287,15 @@ class TestGates:
         third = session.send(needs_impact_analysis=False, reason=REASON)
         assert third["server_assessment"] == {"needed": True, "why": "no references looked up", "agrees": False}
 
+    def test_where_nothing_is_to_be_changed_the_impact_is_not_said_to_be_unneeded_for_want_of_a_lookup(self) -> None:
+        session = Session(Flags(no_doc=True), intent=Intent.QUESTION)
+        session.frame()
+        session.explore()
+        for field in ("needs_more_information", "has_unverified_hypotheses"):
+            session.send(**{field: False}, reason=REASON)
+        answer = session.send(needs_impact_analysis=True, reason=REASON)
+        assert answer["server_assessment"] == {"needed": False, "why": "nothing is to be changed", "agrees": False}
+
     def test_gate_full_runs_what_was_judged_needless_and_says_so(self) -> None:
         session = Session(Flags(no_doc=True, gate_level=GateLevel.FULL))
         session.frame()

@@ -48,10 +48,9 @@ def q3(turn: Turn[Q3Payload]) -> Outcome:
     state = turn.state
     state.q3 = _judged(turn.payload, _Q3)
     looked = any(call.tool in {"find_references", "analyze_impact"} for call in turn.calls())
-    changing = state.intent in {Intent.IMPLEMENT, Intent.MODIFY}
-    return _answer(
-        state.q3, changing and not looked, "references were looked up" if looked else "no references looked up"
-    )
+    if state.intent not in {Intent.IMPLEMENT, Intent.MODIFY}:
+        return _answer(state.q3, False, "nothing is to be changed")
+    return _answer(state.q3, not looked, "references were looked up" if looked else "no references looked up")
 
 
 def _judged(payload: Payload, gate: Gate) -> bool:
