@@ -170,6 +170,17 @@ def test_a_path_outside_the_project_or_of_nothing_is_refused(tmp_path: Path, pat
             lookup(path)
 
 
+@pytest.mark.parametrize("path", [".git", ".git/config", ".code-intel", ".code-intel/config.json", "a/../.git"])
+def test_of_what_is_gits_or_our_own_it_is_not_said_that_it_lies_outside(tmp_path: Path, path: str) -> None:
+    files = {"a/b.py": "x = 1\n", ".git/config": "x\n", ".code-intel/config.json": "{}\n"}
+    found = explorer(tmp_path / "project", files)
+    with pytest.raises(Rejected, match="path_closed"):
+        found.search_text("x", path)
+    if "/" in path:
+        with pytest.raises(Rejected, match="path_closed"):
+            found.analyze_impact([path])
+
+
 def test_a_sibling_whose_name_begins_like_the_project_is_outside(tmp_path: Path) -> None:
     write(tmp_path, {"root-evil/a.py": "x = 1\n"})
     found = explorer(tmp_path / "root", {"b.py": "y = 1\n"})

@@ -20,6 +20,7 @@ from code_intel_server.workspace.paths import FOLDER
 _MOST_CHARACTERS = 200
 _ADVICE = {
     "tool_errors.generic.path_outside_project": "Give a path inside the project, from its root.",
+    "tool_errors.generic.path_closed": "",
     "tool_errors.generic.path_not_found": "Paths are from the project's root.",
     "tool_errors.generic.not_a_file": "`find text PATTERN --path DIR` looks below a folder.",
     "tool_errors.generic.pattern_not_one_line": "Search for one of its lines.",

@@ -121,7 +121,7 @@ def _as_path(project: Project, target: str) -> tuple[str, int]:
         try:
             path = inside(project.root, text)
         except Rejected as problem:
-            if problem.key.endswith("path_outside_project") and ("/" in text or ".." in text):
+            if problem.key.endswith(("path_outside_project", "path_closed")) and ("/" in text or ".." in text):
                 raise
             continue
         if (project.root / path).is_file():

@@ -44,7 +44,8 @@ def inside(root: Path, path: str) -> str:
     """`path` relative to `root`, '/'-separated, '.' for the root itself.
 
     Accepts relative and absolute paths; symlinks are followed to judge, not to rename. Raises
-    Rejected('tool_errors.generic.path_outside_project') for what leads out of the project or into git's or our own folder,
+    Rejected('tool_errors.generic.path_outside_project') for what leads out of the project,
+    Rejected('tool_errors.generic.path_closed') for what is in git's or our own folder,
     Rejected('tool_errors.generic.path_not_found') for what does not exist.
     """
     if not path or "\0" in path:
@@ -61,7 +62,7 @@ def inside(root: Path, path: str) -> str:
     named = lexical if lexical.is_relative_to(root) else real
     relative = PurePosixPath(named.relative_to(root).as_posix())
     if any(map(is_closed, (str(relative), real.relative_to(root).as_posix()))):
-        raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
+        raise Rejected("tool_errors.generic.path_closed", path=shown(path))
     return str(relative)
 
 
