@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.e2e.driver import repository
 
+from code_intel_server.errors import Rejected
 from code_intel_server.flow.session import UsedRange
 from code_intel_server.tools.exploration import (
     analyze_impact,
@@ -116,6 +117,18 @@ def test_all_that_a_search_was_asked_for_is_shown_rather_than_long_pieces_of_les
     assert 10 < len(many["results"]) < many["total"]
     assert many["truncated"] is True
     assert len(json.dumps(many, ensure_ascii=False)) < DEFAULT_CHARACTERS
+
+
+def test_a_map_that_knows_nothing_of_a_question_is_not_said_to_have_matched(bench: Workbench) -> None:
+    answer = semantic_search(bench, "step and what is done in it", 10, ".", None, "map")
+    assert (answer["results"], answer["forest_skipped"]) == ([], True)
+    assert "No earlier success" in str(answer["hint"])
+
+
+@pytest.mark.parametrize("path", ["nowhere", "app.py/x", "a/folder/gone.py"])
+def test_a_search_by_meaning_below_what_is_not_there_is_refused_as_every_lookup_is(bench: Workbench, path: str) -> None:
+    with pytest.raises(Rejected, match="path_not_found"):
+        semantic_search(bench, "step", 10, path, None, "auto")
 
 
 def test_a_review_is_read_page_by_page_and_a_large_file_whole_by_its_name(

@@ -188,9 +188,11 @@ def test_without_a_file_one_is_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("summary", ["", "  \n ", "short", "x" * 20_000, None, 7])
 def test_an_unusable_summary_is_refused(tmp_path: Path, summary: object) -> None:
     one = provider(tmp_path, {})
-    with pytest.raises(Rejected, match="summary_required"):
+    with pytest.raises(Rejected, match="summary_required") as refusal:
         one.update_context(summary)  # type: ignore[arg-type]
     assert not (tmp_path / ".code-intel").exists()
+    length = len(summary.strip()) if isinstance(summary, str) else 0
+    assert refusal.value.params == {"least": 10, "most": 16_000, "found": length}
 
 
 def test_a_broken_file_is_refused_with_its_line_and_left_alone(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def semantic_search(
 ) -> Fields:
     """Map first, then Forest; what the answer is worth is said with it."""
     where = "" if path in {"", "."} else bench.desk.project.inside(path)
+    if not bench.desk.root.joinpath(where).exists():  # else nothing would be found there, and that be the whole truth
+        raise Rejected("tool_errors.generic.path_not_found", path=path)
     found = bench.desk.index.search(
         text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
     )
@@ -167,8 +169,8 @@ def semantic_search(
         answer["agreements"] = agreements
     if found.forest_skipped:
         answer["forest_skipped"] = True
-        best = found.agreements[0].score if found.agreements else ""
-        answer["hint"] = responses.say(contract_of(bench), Note("hints.map_hit", {"score": best}))
+        hit = Note("hints.map_hit", {"score": found.agreements[0].score}) if found.agreements else None
+        answer["hint"] = responses.say(contract_of(bench), hit or Note("hints.map_miss"))
     return answer
 
 

@@ -309,5 +309,10 @@ def _is_null(node: Node) -> bool:
 def _usable_summary(summary: object) -> str:
     text = re.sub(r"\r\n?", "\n", summary).strip() if isinstance(summary, str) else ""
     if not MIN_SUMMARY_CHARACTERS <= len(text) <= MAX_SUMMARY_CHARACTERS:
-        raise Rejected("tool_errors.update_context.summary_required")
+        raise Rejected(
+            "tool_errors.update_context.summary_required",
+            least=MIN_SUMMARY_CHARACTERS,
+            most=MAX_SUMMARY_CHARACTERS,
+            found=len(text),
+        )
     return printable(text)
