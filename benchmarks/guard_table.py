@@ -567,7 +567,7 @@ GUARDS = (
     Guard(
         "tasks are described",
         TASKS,
-        "        if not task.id.strip() or not task.description.strip():",
+        "        if not task.description.strip():",
         "        if False:",
         "nothing_to_prove",
     ),

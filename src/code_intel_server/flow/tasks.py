@@ -105,8 +105,10 @@ def _check_plan(known: dict[str, TaskModel], plan: Sequence[PlannedTask]) -> Non
     ids = [task.id for task in plan]
     if len(set(ids)) != len(ids):
         raise Rejected("failures.READY.duplicate_task_ids")
-    for task in plan:
-        if not task.id.strip() or not task.description.strip():
+    for number, task in enumerate(plan, start=1):
+        if not task.id.strip():
+            raise Rejected("failures.READY.task_id_required", number=number)
+        if not task.description.strip():
             raise Rejected("failures.READY.description_required", task_id=task.id)
         completed = task.id in known and not known[task.id].pending
         if task.status is TaskStatus.COMPLETED and not completed:
