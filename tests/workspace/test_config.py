@@ -83,6 +83,21 @@ def test_a_source_folder_counts_as_it_is_listed_however_it_is_written(tmp_path: 
     assert found.config.source_dirs == ("src", "lib", "lib", ".")
 
 
+def test_that_no_source_folder_is_there_is_said(tmp_path: Path) -> None:
+    """Else the index is empty, and every search by meaning finds nothing without a word."""
+    folder = tmp_path / ".code-intel"
+    folder.mkdir()
+    found = loaded(folder, {"source_dirs": ["src", "lib"]})
+    assert found.warnings == ("line 2: source_dirs: src, lib: none of them is in the project, so nothing is indexed",)
+    assert not found.lost("source_dirs")
+    for no_name in ("x" * 4000, "a\0b"):
+        (warning,) = loaded(folder, {"source_dirs": [no_name]}).warnings
+        assert "none of them is in the project" in warning
+        assert warning.isprintable()
+    (tmp_path / "lib").mkdir()
+    assert loaded(folder, {"source_dirs": ["src", "lib"]}).warnings == ()
+
+
 def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Path) -> None:
     found = loaded(tmp_path, '{\n "chunk_max_tokens": 256,\n "embeding_model": "x"\n}')
     assert found.warnings == ("line 3: unknown key 'embeding_model' (did you mean 'embedding_model'?)",)

@@ -8,6 +8,7 @@ import difflib
 import errno
 import hashlib
 import json
+import os
 import posixpath
 import re
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from pydantic_core import ErrorDetails
 
 from code_intel_server import globs
 from code_intel_server.finite import finite, no_constant
+from code_intel_server.own_folder import FOLDER
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import read_regular
 
@@ -156,6 +158,7 @@ class ConfigFile:
         except _Broken as broken:
             return cls(path, Config(), digest, (_warning(broken.line, broken.why),), frozenset({WHOLE_FILE}))
         config, warnings, fell_back = _validated(text, content)
+        warnings = (*warnings, *_nothing_to_index(path, text, config.source_dirs))
         return cls(path, config, digest, warnings[:MAX_WARNINGS], fell_back)
 
     def edited(self) -> "ConfigFile":
@@ -221,6 +224,16 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
                 warnings.append(_warning(_line_of(text, name), why))
                 known.pop(name, None)
                 fell_back.add(name)
+
+
+def _nothing_to_index(path: Path, text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """What is said where none of the source folders is there: the index would be empty without a word."""
+    if not folders or path.parent.name != FOLDER:
+        return ()
+    if any(os.path.exists(path.parents[1] / folder) for folder in folders):  # noqa: PTH110 - raises for no name
+        return ()
+    said = f"source_dirs: {printable(', '.join(folders))[:200]}: none of them is in the project, so nothing is indexed"
+    return (_warning(_line_of(text, "source_dirs"), said),)
 
 
 _IN_JSON_TERMS = (
