@@ -49,6 +49,27 @@ def test_a_question_goes_to_the_lookup_it_asks_for(
     assert routed.chosen.why
 
 
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("where is pay defined?", "find_definitions"),
+        ("Where is the function pay?", "find_definitions"),
+        ("definition of pay", "find_definitions"),
+        ("who calls pay", "find_references"),
+        ("callers of the pay method", "find_references"),
+        ("What breaks if I rename pay?", "analyze_impact"),
+        ("where is refund defined?", "semantic_search"),
+        ("who calls customers to pay", "semantic_search"),
+        ("where is the customer told to pay", "semantic_search"),
+    ],
+)
+def test_a_plain_word_is_a_name_where_the_question_asks_for_one_and_there_is_one(
+    tmp_path: Path, question: str, tool: str
+) -> None:
+    meant = answer(["a chunk"], FIRST_PAGE, 1, engine="forest")
+    assert route(explorer(tmp_path, FILES), question, semantic=lambda *_: meant).chosen.tool == tool
+
+
 def test_what_finds_nothing_gives_way_to_the_next_and_all_are_told(tmp_path: Path) -> None:
     routed = route(explorer(tmp_path, FILES), "totl_price")
     assert [step.tool for step in routed.steps] == ["find_definitions", "find_references", "find_definitions"]

@@ -6,7 +6,7 @@ promise: they are made until one finds something, and all that were made are tol
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +37,13 @@ _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
 """What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
 _MOST_STYLES = 5
 """Of so many of a question's words it is asked whether a style sheet has them."""
+_NAMED = re.compile(
+    r"\b(?:(?:where|what)(?: is|'s|are)|who (?:calls|uses|imports)|what (?:calls|uses|imports)|(?:callers?|usages?|uses|references?|definition|declaration|signature) (?:of|to)"
+    r"|if (?:i|we) (?:change|remove|rename|delete))(?: the)?(?: (?:function|class|method|constant|variable|type))? ([a-z]\w*+)"
+    r"(?= *+[?.!]?\Z| (?:defined|declared|implemented|called|used|imported|referenced|function|class|method|constant|variable|type)\b)",
+    re.I,
+)
+"""A plain word where a question asks for a name: one only if something is called so."""
 _PROPER = re.compile(r"(?<!^)(?<![.?!]\s)\b[A-Z][a-z]\w+\b")
 _ASKS_USES = re.compile(
     r"\A(?>.*?\b(?:who|what|where|which)\b).*\b(?:calls?|uses?|used|called|imports?|imported|references?|referenced|invoked|depends? on)\b|\b(?:callers?|usages?|references?|uses) (?:of|to)\b",
@@ -117,6 +124,8 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     if not text:
         raise Rejected("tool_errors.query.no_pattern")
     asked = _take_apart(text, _styles(explorer, text))
+    if not asked.symbols and (name := _plain_name(explorer, text)):
+        asked = replace(asked, symbols=(name,))
     steps: list[Step] = []
     for call in _plan(explorer, asked, Page(limit), semantic):
         try:
@@ -140,6 +149,12 @@ def _styles(explorer: Explorer, text: str) -> tuple[str, ...]:
         for name in [*named][:_MOST_STYLES]
         if explorer.find_definitions(name, kind=style_kind(name), page=Page(1)).results
     )
+
+
+def _plain_name(explorer: Explorer, text: str) -> str:
+    """The plain word by which a question names a symbol ('who calls pay'); '' where it names none that is defined."""
+    named = _NAMED.search(text)
+    return named[1] if named and explorer.find_definitions(named[1], page=Page(1)).results else ""
 
 
 def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
