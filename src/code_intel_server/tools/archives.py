@@ -128,9 +128,8 @@ def _diff(desk: "Desk", state: SessionState) -> JsonValue:
     if isinstance(git, str) or branch is None or not state.commits:
         return None
     try:
-        done = git.run(
-            "diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", branch.base_oid, state.commits[-1], "--"
-        )
+        words = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none", "-M")
+        done = git.run(*words, branch.base_oid, state.commits[-1], "--")
     except (CodeIntelError, OSError):
         return None
     text = done.stdout.decode("utf-8", "replace") if done.ok else ""

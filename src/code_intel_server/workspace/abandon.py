@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.workspace import merges, status
 from code_intel_server.workspace.earlier import NOTHING, Earlier
-from code_intel_server.workspace.git import HEADS, Git, split_z
+from code_intel_server.workspace.git import DIFFERING, HEADS, Git, split_z
 from code_intel_server.workspace.refusals import refuse, words
 from code_intel_server.workspace.shelf import (
     Kind,
@@ -206,7 +206,7 @@ def _holds(ref: str, kind: Kind) -> bool:
 def _changed_in(git: Git, ref: str) -> dict[str, tuple[str, str]]:
     """What a shelved commit holds otherwise than its parent: path → mode and id."""
     commit = git.oid(ref)
-    paths = split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", f"{commit}^", commit))
+    paths = split_z(git.must(*DIFFERING, f"{commit}^", commit))
     return tree_entries(git, commit, paths)
 
 

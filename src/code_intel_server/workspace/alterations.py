@@ -10,7 +10,7 @@ from pathlib import Path
 
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.entries import Entries, Entry
-from code_intel_server.workspace.git import Git, join_z, split_z
+from code_intel_server.workspace.git import DIFFERING, Git, join_z, split_z
 from code_intel_server.workspace.git_child import is_yes
 from code_intel_server.workspace.placing import PLAIN, PROGRAM
 from code_intel_server.workspace.reading_room import ReadingRoom
@@ -64,8 +64,7 @@ class Alterations:
         other = [path for path, both in sides.items() if path not in alike or self._is_other(path, *both, looks)]
         expanded = self._expanded([path for path in other if path in alike and _is_bare(*sides[path], looks)])
         other = [path for path in other if path not in expanded]
-        words = ("diff-tree", "-r", "--no-renames", "--name-only", "-z", f"{commit}^", commit)
-        changed = self._room.must(*words, index=self._index)
+        changed = self._room.must(*DIFFERING, f"{commit}^", commit, index=self._index)
         touched = {os.path.relpath(path, prefix) if prefix else path for path in split_z(changed)}
         return (*other, *sorted(touched - {*paths}))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace import shelf, status
 from code_intel_server.workspace.entries import Entries
-from code_intel_server.workspace.git import HEADS, Git, RefChange, join_z, split_z
+from code_intel_server.workspace.git import DIFFERING, HEADS, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git_child import Manner, is_yes, output_of
 from code_intel_server.workspace.messages import (
     commit_object,
@@ -216,7 +216,7 @@ class Commit:
                 raise refuse("staging_failed", output_of(done))
 
     def _changed(self, old: str, new: str) -> list[str]:
-        return split_z(self._git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", old, new))
+        return split_z(self._git.must(*DIFFERING, old, new))
 
     def _tree(self, env: dict[str, str]) -> str:
         return self._git.must("write-tree", manner=Manner.USER, env=env).decode().strip()

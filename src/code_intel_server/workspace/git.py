@@ -30,6 +30,9 @@ OURS = "refs/code-intel/"
 ARCHIVE = OURS + "archive/"
 BASES = OURS + "base/"
 
+DIFFERING = ("diff-tree", "-r", "--no-renames", "--name-only", "--ignore-submodules=none", "-z")
+"""Names what differs between two trees, submodules too that the repository tells git to pass over (`ignore = all`)."""
+
 LOCK_PATIENCE_SECONDS = 10.0
 ARGUMENT_BYTES = 100_000
 

@@ -18,7 +18,7 @@ from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import status
 from code_intel_server.workspace.bases import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.commits import identity_missing
-from code_intel_server.workspace.git import HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
+from code_intel_server.workspace.git import DIFFERING, HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git_child import Manner, output_of
 from code_intel_server.workspace.messages import commit_object, judged, listed, run_hook, with_missing, with_trailers
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
@@ -167,10 +167,7 @@ def _driven(git: Git, base: str, tip: str, tree: str) -> list[tuple[str, str]]:
 
 def _merge_attributes(git: Git, base: str, tip: str, tree: str) -> set[str]:
     """How the files that the merge took from both sides are to be merged, as the attributes say; nothing runs to tell."""
-    sides = (
-        set(split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", side, tree)))
-        for side in (base, tip)
-    )
+    sides = (set(split_z(git.must(*DIFFERING, side, tree))) for side in (base, tip))
     both = sorted(set.intersection(*sides))
     told = split_z(git.must("check-attr", "-z", "--stdin", "merge", stdin=join_z(both))) if both else []
     return set(told[2::3])
@@ -234,8 +231,7 @@ def _more_than_merged(git: Git, tip: str, ours: str, theirs: str) -> list[str]:
         fields = split_z(done.stdout)
         if done.returncode not in {0, 1} or not fields:
             raise refuse("merge_impossible", output_of(done))
-        words = ("diff-tree", "-r", "--no-renames", "--name-only", "-z", fields[0], tip)
-        paths = split_z(room.must(*words, index=index))
+        paths = split_z(room.must(*DIFFERING, fields[0], tip, index=index))
     room.empty()
     return sorted(set(paths) - set(fields[1:]))
 
@@ -288,7 +284,7 @@ def check_way(git: Git, target: str) -> None:
     head = git.oid("HEAD")
     if git.oid(head, "tree") == git.oid(target, "tree"):
         return
-    incoming = split_z(git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", head, target))
+    incoming = split_z(git.must(*DIFFERING, head, target))
     hits = status.in_the_way(git, incoming)
     if hits:
         raise refuse("in_the_way", f"untracked or ignored files are in the way: {', '.join(hits[:20])}", files=hits)

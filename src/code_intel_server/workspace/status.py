@@ -13,6 +13,7 @@ from code_intel_server.workspace.reading_room import NO_DRIVERS, ReadingRoom
 
 GITLINK = "160000"
 _NESTING = 4
+_STAGED = ("diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
 
 
 def status_room(git: Git) -> ReadingRoom:
@@ -27,7 +28,7 @@ def user_index(git: Git) -> Path:
 
 def staged(git: Git) -> set[str]:
     """Paths whose index entry differs from HEAD's."""
-    return set(split_z(git.must("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--")))
+    return set(split_z(git.must(*_STAGED, "HEAD", "--")))
 
 
 def unstaged(git: Git, *, marked: bool = False) -> set[str]:

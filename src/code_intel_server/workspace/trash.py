@@ -13,7 +13,7 @@ from pathlib import Path
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.workspace import shelf
 from code_intel_server.workspace.bases import BaseRecord, is_branch_name, read_base, record_change
-from code_intel_server.workspace.git import ARCHIVE, HEADS, Git, RefChange, is_oid, open_repository, split_z
+from code_intel_server.workspace.git import ARCHIVE, DIFFERING, HEADS, Git, RefChange, is_oid, open_repository, split_z
 from code_intel_server.workspace.refusals import refuse
 from code_intel_server.workspace.shelf import Kind
 
@@ -112,7 +112,7 @@ class Trash:
     def _restore_files(self, entry: TrashEntry) -> Restored:
         """A file comes back where nothing stands, or where a version stands that it was put back to, or that is itself kept."""
         before = f"{entry.commit}^"
-        paths = split_z(self._git.must("diff-tree", "-r", "--no-renames", "--name-only", "-z", before, entry.commit))
+        paths = split_z(self._git.must(*DIFFERING, before, entry.commit))
         kept = shelf.tree_entries(self._git, entry.commit, paths)
         known = [kept, shelf.tree_entries(self._git, before, paths), *self._later(entry, paths)]
         present = {path: shelf.entry_at(self._git, path) for path in paths}
