@@ -134,9 +134,13 @@ class Stage:
 
     def kill_and_restart(self) -> Fields:
         """Kill the server, start another, restore the session."""
+        self.restart()
+        return self.call("get_session_status")
+
+    def restart(self) -> None:
+        """Kill the server and start another, which restores nothing by itself."""
         self.agent.kill()
         self._replace(Agent(self.root))
-        return self.call("get_session_status")
 
     def _replace(self, agent: Agent) -> None:
         old = self.agent

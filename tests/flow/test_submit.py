@@ -8,7 +8,7 @@ from code_intel_server.contract.loader import Contract
 from code_intel_server.flow.handlers.review import weakened
 from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
 from code_intel_server.flow.session import Receipt
-from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, ProofStatus
+from code_intel_server.workspace.values import Beside, GitIntent, GitOperation, HandMerges, ProofStatus
 from tests.flow.world import Session, World, WorldTree
 
 REASON = "Everything was found."
@@ -413,6 +413,7 @@ class TestBranchIntervention:
         assert "2) merge" in str(session.send(choice="x")["instruction"])
         answer = session.send(choice="merge")
         assert answer["merge_commit"]
+        assert "llm_task_old: its session did not come to its end" in str(answer["warning"])
         assert session.state.base == "main"
 
     def test_where_the_branches_are_gone_nothing_is_said_to_be_detected_and_delete_goes_on(self) -> None:
@@ -768,6 +769,45 @@ class TestPreCommit:
         answer = session.commit()
         assert "which the review did not show: app.py" in str(answer["warning"])
         assert ("Code-Intel-Unreviewed", "app.py") in session.world.commits[0].trailers
+
+    @pytest.mark.parametrize(
+        ("tracked", "untracked", "named", "trailer"),
+        [
+            (("lib.py", "a.py"), ("new.py", "notes.md"), "lib.py, new.py", "a.py, lib.py; 1 untracked file(s)"),
+            (("lib.py",), (), "lib.py", "lib.py"),
+            ((), ("new.py", "tests/new.py"), "new.py, tests/new.py", "2 untracked file(s)"),
+        ],
+    )
+    def test_what_the_proof_saw_otherwise_than_committed_is_told(
+        self, tracked: tuple[str, ...], untracked: tuple[str, ...], named: str, trailer: str
+    ) -> None:
+        """Of what git does not track the commit says how much there was: the names are the user's own affair."""
+        session = self.at(proof=ProofStatus.PROVEN, beside=Beside(tracked, untracked))
+        answer = session.commit()
+        assert named in str(answer["warning"])
+        assert ("Code-Intel-Proven-Beside", trailer) in session.world.commits[0].trailers
+        assert session.world.beside_asked == [frozenset({"app.py"})], "what is committed is not beside the commit"
+
+    @pytest.mark.parametrize("untracked", [(), ("notes.md", "docs/plan.txt")])
+    def test_what_cannot_bear_on_the_proof_is_not_told(self, untracked: tuple[str, ...]) -> None:
+        session = self.at(proof=ProofStatus.PROVEN, beside=Beside((), untracked))
+        assert "otherwise than the commit" not in str(session.commit())
+        assert "Code-Intel-Proven-Beside" not in dict(session.world.commits[0].trailers)
+
+    @pytest.mark.parametrize("proof", [ProofStatus.NONE, ProofStatus.WAIVED, ProofStatus.UNPROVEN])
+    def test_where_nothing_was_proven_nothing_lay_beside_the_proof(self, proof: ProofStatus) -> None:
+        session = self.at(proof=proof, beside=Beside(("lib.py",), ()))
+        session.commit()
+        assert session.world.beside_asked == []
+        assert session.world.commits
+
+    def test_without_a_verification_nothing_lay_beside_a_proof(self) -> None:
+        session = self.at(proof=ProofStatus.PROVEN, beside=Beside(("lib.py",), ()))
+        session.state.receipt = None
+        session.state.flags = Flags(no_verify=True)
+        session.commit()
+        assert session.world.beside_asked == []
+        assert session.world.commits
 
     def test_an_edit_after_the_receipt_runs_the_proofs_again(self) -> None:
         session = self.at(proof=ProofStatus.PROVEN)

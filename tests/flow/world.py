@@ -20,6 +20,7 @@ from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
 from code_intel_server.workspace.values import (
     Abandoned,
+    Beside,
     Change,
     ChangeKind,
     CommandRun,
@@ -68,6 +69,8 @@ class World:
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     uncommitted: tuple[str, ...] = ()
+    beside: Beside = field(default_factory=Beside)
+    beside_asked: list[frozenset[str]] = field(default_factory=list)
     scripts: dict[str, str] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
@@ -144,6 +147,10 @@ class WorldTree:
 
     def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(path for path in paths if path in self.world.uncommitted)
+
+    def beside(self, commit: str, snapshot: str, paths: Collection[str]) -> Beside:
+        self.world.beside_asked.append(frozenset(paths))
+        return self.world.beside
 
     def head_snapshot(self, commit: str) -> str:
         return self.snapshot() if commit not in self.world.heads else self._kept(self.world.heads[commit])

@@ -14,7 +14,7 @@ from code_intel_server import process
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace import alterations, lent, tree
 from code_intel_server.workspace.tree import TreeJudge
-from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+from code_intel_server.workspace.values import Beside, Change, ChangeKind, Hunk
 from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
@@ -790,3 +790,41 @@ def test_a_damaged_memory_of_heads_is_no_snapshot(repo: Repo) -> None:
     expected = TreeJudge(repo.path).head_snapshot(head)
     (repo.path / ".git/code-intel/tree/heads.json").write_text(json.dumps({head: "--batch"}))
     assert TreeJudge(repo.path).head_snapshot(head) == expected
+
+
+@pytest.mark.parametrize("folder", ["", "pkg"])
+def test_what_stands_on_disk_otherwise_than_in_a_commit_is_told(repo: Repo, folder: str) -> None:
+    """What git was told to overlook is tracked all the same, in a project that is a folder of its repository as well."""
+    names = ("kept.py", "hidden.py", "left.py", "gone.py", "same.py")
+    for name in names:
+        repo.write(f"pkg/{name}", f"{name} = 1\n")
+    repo.write("elsewhere.py", "x = 1\n")
+    repo.commit("more")
+    head = repo.git("rev-parse", "HEAD")
+    repo.git("update-index", "--assume-unchanged", "pkg/hidden.py")
+    repo.git("update-index", "--skip-worktree", "pkg/left.py")
+    for name in ("left.py", "gone.py"):
+        (repo.path / "pkg" / name).unlink()
+    for name in ("hidden.py", "kept.py", "new.py"):
+        repo.write(f"pkg/{name}", "y = 2\n")
+    judge = TreeJudge(repo.path / folder)
+    prefix = "" if folder else "pkg/"
+    told = judge.beside(head, judge.snapshot(), {f"{prefix}kept.py"})
+    assert told == Beside(
+        tuple(f"{prefix}{name}" for name in ("gone.py", "hidden.py", "left.py")), (f"{prefix}new.py",)
+    )
+    assert judge.beside(head, "", ()) == Beside()
+
+
+def test_nothing_lies_beside_a_commit_that_is_checked_out(repo: Repo) -> None:
+    """Line endings that the checkout gave are no difference; a filter driver that git is told of hides none."""
+    repo.write(".gitattributes", "*.txt text eol=crlf\n")
+    repo.write("a.txt", "one\r\n")
+    repo.commit("more")
+    head = repo.git("rev-parse", "HEAD")
+    judge = TreeJudge(repo.path)
+    assert judge.beside(head, judge.snapshot(), ()) == Beside()
+    repo.write(".git/info/attributes", "* filter=some\n")
+    repo.git("update-index", "--assume-unchanged", "a.py")
+    repo.write("a.py", "another = 1\n")
+    assert judge.beside(head, judge.snapshot(), ()) == Beside(("a.py",), ())

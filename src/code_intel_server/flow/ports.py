@@ -11,6 +11,7 @@ from typing import Protocol
 from code_intel_server.codebase.reference import RangeVerdict, Version
 from code_intel_server.workspace.values import (
     Abandoned,
+    Beside,
     Change,
     CommitRequest,
     CommitResult,
@@ -156,6 +157,10 @@ class WorkTree(Protocol):
 
     def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of `paths` that a snapshot held otherwise than a checkout of `commit`: untracked, or with changes."""
+        ...
+
+    def beside(self, commit: str, snapshot: str, paths: Collection[str]) -> Beside:
+        """What stood, `paths` aside, otherwise on disk when `snapshot`, the last one, was taken than in a checkout of `commit`."""
         ...
 
     def head_snapshot(self, commit: str) -> str:

@@ -160,6 +160,7 @@ class SessionState(_Stored):
     commits: list[str] = []
     left: list[str] = []
     altered: list[str] = []
+    beside: list[str] = []
     digests: dict[str, str] = {}
 
     completed_steps: list[int] = []

@@ -53,6 +53,13 @@ class Alterations:
         repository does not heed it. Content that was too big to be kept is read from disk, where it is still there as it was seen.
         """
         prefix = self._git.at.prefix
+        changed = self._room.must(*DIFFERING, f"{commit}^", commit, index=self._index)
+        touched = {os.path.relpath(path, prefix) if prefix else path for path in split_z(changed)}
+        return (*self.among(commit, paths, snapshot), *sorted(touched - {*paths}))
+
+    def among(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
+        """Those of `paths` whose content in the commit is not the snapshot's, or that one of them lacks; `of` says what is alike."""
+        prefix = self._git.at.prefix
         stored = f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}"
         known = self._room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=self._index)
         trees = [known.text().strip() if is_yes(known) else self._git.empty_tree(), snapshot]
@@ -63,10 +70,7 @@ class Alterations:
         alike = {path for path, both in sides.items() if self._is_same_kind(*both)}
         other = [path for path, both in sides.items() if path not in alike or self._is_other(path, *both, looks)]
         expanded = self._expanded([path for path in other if path in alike and _is_bare(*sides[path], looks)])
-        other = [path for path in other if path not in expanded]
-        changed = self._room.must(*DIFFERING, f"{commit}^", commit, index=self._index)
-        touched = {os.path.relpath(path, prefix) if prefix else path for path in split_z(changed)}
-        return (*other, *sorted(touched - {*paths}))
+        return tuple(path for path in other if path not in expanded)
 
     def _is_other(self, path: str, stored: Entry | None, seen: Entry | None, looks: dict[str, _Look]) -> bool:
         if stored is None or seen is None:

@@ -73,6 +73,11 @@ class SnapshotIndex:
         """Everything the index holds."""
         return Entries(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
 
+    def left_out(self) -> list[str]:
+        """The files that git tracks and that a sparse checkout, or whoever marked them so, left out of the working tree."""
+        entries = self.entries()
+        return [os.fsdecode(path) for path, entry in entries.rows() if entry.skipped] if entries.skips else []
+
     def update(self) -> str:
         """Bring the index in line with the disk and return its tree (the project's part of it)."""
         self._room.prepare()

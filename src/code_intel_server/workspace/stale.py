@@ -47,7 +47,8 @@ def merge(git: Git, record: Record, pending: GitIntent | None) -> MergeResult | 
                 files=changed,
             )
         branch = TaskBranch(name, base.base, base.oid)
-    trailers = [("Code-Intel-Session", name.removeprefix(TASK_PREFIX))]
+    unproven = "all of it: its session did not come to its end"
+    trailers = [("Code-Intel-Session", name.removeprefix(TASK_PREFIX)), ("Code-Intel-Unproven", unproven)]
     return merges.Merge(git, branch, trailers, record, pending, GitOperation.RETIRE_BRANCHES).run()
 
 

@@ -10,7 +10,7 @@ checkout gave, not what the commit stores.
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
@@ -34,7 +34,7 @@ from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.lent import hand_over
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, lstat, read_json, write_json
-from code_intel_server.workspace.values import Change, ChangeKind
+from code_intel_server.workspace.values import Beside, Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
 """What our own server writes. What that of a project within this one writes counts: a folder of that name could hide anything."""
@@ -144,6 +144,26 @@ class TreeJudge:
             return ()
         git, room, index = opened
         return Alterations(git, room, index.path).of(commit, paths, snapshot)
+
+    def beside(self, commit: str, snapshot: str, paths: Collection[str]) -> Beside:
+        """What stood, `paths` aside, otherwise on disk when `snapshot`, the last one, was taken than in a checkout of `commit`.
+
+        Raises as `changes` does.
+        """
+        checkout = self.head_snapshot(commit)
+        with self._lock:
+            opened = self._open()
+        if opened is None or not snapshot:
+            return Beside()
+        git, room, index = opened
+        _require(room, index, snapshot)
+        differing = _Comparison(room, index, checkout, snapshot).paths().difference(paths)
+        there, committed = (self.oids(tree, sorted(differing)) for tree in (snapshot, checkout))
+        gone = committed.keys() - there.keys()
+        left_out = {path.removeprefix(git.at.prefix) for path in index.left_out()}.difference(paths)
+        both = sorted(committed.keys() & there.keys())
+        hidden = Alterations(git, room, index.path).among(commit, both, snapshot) if both else ()
+        return Beside(tuple(sorted({*hidden, *gone, *left_out})), tuple(sorted(there.keys() - committed.keys())))
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have; remembered, since only a clean tree can tell it exactly."""
@@ -287,6 +307,10 @@ class _Comparison:
             patches += diffs.parse_patches(self._diff("-p", "-U0", renames, "--full-index", limits=limits))
         changes = {change.path: change for change in diffs.join(whole, patches)}
         return tuple(changes.get(entry.path) or entry.unseen() for entry in entries)
+
+    def paths(self) -> set[str]:
+        """The paths that differ, told without reading any content."""
+        return {entry.path for entry in diffs.parse_raw(self._diff("--raw", "-z", "--no-abbrev", "--no-renames"))}
 
     def _diff(self, *options: str, limits: Sequence[str] = ()) -> bytes:
         fixed = ("diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")

@@ -168,6 +168,15 @@ class HandMerges:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """Files that stand otherwise on disk than in a checkout of a commit: git tracks them and was told not to look, or leaves
+    them out; or it does not track them."""
+
+    tracked: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Retired:
     """Branches that were removed (each kept under an archive ref) and, for `merge`, the merge commit."""
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from code_intel_server.codebase.roles import Role, role
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.verification import (
@@ -156,6 +157,7 @@ def _commit(
     # What lay there uncommitted before the session is committed with it, and the review showed only what came on top.
     unseen = ports.tree.uncommitted(state.trees.base, _start(state), request.keep)
     unseen_row = (("Code-Intel-Unreviewed", " ".join(named(unseen).split())),) if unseen else ()
+    beside = _beside(turn, request, reviewed)
     request = replace(request, trailers=(*trailers(state), *unseen_row))
     result = ports.branches.commit(request, ports.record, state.pending)
     state.pending, state.tip = None, result.tip
@@ -175,10 +177,29 @@ def _commit(
     again = (Note("warnings.proof_voided"),) if voided else ()
     if unseen and result.oid:
         again = (*again, Note("warnings.committed_unseen", {"files": named(unseen)}))
+    if beside and result.oid:
+        again = (*again, Note("warnings.proven_beside", {"files": named(beside)}))
     state.left = [path for path in request.leave if path not in state.altered]
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
     return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
+
+
+def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> list[str]:
+    """What the verify commands found otherwise than the commit will hold it, what is left uncommitted aside.
+
+    It was no change of the session, or of none that git was to see: untracked before, marked as not to be looked at, left
+    out. Of untracked files, whose names are the user's own affair, the trailer says how many there are.
+    """
+    state = turn.state
+    state.beside = []
+    if state.receipt is None or all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
+        return []
+    found = turn.ports.tree.beside(_start(state), proven, {*request.keep, *request.leave})
+    untracked = [path for path in found.untracked if role(path) is not Role.DOCUMENTATION]
+    counted = f"{len(untracked)} untracked file(s)" if untracked else ""
+    state.beside = [words for words in (" ".join(named(found.tracked).split()), counted) if words]
+    return [*found.tracked, *untracked]
 
 
 def _receipt_warnings(state: SessionState) -> tuple[Note, ...]:
@@ -208,6 +229,8 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))
+    if state.beside:
+        rows.append(("Code-Intel-Proven-Beside", "; ".join(state.beside)))
     if state.left:
         rows.append(("Code-Intel-Left", " ".join(named(state.left).split())))
     if state.altered:

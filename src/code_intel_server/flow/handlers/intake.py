@@ -49,9 +49,11 @@ def _retire(turn: Turn[BranchPayload], choice: str) -> Outcome:
     state.head_at_start = ports.branches.tip()
     state.trees.start = state.trees.base = ports.tree.snapshot()
     fields: dict[str, JsonValue] = {"branches_removed": [*retired.branches], "archived": [*retired.archived]}
+    warnings: tuple[Note, ...] = ()
     if retired.merged:
         fields["merge_commit"] = retired.merged
-    return Outcome(Event.OK, fields, retired=retired.session_ids)
+        warnings = (Note("warnings.merged_unfinished", {"branch": retired.branches[0]}),)
+    return Outcome(Event.OK, fields, warnings, retired=retired.session_ids)
 
 
 def document_research(turn: Turn[DocumentPayload]) -> Outcome:

@@ -1,0 +1,97 @@
+"""Proofs that saw other files than the commit holds, and merges that nothing proves."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from tests.e2e.stage import APP_DONE, Stage, report, verdict
+
+RUNNER = """\
+import pathlib, sys
+sys.path.insert(0, ".")
+for path in sorted(pathlib.Path("tests").glob("test_*.py")):
+    names = {}
+    exec(path.read_text(), names)
+    [names[name]() for name in names if name.startswith("test_")]
+"""
+COMMAND = [sys.executable, "-B", "-c", RUNNER]
+BROKEN = APP_DONE.replace("value + 1", "value + 7")
+TESTS = "tests/test_app.py"
+
+
+def weaken(stage: Stage) -> None:
+    stage.git("update-index", "--assume-unchanged", TESTS)
+    stage.write(TESTS, "def test_main():\n    assert True\n")
+
+
+def leave_out(stage: Stage) -> None:
+    stage.git("update-index", "--skip-worktree", TESTS)
+    (stage.root / TESTS).unlink()
+
+
+def beside(stage: Stage) -> None:
+    stage.write("helper.py", "import app\n\napp.helper = lambda value: value + 1\n")
+    stage.write("tests/test_a.py", "import helper\n")
+
+
+def finished(stage: Stage) -> str:
+    """The session to its end with work that the tests of the commit refute; what commit and merge say of it."""
+    stage.edit(text=BROKEN)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    answer = stage.accepted(**stage.commit())
+    stage.notice()
+    stage.accepted(summary="Merged.")
+    assert stage.git("show", "main:app.py") == BROKEN
+    return f"{answer.get('warning', '')}\n{stage.git('log', '-2', '--format=%(trailers)', 'main^2', 'main')}"
+
+
+@pytest.mark.parametrize("hide", [weaken, leave_out])
+def test_the_tests_are_hidden_from_git_before_the_session(stage: Stage, hide: Callable[[Stage], None]) -> None:
+    """Seen by: what the verify commands found otherwise than the commit holds it is named by response and trailers."""
+    stage.user_wants(COMMAND)
+    hide(stage)
+    stage.planned()
+    stage.cheat()
+    said = finished(stage)
+    assert f"otherwise than the commit holds them: {TESTS}" in said
+    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}\n") == 2
+
+
+def test_the_tests_are_left_out_of_the_checkout_during_the_session(stage: Stage) -> None:
+    """Seen by: what the verify commands found otherwise than the commit holds it is named by response and trailers."""
+    stage.user_wants(COMMAND)
+    stage.planned()
+    leave_out(stage)
+    stage.cheat()
+    said = finished(stage)
+    assert f"otherwise than the commit holds them: {TESTS}" in said
+    assert said.count(f"Code-Intel-Proven-Beside: {TESTS}\n") == 2
+
+
+def test_files_that_make_the_tests_pass_lie_there_before_the_session_and_are_not_committed(stage: Stage) -> None:
+    """Seen by: the response names the untracked files that the verify commands found, the trailers count them."""
+    stage.user_wants(COMMAND)
+    beside(stage)
+    stage.planned()
+    stage.cheat()
+    said = finished(stage)
+    assert "otherwise than the commit holds them: helper.py, tests/test_a.py" in said
+    assert said.count("Code-Intel-Proven-Beside: 2 untracked file(s)\n") == 2
+
+
+def test_work_that_nobody_reviewed_is_merged_as_a_stale_branch(stage: Stage) -> None:
+    """Seen by: response and trailer say that the session of a stale branch did not come to its end."""
+    stage.planned()
+    name = stage.git("branch", "--show-current").strip()
+    stage.write("lib.py", "LIMIT = 99\n")
+    stage.git("commit", "-qam", "Done")
+    stage.restart()
+    stage.cheat()
+    stage.begin()
+    answer = stage.accepted(choice="merge", summary="The user wants it merged.")
+    assert f"{name}: its session did not come to its end" in answer["warning"]
+    assert "Code-Intel-Unproven: all of it" in stage.git("log", "-1", "--format=%(trailers)", "main")
+    stage.notice()
