@@ -107,6 +107,9 @@ def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, befor
     stage.refused("weakened without a reason", **stage.commit())
 
 
+RECIPE = "test:\n\t$(RUN) run-tests\n"
+
+
 @pytest.mark.parametrize(
     ("path", "before", "after"),
     [
@@ -116,8 +119,12 @@ def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, befor
         ("Makefile", "test:\n\tpytest\n", "test:\n\t@true\n"),
         ("pytest.toml", None, '[pytest]\naddopts = ["--deselect", "tests/test_app.py::test_helper"]\n'),
         ("pytest.py", None, "print('3 passed')\n"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\n", "[tool.pytest.ini_options]\npythonpath = ['pkg']\n"),
+        ("Makefile", f"RUN = sh\n{RECIPE}", f"RUN = true\n{RECIPE}"),
+        (".cargo/config.toml", "[net]\n", "[target.'cfg(all())']\nrunner = 'true'\n"),
+        ("argparse.py", None, "raise SystemExit(0)\n"),
     ],
-    ids=["hook", "option", "script", "recipe", "first", "shadow"],
+    ids=["hook", "option", "script", "recipe", "first", "shadow", "place", "variable", "runner", "library"],
 )
 def test_the_tests_stay_and_something_else_decides_that_they_pass(
     stage: Stage, path: str, before: str | None, after: str
@@ -126,6 +133,20 @@ def test_the_tests_stay_and_something_else_decides_that_they_pass(
     session(stage, path, before, after)
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
     assert "tests run" in row["weakened"][0]
+    stage.refused("weakened without a reason", **stage.commit())
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_0.py", "import os\n\nos._exit(0)\n"),
+        ("tests/conftest.py", "import app\n\napp.helper = lambda value: value + 1\n"),
+    ],
+    ids=["exit", "another meaning"],
+)
+def test_a_new_file_of_tests_decides_that_the_others_pass(stage: Stage, path: str, text: str) -> None:
+    """Stopped by: a new file of tests that ends the run, or means names of the project otherwise for all, needs a reason."""
+    session(stage, path, None, text)
     stage.refused("weakened without a reason", **stage.commit())
 
 

@@ -87,6 +87,52 @@ def test_what_replaces_nothing_under_test_is_not(path: str, before: str, after: 
     assert said(path, before, after) == []
 
 
+LASTING = {
+    "a function": ("tests/test_a.py", "import app\napp.f = lambda: 1\n", "app.f"),
+    "by another name": ("tests/conftest.py", "from pkg import app as a\n\n\ndef good(): ...\n\n\na.b.f: object = good\n", "a.b.f"),
+    "by its name": ("test_a.py", "import app\nsetattr(app, 'f', print)\n", "app"),
+}  # fmt: skip
+NOT_LASTING = {
+    "data": ("test_a.py", "import app\napp.testing = True\napp.level = 2\napp.names = ['a']\n"),
+    "for a time": ("test_a.py", "import app\n\n\ndef test_f():\n    app.f = lambda: 1\n"),
+    "its own": ("test_a.py", "class A: ...\n\n\nA.f = print\n"),
+    "no test": ("app/setup.py", "import app\napp.f = print\n"),
+    "another language": ("a.test.js", "import * as app from './app';\napp.f = () => 1;\n"),
+    "too long": ("test_a.py", "import app\napp.f = print\n" + "#" * 5_000_000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "text", "name"), LASTING.values(), ids=LASTING)
+def test_what_a_test_file_means_otherwise_for_all_tests_is_told(path: str, text: str, name: str) -> None:
+    """Also of a new file: it is loaded in one run with the others."""
+    assert weakened(path, None, text.split("\n")) == (f"another meaning for all tests of {name}",)
+    assert weakened(path, text.split("\n"), [*text.split("\n"), "A = 1"]) == ()
+    first = text.split("\n")[:1]
+    assert f"another meaning for all tests of {name}" in weakened(path, first, text.split("\n"))
+
+
+@pytest.mark.parametrize(("path", "text"), NOT_LASTING.values(), ids=NOT_LASTING)
+def test_what_a_new_file_keeps_to_itself_is_not(path: str, text: str) -> None:
+    assert weakened(path, None, text.split("\n")) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_0.py", "import os\nos._exit(0)\n"),
+        ("tests/test_0.py", "import atexit, os\natexit.register(os._exit, 0)\n"),
+        ("main_test.go", 'package a\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(0)\n}\n'),
+    ],
+)  # fmt: skip
+def test_a_new_file_that_ends_the_run_is_told(path: str, text: str) -> None:
+    assert weakened(path, None, text.split("\n")) == ("1 exit from the whole run more",)
+
+
+def test_a_new_file_that_ends_with_what_the_run_gave_is_not() -> None:
+    text = 'package a\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n\tos.Exit(m.Run())\n}\n'
+    assert weakened("main_test.go", None, text.split("\n")) == ()
+
+
 @pytest.mark.parametrize(
     "unit", ["import (", "import a, ", "f = ", "f: ", "app.", "app.g = ", "def f(a, ", "const f ", "a.f", "f("]
 )

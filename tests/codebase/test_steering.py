@@ -10,6 +10,7 @@ MAKE = "all: app\n\nbuild:\n\tcc app.c\n\ntest: build\n\tpytest -q\n\tnpm test\n
 PACKAGE = '{\n  "name": "app",\n  "scripts": {\n    "build": "tsc",\n    "test": "jest"\n  }\n}\n'
 PYPROJECT = '[project]\nname = "app"\n\n[tool.pytest.ini_options]\naddopts = [\n    "-q",\n]\n'
 TOX = "[testenv]\ndeps = pytest\ncommands =\n    pytest\n    ruff check\n\n[flake8]\nmax-line-length = 99\n"
+CALLS = "OBJECTS = a.o\nPYTHON ?= python\nRUN = $(PYTHON) -m\n\nbuild: $(OBJECTS)\n\ntest: $(OBJECTS)\n\t@$(RUN) pytest $(OBJECTS)\n"
 
 STEERED = {
     "a hook that turns outcomes": ("conftest.py", "import os\n", "import os\n\n\ndef pytest_runtest_makereport(item): ...\n"),
@@ -44,6 +45,38 @@ STEERED = {
     "a test that is built no more": ("CMakeLists.txt", "add_test(NAME a)\nadd_test(NAME b)\n", "add_test(NAME a)\n"),
     "another session of nox": ("noxfile.py", "    session.run('pytest')\n", "    session.run('true')\n"),
     "a script of its own lost": ("package.json", '{\n"test:unit": "jest"\n}\n', "{\n}\n"),
+    "another place to import from": ("pyproject.toml", PYPROJECT, f'{PYPROJECT}pythonpath = ["fake"]\n'),
+    "a plugin of the project's own": ("pyproject.toml", PYPROJECT, f'{PYPROJECT}\n[project.entry-points.pytest11]\nfake = "fake"\n'),
+    "tests that are run until they pass": ("pytest.ini", "[pytest]\n", "[pytest]\nreruns = 5\n"),
+    "settings of another kind": ("pytest.ini", "[pytest]\n", "[pytest]\nDJANGO_SETTINGS_MODULE = fake\n"),
+    "an outcome that is ignored": ("tox.ini", TOX, TOX.replace("deps", "ignore_outcome = true\ndeps")),
+    "variables of tox": ("tox.ini", TOX, TOX.replace("deps", "set_env =\n    PYTHONPATH = fake\ndeps")),
+    "modules of jest": ("package.json", PACKAGE, PACKAGE.replace('"scripts"', '"jest": {\n    "moduleNameMapper": {"app": "fake"}\n  },\n  "scripts"')),
+    "modules of jest in its own file": ("jest.config.js", "module.exports = {}\n", "module.exports = { moduleNameMapper: { app: 'fake' } }\n"),
+    "modules of vitest": ("vitest.config.ts", "export default {}\n", "export default { resolve: { alias: { './app': './fake' } } }\n"),
+    "what mocha loads": (".mocharc.json", "{\n}\n", '{\n  "require": "./fake.js"\n}\n'),
+    "another shell of make": ("Makefile", MAKE, f"SHELL = /bin/true\n{MAKE}"),
+    "failures that make ignores": ("Makefile", MAKE, f".IGNORE:\n{MAKE}"),
+    "options of make": ("Makefile", MAKE, f"MAKEFLAGS += -i\n{MAKE}"),
+    "another path in make": ("Makefile", MAKE, f"export PATH := fake:$(PATH)\n{MAKE}"),
+    "another place to import from in make": ("Makefile", MAKE, f"export PYTHONPATH = fake\n{MAKE}"),
+    "the command of a recipe": ("Makefile", CALLS, CALLS.replace("?= python", "= true")),
+    "the command of a command of a recipe": ("Makefile", CALLS, CALLS.replace("RUN = $(PYTHON)", "RUN = true $(PYTHON)")),
+    "another shell of just": ("justfile", "test:\n  pytest\n", "set shell := ['true']\ntest:\n  pytest\n"),
+    "a runner of cargo": (".cargo/config.toml", None, "[target.'cfg(all())']\nrunner = 'true'\n"),
+    "another runner of cargo": ("sub/.cargo/config", "[target.x]\nrunner = 'qemu'\n", "[target.x]\nrunner = 'true'\n"),
+    "tests that nextest leaves out": (".config/nextest.toml", None, "[profile.default]\ndefault-filter = 'none()'\n"),
+    "tests that maven leaves out": (".mvn/maven.config", None, "-DskipTests\n"),
+    "another shell of npm": (".npmrc", "save-exact=true\n", "save-exact=true\nscript-shell=/bin/true\n"),
+    "what bazel runs tests under": (".bazelrc", "build -c opt\n", "build -c opt\ntest --run_under=true\n"),
+    "an exit status of rspec": (".rspec", "--color\n", "--color\n--failure-exit-code 0\n"),
+    "an exit status of rspec in its helper": ("spec/spec_helper.rb", "A = 1\n", "A = 1\nRSpec.configure { |c| c.failure_exit_code = 0 }\n"),
+    "what phpunit loads": ("phpunit.xml", "<phpunit>\n</phpunit>\n", "<phpunit bootstrap='fake.php'>\n</phpunit>\n"),
+    "a test that passes by its output": ("CMakeLists.txt", "add_test(NAME a)\n", "add_test(NAME a)\nset_tests_properties(a PROPERTIES PASS_REGULAR_EXPRESSION .)\n"),
+    "what runs at the end": ("conftest.py", "A = 1\n", "A = 1\nimport atexit\natexit.register(print)\n"),
+    "a module of the runner's": ("pluggy.py", None, "A = 1\n"),
+    "a module of Python's": ("argparse.py", None, "A = 1\n"),
+    "a package of Python's": ("json/__init__.py", None, "A = 1\n"),
     "removed": ("pytest.ini", "[pytest]\ntestpaths = tests unit\n", None),
 }  # fmt: skip
 NOT_STEERED = {
@@ -60,6 +93,15 @@ NOT_STEERED = {
     "indentation": ("package.json", PACKAGE, PACKAGE.replace("    ", "\t")),
     "an ordinary module": ("app.py", None, "def pytest_runtest_makereport(): ...\n"),
     "an empty file": ("unittest/__init__.py", None, ""),
+    "a module of Python's in a package": ("app/types.py", None, "A = 1\n"),
+    "a module of Python's that was there": ("calendar.py", "A = 1\n", "A = 2\n"),
+    "a package of tests": ("test/__init__.py", None, "A = 1\n"),
+    "a variable that no recipe calls": ("Makefile", CALLS, CALLS.replace("a.o", "a.o b.o")),
+    "another variable": ("Makefile", CALLS, f"VERSION = 2\n{CALLS}"),
+    "a registry of npm": (".npmrc", "save-exact=true\n", "save-exact=true\nfund=false\n"),
+    "a first configuration of cargo": (".cargo/config.toml", None, "[net]\nretry = 2\n"),
+    "a configuration of something else": ("config.toml", "a = 1\n", "a = 1\nrunner = 'true'\n"),
+    "colours of rspec": (".rspec", "--color\n", "--format doc\n"),
     "nothing": ("Makefile", MAKE, MAKE),
 }  # fmt: skip
 

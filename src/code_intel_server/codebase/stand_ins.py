@@ -33,6 +33,11 @@ _WAYS = {
     ".py": _PYTHON,
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), _JAVASCRIPT),
 }
+_LASTING = re.compile(
+    rf"^({_DOTTED}){_ASSIGNED}(?![ \t]*+(?:[\d\"'\[{{(]|(?:True|False|None)\b))|^setattr\([ \t]*+(\w++(?:\.\w++)*+)",
+    re.MULTILINE,
+)
+"""A member of something imported that a module of Python's gives another meaning as it is loaded: all that runs later sees it."""
 _WORD = re.compile(r"[A-Za-z_$]\w*+")
 _NO_NAMES = frozenset({"as", "from", "import", "type", "typeof", "default"})
 
@@ -45,6 +50,16 @@ def stood_in_for(path: str, before: "Reached", after: "Reached") -> list[str]:
     imported = _names(ways.imported.findall(before.text))
     fresh = _own(ways, after) - _own(ways, before)
     return sorted(name for name in fresh if name.split(".")[0] in imported and _called(name, before.text, after.text))
+
+
+def lasting(path: str, after: "Reached") -> set[str]:
+    """Members of imported modules that a test file means otherwise from the moment it is loaded, for every other file too."""
+    if not path.endswith(".py"):
+        return set()
+    source = after.source.decode("utf-8", "replace")
+    imported = _names(_PYTHON.imported.findall(after.text))
+    found = {one or other for one, other in _LASTING.findall(source)}
+    return {name for name in found if name.split(".")[0] in imported}
 
 
 def _names(found: Iterable[str | tuple[str, ...]]) -> set[str]:

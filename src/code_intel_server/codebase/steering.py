@@ -5,6 +5,7 @@ module takes the runner's name. As in `weakening`, a phrase is a question to the
 """
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -14,14 +15,19 @@ _LINE_CHARACTERS = 1_000
 """No pattern looks at a longer line, since some take the square of its length: such a line tells whatever it says."""
 
 _SHADOWED = frozenset(
-    {"pytest", "_pytest", "unittest", "nose", "nose2", "tox", "nox", "sitecustomize", "usercustomize"}
-)
+    {"pytest", "_pytest", "pluggy", "iniconfig", "exceptiongroup", "unittest", "nose", "nose2", "tox", "nox", "sitecustomize", "usercustomize"}
+)  # fmt: skip
 """Modules that Python takes from the folder it is started in, before the installed ones."""
+
+_LIBRARY = sys.stdlib_module_names - {"test", "tests", "this"}
+"""Python's own modules, of which the same is true; but a project may have had one of that name all along."""
 
 _FIRST_OF_ITS_KIND = frozenset({"GNUmakefile", "makefile", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
 """Files that a runner takes in place of those of the same kind that lie there already."""
 
 _NOTHING = r"(?!)"
+_CALLED = re.compile(r"(?:^|[=;&|@+-])[ \t]*+\$[({](\w++)[)}]")
+_GIVEN = re.compile(r"(?:export[ \t]++|override[ \t]++)*+(\w++)[ \t]*+(?:[:?+!]|::)?=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +55,52 @@ _RULES = (
         r"conftest\.py",
         r"\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_\w+|collect_\w+|make_\w+|generate_tests|itemcollected|deselected|runtest_\w+"
         r"|plugins|pyfunc_call|report_teststatus|session\w+|configure|unconfigure|addoption|load_initial_conftests|cmdline_\w+)\b"
-        r"|\bos\._exit\b|\b(?:sys|pytest)\.exit\b|\bSystemExit\b|\bexitstatus\s*="
+        r"|\bos\._exit\b|\batexit\b|\b(?:sys|pytest)\.exit\b|\bSystemExit\b|\bexitstatus\s*="
         r"|\bautouse\b|\bsys\.(?:modules|path|meta_path)\b|\bbuiltins\b|\bAssertionError\b",
     ),
     _rule(
         r"\.?pytest\.(?:ini|toml)|tox\.ini|setup\.cfg|pyproject\.toml|\.coveragerc",
-        r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under|xfail_strict|confcutdir|empty_parameter_set_mark)\b"
-        r"|^\s*(?:usefixtures|env|required_plugins|asyncio_mode)\s*=|\bPYTHONOPTIMIZE\b|\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b"
+        r"^\s*[\"']?(?:addopts|testpaths|norecursedirs|python_(?:files|classes|functions)|collect_ignore\w*|fail_under|xfail_strict|confcutdir|empty_parameter_set_mark|pythonpath|doctest_optionflags|reruns|DJANGO_\w+"
+        r"|pytest11|ignore_(?:outcome|errors)|change_?dir|set_?env)\b"
+        r"|^\s*(?:usefixtures|env|required_plugins|asyncio_mode)\s*=|\bPYTHONOPTIMIZE\b|\bPYTEST_(?:ADDOPTS|PLUGINS|DISABLE_PLUGIN_AUTOLOAD)\b|\bPYTHONPATH\b|\bentry-points\.pytest11\b"
         r"|--(?:ignore|deselect|collect-only|co)\b|(?:^|[\s\"'])-[km][\s=\"']",
-        block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs|usefixtures|env)\s*=",
+        block=r"\s*(?:addopts|commands(?:_pre|_post)?|testpaths|norecursedirs|usefixtures|pythonpath|(?:set_?)?env)\s*=",
     ),
     _rule(
         r"package\.json|deno\.jsonc?|composer\.json",
-        r"\"(?:pre|post)?test\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests)\"",
+        r"\"(?:pre|post)?test\"\s*:|\"(?:testPathIgnorePatterns|testMatch|testRegex|passWithNoTests|moduleNameMapper"
+        r"|modulePaths|setupFiles\w*|globalSetup|testRunner|resolver|roots)\"",
         kept=r"\"test[\w:.-]+\"\s*:",
         overrules=False,
     ),
     _rule(
         r"(?:jest|vitest|vite|karma|playwright|cypress|ava|wdio)\.(?:conf|config)\b.*|\.(?:mocharc|nycrc|c8rc)\b.*",
         r"\b(?:testPathIgnorePatterns|testMatch|testRegex|testIgnore|testDir|passWithNoTests|setupFiles\w*|globalSetup|exclude|include"
-        r"|spec|ignore|grep|invert|runner|testRunner)\b",
+        r"|spec|ignore|f?grep|invert|runner|testRunner|moduleNameMapper|modulePaths|resolver|roots|alias|retry|retries|dangerouslyIgnoreUnhandledErrors)\b"
+        r"|(?:^|[\s{,])[\"']?(?:require|import)[\"']?\s*:",
     ),
-    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", r"\bPYTHONOPTIMIZE\b|\bPYTEST_\w", block=r"\s*(?:task\s+:?)?(?>[\w.:-]*?(?:test|check|verify|spec))[\w.-]*+\s*[:=]", overrules=False),
+    _rule(r"(?:gnu)?makefile|.*\.mk|\.?justfile|rakefile|taskfile\.ya?ml", r"\bPYTHON(?:OPTIMIZE|PATH)\b|\bPYTEST_\w|^\s*(?:export\s+)?(?:SHELL|\.SHELLFLAGS|(?:GNU)?MAKEFLAGS|PATH)\s*[:?+]*=|^\.IGNORE\b|^\s*set\s+(?:windows-)?shell\b|\bignore_error\b", block=r"\s*(?:task\s+:?)?(?>[\w.:-]*?(?:test|check|verify|spec))[\w.-]*+\s*[:=]", overrules=False),
     _rule(
-        r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|\.rspec|noxfile\.py",
+        r"build\.gradle(?:\.kts)?|pom\.xml|cmakelists\.txt|meson\.build|cargo\.toml|phpunit\.xml(?:\.dist)?|.*\.csproj|noxfile\.py",
         r"(?i)\bskip(?:tests|exec)?\b|\bexcludes?\b|ignoreFailures|testFailureIgnore|\benabled\s*=\s*false|^\s*(?:test|harness|autotests|doctest)\s*="
-        r"|\b(?:should_fail|WILL_FAIL|DISABLED)\b",
+        r"|\b(?:should_fail|WILL_FAIL|DISABLED|PASS_REGULAR_EXPRESSION|SKIP_R\w+)\b|\bbootstrap\s*=",
         kept=r"\badd_test\b|\bsession\.run\(|\bgtest_discover_tests\b",
         overrules=False,
     ),
+    _rule(r"\.rspec", r"--(?:failure-exit-code|(?:exclude-)?pattern|tag|example|only-failures|next-failure|dry-run|require)\b|(?:^|\s)-[terP]\b"),
+    _rule(r"(?:spec|rails|test)_helper\.rb", r"\bfailure_exit_code\b|\bfilter_run|\bexclude_pattern\b|\bat_exit\b|\bexit\b", overrules=False),
+    _rule(r"\.npmrc", r"^\s*(?:script-shell|node-options|ignore-scripts)\s*="),
+    _rule(r"\.bazelrc", r"--(?:run_under|test_\w+|build_tests_only|flaky_test_attempts)\b"),
+    _rule(r"nextest\.toml", r"\b(?:retries|(?:default-)?filter|run-wrapper|setup)\b"),
     _rule(r".*_test\.go", r"^//\s*(?:go:build|\+build)\b"),
     _rule(r"(?:jest|vitest|tests?|mocha)[.-]?setup\.[cm]?[jt]sx?|setup[.-]?(?:tests?|jest|vitest|mocha)\.[cm]?[jt]sx?", r"\S", overrules=False),
 )  # fmt: skip
+
+_PLACED = (
+    _rule(r"\.cargo/config(?:\.toml)?", r"\brunner\b|\brustc\b|\brustc-(?:workspace-)?wrapper\b|\brust(?:doc)?flags\b"),
+    _rule(r"\.mvn/(?:maven|jvm)\.config", r"(?i)skip|-Dtest|failIfNo|testFailureIgnore|surefire"),
+)  # fmt: skip
+"""Files that only their folder tells from others of their name, by both."""
 
 _PIPELINE = re.compile(
     r"(?:.*/)?\.(?:github/workflows|forgejo/workflows|gitea/workflows|circleci)/[^/]+\.ya?ml"
@@ -100,7 +120,10 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
     name = PurePosixPath(path).name
     if _shadows(path) and _there(after):
         return (f"takes the place of the module {_module(path)} that tests run by",)
-    rule = _PIPELINES if _PIPELINE.fullmatch(path) else _rule_of(name)
+    if _takes_from_the_library(path) and not _there(before) and _there(after):
+        return (f"takes the place of Python's module {_module(path)}, also where tests run",)
+    placed = next((rule for rule in _PLACED if rule.names.fullmatch("/".join(path.split("/")[-2:]))), None)
+    rule = _PIPELINES if _PIPELINE.fullmatch(path) else placed or _rule_of(name)
     if rule is None or [*(before or ())] == [*(after or ())]:
         return ()
     if any("\0" in line for line in after or ()):
@@ -149,13 +172,34 @@ def _shadows(path: str) -> bool:
     return path.endswith(".py") and _module(path) in _SHADOWED
 
 
+def _takes_from_the_library(path: str) -> bool:
+    """Whether a module or package stands where the project's commands are started, and has a name of Python's own."""
+    inside = path.removesuffix("/__init__.py") if path.endswith("/__init__.py") else path.removesuffix(".py")
+    return path.endswith(".py") and "/" not in inside and inside in _LIBRARY
+
+
 def _bare(line: str) -> str:
     """A line without what changes with its neighbours: indentation, and the comma at the end of an entry."""
     return line.strip().removesuffix(",")
 
 
 def _telling(rule: _Rule, lines: Sequence[str]) -> list[str]:
-    """The lines that steer."""
+    """The lines that steer, and those that say what a command of theirs stands for (`$(RUN) tests`, `RUN = python`)."""
+    found = _steering(rule, lines)
+    given: dict[str, list[str]] = {}
+    for line in map(_bare, lines):
+        if len(line) <= _LINE_CHARACTERS and (match := _GIVEN.match(line)):
+            given.setdefault(match[1], []).append(line)
+    asked: set[str] = set()
+    for line in found:  # which grows meanwhile
+        fresh = [name for name in _CALLED.findall(line) if name in given and name not in asked]
+        asked.update(fresh)
+        found += [meaning for name in fresh for meaning in given.pop(name, ())]
+    return found
+
+
+def _steering(rule: _Rule, lines: Sequence[str]) -> list[str]:
+    """The lines that steer by themselves."""
     found: list[str] = []
     depth: int | None = None
     for line in lines:

@@ -21,7 +21,7 @@ from code_intel_server.codebase.records import (
     no_longer_recorded,
 )
 from code_intel_server.codebase.roles import Role, named_as_tests, role
-from code_intel_server.codebase.stand_ins import stood_in_for
+from code_intel_server.codebase.stand_ins import lasting, stood_in_for
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
@@ -82,8 +82,10 @@ _IN_PLACE = re.compile(
     r"|\bsinon\.(?:stub|replace|mock)\b|\bMockito\.(?:mock|when)\b|@(?:MockBean|Mock)\b"
 )
 _EXITS = re.compile(
-    r"\bos\._exit\(|\b(?:process|Deno|System)\.exit\(|\bos\.Exit\([ \t]?0|\bprocess::exit\(|\bexitProcess\(|\bexit!(?!=)"
+    r"\bos\._exit\b|\b(?:process|Deno|System)\.exit\(|\bos\.Exit\([ \t]?0|\bprocess::exit\(|\bexitProcess\(|\bexit!(?!=)"
 )
+_ENDS_ALL = re.compile(r"\bos\._exit\b|\bos\.Exit\([ \t]?0|\bprocess::exit\([ \t]?0|\bexit!(?!=)")
+_PHRASE_CHARACTERS = 120
 MAX_COMPARED_CHARACTERS = 4 * 1024 * 1024
 """Code that is longer tells by its length; other files of tests that are longer, which are data, tell nothing."""
 
@@ -121,7 +123,7 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
         # A new file takes nothing away; but the first `__init__.py` of a folder is run before the tests that lie there already.
         before = () if path.endswith("/__init__.py") else None
     if before is None:
-        return ()
+        return _brought(path, after or ())
     if is_record(path):
         changed = no_longer_recorded(before, after)
         return (changed,) if changed else ()
@@ -141,7 +143,7 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
     new = _read(after, language)
     if old is not None and new is not None:
         was, now = expectations(old), expectations(new)
-        found = (*_compared(path, old, new), *got_around(path, old, new, was, now))
+        found = (*_compared(path, old, new), *got_around(path, old, new, was, now), *_for_all(path, old, new))
         found = (*found, *no_longer_printed(path, before, after))
         if any(map(_EMPTIES.search, found)):
             return found
@@ -150,6 +152,23 @@ def weakened(path: str, before: Sequence[str] | None, after: Sequence[str] | Non
         return (*found, *expected_less(old, new, was, now, in_all=in_all))
     found = _compared(path, _as_written(before), _as_written(after))
     return found if old is None else (*found, "can no more be read by its syntax")
+
+
+def _brought(path: str, lines: Sequence[str]) -> tuple[str, ...]:
+    """What a new file of tests does to those that are there: it is loaded in one run with them."""
+    language = language_of(path, "\n".join(lines[:50]).encode("utf-8", "replace")) if is_test_file(path) else None
+    read = _read(lines, language) if _length(lines) <= MAX_COMPARED_CHARACTERS else None
+    if read is None:
+        return ()
+    ends = _count(_ENDS_ALL, read.text)
+    told = (f"{_counted(ends, 'exit from the whole run', 'exits from the whole run')} more",) if ends else ()
+    return (*told, *_for_all(path, _as_written(()), read))
+
+
+def _for_all(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
+    """What has another meaning from now on in every test, not only in those of this file."""
+    fresh = sorted(lasting(path, new) - lasting(path, old))
+    return (f"another meaning for all tests of {', '.join(fresh)}"[:_PHRASE_CHARACTERS],) if fresh else ()
 
 
 def _compared(path: str, old: "Reached", new: "Reached") -> tuple[str, ...]:
