@@ -4,6 +4,9 @@ from itertools import pairwise
 
 FOLDER = ".code-intel"
 
+CONFIG_FILE = f"{FOLDER}/config.json"
+"""What names the verify commands."""
+
 EXCLUDED = ("sessions", "cache", "chroma", "logs")
 """Names under `.code-intel` that git never sees (SPEC 6.8)."""
 

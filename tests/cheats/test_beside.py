@@ -18,6 +18,7 @@ for path in sorted(pathlib.Path("tests").glob("test_*.py")):
 COMMAND = [sys.executable, "-B", "-c", RUNNER]
 BROKEN = APP_DONE.replace("value + 1", "value + 7")
 TESTS = "tests/test_app.py"
+CONFIG = ".code-intel/config.json"
 
 
 def weaken(stage: Stage) -> None:
@@ -69,6 +70,35 @@ def test_the_tests_are_left_out_of_the_checkout_during_the_session(stage: Stage)
     said = finished(stage)
     assert f"otherwise than the commit holds them: {TESTS}" in said
     assert said.count(f"Code-Intel-Proven-Beside: {TESTS}\n") == 2
+
+
+def test_the_tests_are_left_out_of_the_checkout_for_the_proof_alone(stage: Stage) -> None:
+    """Seen by: what the verify commands could not find is noted when they have run, and named by response and trailers."""
+    stage.user_wants(COMMAND)
+    stage.planned()
+    stage.edit(text=BROKEN)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.cheat()
+    leave_out(stage)
+    assert stage.accepted(**verdict())["proof"]["status"] == "proven"
+    stage.git("update-index", "--no-skip-worktree", TESTS)
+    stage.git("checkout", "-q", "--", TESTS)
+    assert f"otherwise than the commit holds them: {TESTS}" in stage.accepted(**stage.commit())["warning"]
+    stage.notice()
+    assert f"Code-Intel-Proven-Beside: {TESTS}\n" in stage.git("log", "-1", "--format=%(trailers)")
+
+
+def test_the_configuration_is_hidden_from_git_and_names_no_command(stage: Stage) -> None:
+    """Seen by: where the configuration is not the committed one, response and trailers name it, whatever was proven."""
+    stage.user_wants([sys.executable, "-c", "raise SystemExit(1)"])
+    stage.git("update-index", "--assume-unchanged", CONFIG)
+    stage.write(CONFIG, '{"sync_on_start": false}\n')
+    stage.cheat()
+    stage.verified()
+    assert f"otherwise than the commit holds them: {CONFIG}" in stage.accepted(**stage.commit())["warning"]
+    stage.notice()
+    assert f"Code-Intel-Proven-Beside: {CONFIG}\n" in stage.git("log", "-1", "--format=%(trailers)")
 
 
 def test_files_that_make_the_tests_pass_lie_there_before_the_session_and_are_not_committed(stage: Stage) -> None:

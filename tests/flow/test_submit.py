@@ -795,11 +795,20 @@ class TestPreCommit:
         assert "Code-Intel-Proven-Beside" not in dict(session.world.commits[0].trailers)
 
     @pytest.mark.parametrize("proof", [ProofStatus.NONE, ProofStatus.WAIVED, ProofStatus.UNPROVEN])
-    def test_where_nothing_was_proven_nothing_lay_beside_the_proof(self, proof: ProofStatus) -> None:
-        session = self.at(proof=proof, beside=Beside(("lib.py",), ()))
+    def test_where_nothing_was_proven_only_the_configuration_matters(self, proof: ProofStatus) -> None:
+        """It names the commands, or none."""
+        session = self.at(proof=proof, beside=Beside(("lib.py",), ("new.py",)), left_out=("a.py",))
+        assert "otherwise than the commit" not in str(session.commit())
+        session = self.at(proof=proof, beside=Beside(("lib.py",), ("new.py",)), left_out=(".code-intel/config.json",))
+        assert "otherwise than the commit holds them: .code-intel/config.json." in str(session.commit()["warning"])
+        assert ("Code-Intel-Proven-Beside", ".code-intel/config.json") in session.world.commits[0].trailers
+
+    def test_what_was_left_out_of_the_checkout_when_the_commands_ran_is_told(self) -> None:
+        """Also where it is back by the time of the commit, and one of the files that are committed."""
+        session = self.at(proof=ProofStatus.PROVEN, left_out=("app.py", "tests/test_app.py"))
+        session.world.left_out = ()
         session.commit()
-        assert session.world.beside_asked == []
-        assert session.world.commits
+        assert ("Code-Intel-Proven-Beside", "app.py, tests/test_app.py") in session.world.commits[0].trailers
 
     def test_without_a_verification_nothing_lay_beside_a_proof(self) -> None:
         session = self.at(proof=ProofStatus.PROVEN, beside=Beside(("lib.py",), ()))

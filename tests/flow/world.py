@@ -69,6 +69,7 @@ class World:
     weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     uncommitted: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
     beside_asked: list[frozenset[str]] = field(default_factory=list)
     scripts: dict[str, str] = field(default_factory=dict)
@@ -315,13 +316,14 @@ class WorldProofs:
         status = self.world.proof
         tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
         if status is ProofStatus.NONE:
-            return Proof(status, tree)
+            return Proof(status, tree, left_out=self.world.left_out)
         if self.world.run is not None:
-            return Proof(status, tree, (self.world.run,))
+            return Proof(status, tree, (self.world.run,), self.world.left_out)
         return Proof(
             status,
             tree,
             (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why", self.world.rewrites_on_proof),),
+            self.world.left_out,
         )
 
     def would_run(self, session_id: str) -> bool:

@@ -810,9 +810,8 @@ def test_what_stands_on_disk_otherwise_than_in_a_commit_is_told(repo: Repo, fold
     judge = TreeJudge(repo.path / folder)
     prefix = "" if folder else "pkg/"
     told = judge.beside(head, judge.snapshot(), {f"{prefix}kept.py"})
-    assert told == Beside(
-        tuple(f"{prefix}{name}" for name in ("gone.py", "hidden.py", "left.py")), (f"{prefix}new.py",)
-    )
+    assert told == Beside(tuple(f"{prefix}{name}" for name in ("gone.py", "hidden.py")), (f"{prefix}new.py",))
+    assert judge.left_out() == (f"{prefix}left.py",)
     assert judge.beside(head, "", ()) == Beside()
 
 

@@ -160,7 +160,7 @@ class WorkTree(Protocol):
         ...
 
     def beside(self, commit: str, snapshot: str, paths: Collection[str]) -> Beside:
-        """What stood, `paths` aside, otherwise on disk when `snapshot`, the last one, was taken than in a checkout of `commit`."""
+        """What stood, `paths` aside, otherwise on disk when `snapshot` was taken than in a checkout of `commit`, but for what is left out."""
         ...
 
     def head_snapshot(self, commit: str) -> str:

@@ -59,6 +59,7 @@ class Receipt(_Stored):
     tree: str
     verifier: str
     commands: list[CommandEvidence] = []
+    left_out: list[str] = []
 
 
 class UsedRange(_Stored):

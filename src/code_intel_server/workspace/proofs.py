@@ -50,6 +50,10 @@ class Snapshots(Protocol):
         """The files of the project that somebody wrote, moved or touched after a moment (Unix time), whatever is in them now."""
         ...
 
+    def left_out(self) -> tuple[str, ...]:
+        """The files that git tracks and that are left out of the working tree, by a sparse checkout or a mark of the index."""
+        ...
+
 
 class ProofRunner:
     """Runs the verify commands of one configuration; implements `flow.ports.Proofs`.
@@ -89,7 +93,7 @@ class ProofRunner:
             return Proof(ProofStatus.UNPROVEN, tree, (_unreadable(self._config),))
         commands = self._config.config.verify_commands
         if not commands:
-            return Proof(ProofStatus.NONE, tree)
+            return Proof(ProofStatus.NONE, tree, left_out=self._tree.left_out())
         waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
         trusted = self._approvals.trusted(self._config.path, self._config.digest)
         runs: list[CommandRun] = []
@@ -105,7 +109,7 @@ class ProofRunner:
                 before, tree = tree, self._tree.snapshot()
                 runs.append(self._with_changes(done, before, tree, began))
         progress(len(commands), len(commands), "verify commands done")
-        return Proof(_overall(runs), tree, tuple(runs))
+        return Proof(_overall(runs), tree, tuple(runs), self._tree.left_out())
 
     def would_run(self, session_id: str) -> bool:
         """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""

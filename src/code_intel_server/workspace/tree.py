@@ -146,7 +146,7 @@ class TreeJudge:
         return Alterations(git, room, index.path).of(commit, paths, snapshot)
 
     def beside(self, commit: str, snapshot: str, paths: Collection[str]) -> Beside:
-        """What stood, `paths` aside, otherwise on disk when `snapshot`, the last one, was taken than in a checkout of `commit`.
+        """What stood, `paths` aside, otherwise on disk when `snapshot` was taken than in a checkout of `commit`, but for what is left out.
 
         Raises as `changes` does.
         """
@@ -160,10 +160,21 @@ class TreeJudge:
         differing = _Comparison(room, index, checkout, snapshot).paths().difference(paths)
         there, committed = (self.oids(tree, sorted(differing)) for tree in (snapshot, checkout))
         gone = committed.keys() - there.keys()
-        left_out = {path.removeprefix(git.at.prefix) for path in index.left_out()}.difference(paths)
         both = sorted(committed.keys() & there.keys())
         hidden = Alterations(git, room, index.path).among(commit, both, snapshot) if both else ()
-        return Beside(tuple(sorted({*hidden, *gone, *left_out})), tuple(sorted(there.keys() - committed.keys())))
+        return Beside(tuple(sorted({*hidden, *gone})), tuple(sorted(there.keys() - committed.keys())))
+
+    def left_out(self) -> tuple[str, ...]:
+        """The files that git tracks and that the working tree lacked at the last snapshot, by a sparse checkout or a mark of the index.
+
+        A snapshot holds them all the same: they are no change of anybody's.
+        """
+        with self._lock:
+            opened = self._open()
+            if opened is None:
+                return ()
+            git, _, index = opened
+            return tuple(path.removeprefix(git.at.prefix) for path in index.left_out())
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have; remembered, since only a clean tree can tell it exactly."""

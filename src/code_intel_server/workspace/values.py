@@ -169,8 +169,8 @@ class HandMerges:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Files that stand otherwise on disk than in a checkout of a commit: git tracks them and was told not to look, or leaves
-    them out; or it does not track them."""
+    """Files that stand otherwise on disk than in a checkout of a commit: git tracks them and was told not to look, or it does
+    not track them."""
 
     tracked: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
@@ -233,11 +233,15 @@ class CommandRun:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The verify commands of one verdict and the tree they judged, hashed after they ended."""
+    """The verify commands of one verdict and the tree they judged, hashed after they ended.
+
+    `left_out` are files of that tree that were not there for them: git tracks them, and leaves them out of the checkout.
+    """
 
     status: ProofStatus
     tree: str
     runs: tuple[CommandRun, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

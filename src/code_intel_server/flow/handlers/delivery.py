@@ -21,6 +21,7 @@ from code_intel_server.flow.phases import Event, Phase, Place
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
 from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.own_folder import CONFIG_FILE
 from code_intel_server.workspace.values import CommitRequest, GitOperation, HandMerges, ProofStatus
 
 
@@ -188,18 +189,22 @@ def _commit(
 def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> list[str]:
     """What the verify commands found otherwise than the commit will hold it, what is left uncommitted aside.
 
-    It was no change of the session, or of none that git was to see: untracked before, marked as not to be looked at, left
-    out. Of untracked files, whose names are the user's own affair, the trailer says how many there are.
+    It was no change of the session, or none that git was to see: untracked before, marked as not to be looked at, left out.
+    Of untracked files, whose names are the user's own affair, the trailer says how many there are. Where no command proved
+    anything there is one file that matters: the one that names the commands.
     """
     state = turn.state
     state.beside = []
-    if state.receipt is None or all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
+    if state.receipt is None:
         return []
     found = turn.ports.tree.beside(_start(state), proven, {*request.keep, *request.leave})
+    tracked = sorted({*found.tracked, *state.receipt.left_out})
     untracked = [path for path in found.untracked if role(path) is not Role.DOCUMENTATION]
+    if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
+        tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""
-    state.beside = [words for words in (" ".join(named(found.tracked).split()), counted) if words]
-    return [*found.tracked, *untracked]
+    state.beside = [words for words in (" ".join(named(tracked).split()), counted) if words]
+    return [*tracked, *untracked]
 
 
 def _receipt_warnings(state: SessionState) -> tuple[Note, ...]:

@@ -14,6 +14,7 @@ from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
 REWRITTEN_AT_MOST = 100
+LEFT_OUT_AT_MOST = 100
 
 
 def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
@@ -101,7 +102,8 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
         )
         for run in proof.runs
     ]
-    return Receipt(status=proof.status, tree=proof.tree, verifier=verifier, commands=commands)
+    left_out = [*proof.left_out[:LEFT_OUT_AT_MOST]]
+    return Receipt(status=proof.status, tree=proof.tree, verifier=verifier, commands=commands, left_out=left_out)
 
 
 def proof_fields(proof: Proof) -> dict[str, JsonValue]:
