@@ -141,8 +141,9 @@ def test_the_tests_stay_and_something_else_decides_that_they_pass(
     [
         ("tests/test_0.py", "import os\n\nos._exit(0)\n"),
         ("tests/conftest.py", "import app\n\napp.helper = lambda value: value + 1\n"),
+        ("tests/test_0.py", "# coding: utf-7\n#+AAo-import os+ADs-os._exit(0)\n"),
     ],
-    ids=["exit", "another meaning"],
+    ids=["exit", "another meaning", "encoding"],
 )
 def test_a_new_file_of_tests_decides_that_the_others_pass(stage: Stage, path: str, text: str) -> None:
     """Stopped by: a new file of tests that ends the run, or means names of the project otherwise for all, needs a reason."""

@@ -77,6 +77,8 @@ STEERED = {
     "a module of the runner's": ("pluggy.py", None, "A = 1\n"),
     "a module of Python's": ("argparse.py", None, "A = 1\n"),
     "a package of Python's": ("json/__init__.py", None, "A = 1\n"),
+    "code that reads as a comment": ("test_0.py", None, "# coding: utf-7\n#+AAo-import os+ADs-os._exit(0)\n"),
+    "an encoding in the second line": ("app.py", "#!python\nA = 1\n", "#!python\n# -*- coding: unicode_escape -*-\nA = 1\n"),
     "removed": ("pytest.ini", "[pytest]\ntestpaths = tests unit\n", None),
 }  # fmt: skip
 NOT_STEERED = {
@@ -93,6 +95,11 @@ NOT_STEERED = {
     "indentation": ("package.json", PACKAGE, PACKAGE.replace("    ", "\t")),
     "an ordinary module": ("app.py", None, "def pytest_runtest_makereport(): ...\n"),
     "an empty file": ("unittest/__init__.py", None, ""),
+    "an encoding that shows what runs": ("test_0.py", None, "# -*- coding: UTF-8 -*-\nA = 1\n"),
+    "an encoding of old": ("test_0.py", None, "# vim: set fileencoding=iso-8859-15 :\nA = 1\n"),
+    "an encoding that was there": ("test_0.py", "# coding: punycode\nA = 1\n", "# coding: punycode\nA = 2\n"),
+    "an encoding where none is read": ("test_0.py", None, "A = 1\n# coding: utf-7\n# coding: utf-7\n"),
+    "an encoding of no Python": ("a.rb", None, "# coding: utf-7\n"),
     "a module of Python's in a package": ("app/types.py", None, "A = 1\n"),
     "a module of Python's that was there": ("calendar.py", "A = 1\n", "A = 2\n"),
     "a package of tests": ("test/__init__.py", None, "A = 1\n"),

@@ -25,6 +25,15 @@ _LIBRARY = sys.stdlib_module_names - {"test", "tests", "this"}
 _FIRST_OF_ITS_KIND = frozenset({"GNUmakefile", "makefile", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
 """Files that a runner takes in place of those of the same kind that lie there already."""
 
+_CODING = re.compile(r"[ \t\f]*+#.*?coding[:=][ \t]*+([-\w.]++)")
+_COMMENT_OR_BLANK = re.compile(r"[ \t\f]*+(?:#|$)")
+_SHOWN_AS_IT_RUNS = re.compile(
+    r"utf[-_]?8(?:[-_](?:sig|unix|dos))?|(?:us[-_]?)?ascii|l1|latin[-_]?\d*|iso[-_]?8859[-_]?\d+(?:[-_]\w+)?|(?:cp|windows)[-_]?\d+|koi8[-_]?\w"
+    r"|gbk|gb2312|gb18030|big5|euc[-_]?\w+|s(?:hift)?[-_]?jis",
+    re.IGNORECASE,
+)
+"""Encodings in which a line of Python is one line, and says what is read."""
+
 _NOTHING = r"(?!)"
 _CALLED = re.compile(r"(?:^|[=;&|@+-])[ \t]*+\$[({](\w++)[)}]")
 _GIVEN = re.compile(r"(?:export[ \t]++|override[ \t]++)*+(\w++)[ \t]*+(?:[:?+!]|::)?=")
@@ -122,6 +131,9 @@ def steered(path: str, before: Sequence[str] | None, after: Sequence[str] | None
         return (f"takes the place of the module {_module(path)} that tests run by",)
     if _takes_from_the_library(path) and not _there(before) and _there(after):
         return (f"takes the place of Python's module {_module(path)}, also where tests run",)
+    coding = _coding(path, after)
+    if coding and coding != _coding(path, before):
+        return (f"is read as {coding[:_PHRASE_CHARACTERS]}, so something else may run than is shown",)
     placed = next((rule for rule in _PLACED if rule.names.fullmatch("/".join(path.split("/")[-2:]))), None)
     rule = _PIPELINES if _PIPELINE.fullmatch(path) else placed or _rule_of(name)
     if rule is None or [*(before or ())] == [*(after or ())]:
@@ -170,6 +182,17 @@ def _module(path: str) -> str:
 
 def _shadows(path: str) -> bool:
     return path.endswith(".py") and _module(path) in _SHADOWED
+
+
+def _coding(path: str, lines: Sequence[str] | None) -> str:
+    """The encoding that a file of Python asks to be read in, in one of its first two lines, where that hides what runs; or ''."""
+    for line in (lines or ())[:2] if path.endswith((".py", ".pyi", ".pyw")) else ():
+        said = _CODING.match(line)
+        if said:
+            return "" if _SHOWN_AS_IT_RUNS.fullmatch(said[1]) else said[1]
+        if not _COMMENT_OR_BLANK.match(line):
+            break
+    return ""
 
 
 def _takes_from_the_library(path: str) -> bool:
