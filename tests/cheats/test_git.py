@@ -351,6 +351,22 @@ def test_a_hook_that_takes_the_trailers_out(stage: Stage) -> None:
     stage.notice()
 
 
+def test_a_hook_that_puts_the_trailers_where_git_takes_them_for_text(stage: Stage) -> None:
+    """Stopped by: trailers that are not at the end of the message, each on a line of its own, are put there."""
+    stage.verified(no_quality=True)
+    script = '#!/bin/sh\n{ sed "s/^Code-Intel/  &/" "$1"; echo; echo "All of it was reviewed."; } >"$1.new"; mv "$1.new" "$1"\n'
+    stage.write(".git/hooks/commit-msg", script).chmod(0o755)
+    stage.cheat()
+    stage.accepted(**stage.commit())
+    stage.accepted(summary="Merged.")
+    for commit in ("main", "main^2"):
+        assert stage.git("log", "-1", "--format=%B", commit).count("Code-Intel-Skipped: ") == 1
+        said = stage.git("log", "-1", "--format=%(trailers)", commit)
+        assert "Code-Intel-Session: " in said
+        assert "Code-Intel-Skipped: " in said
+    stage.notice()
+
+
 def test_a_merge_of_another_branch_by_hand(stage: Stage) -> None:
     """Stopped by: only a merge of the base is accepted on top of the session's commit."""
     stage.committed()

@@ -11,6 +11,8 @@ from code_intel_server.workspace.git_child import Manner, output_of
 NAMED_FILES = 20
 _SCISSORS = re.compile(r"^.*-{24} >8 -{24}.*\n?", re.MULTILINE)
 """A line behind which git takes nothing for part of a message, trailers included."""
+_BLANK = re.compile(r"\n[ \t]*\n")
+_MORE_THAN_ONE = re.compile(r"\n{3,}")
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|[ \t]\S")
 
 
@@ -30,7 +32,7 @@ def with_trailers(message: str, trailers: Sequence[tuple[str, str]]) -> str:
     text = message.strip("\n")
     if not trailers:
         return text + "\n"
-    paragraphs = re.split(r"\n[ \t]*\n", text)
+    paragraphs = _BLANK.split(text)
     last = paragraphs[-1].splitlines()
     joined = len(paragraphs) > 1 and bool(last) and all(_TRAILER.match(line) for line in last)
     lines = [f"{key}: {' '.join(value.split())}" for key, value in trailers]
@@ -44,9 +46,11 @@ def stamped(trailers: Sequence[tuple[str, str]], session_id: str) -> list[tuple[
 
 
 def with_missing(message: str, trailers: Sequence[tuple[str, str]]) -> str:
-    """The message with those trailers that a hook has taken out of it: they are the record, not decoration."""
-    lines = {line.strip() for line in message.splitlines()}
+    """The message with those trailers that a hook has taken out of it, or put where git takes them for text: they are the record."""
+    last = _BLANK.split(message.strip("\n"))[-1].splitlines()
+    lines = {line.rstrip() for line in last} if all(map(_TRAILER.match, last)) else set()
     rows = [(key, value) for key, value in trailers if f"{key}: {' '.join(value.split())}" not in lines]
+    message = _MORE_THAN_ONE.sub("\n\n", without(message, rows))
     return with_trailers(message, rows) if rows else message
 
 
