@@ -14,6 +14,7 @@ from code_intel_server import __version__
 from code_intel_server.__main__ import COMMANDS
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES
+from code_intel_server.workspace.values import ProofStatus
 from tests.e2e.driver import ENVIRONMENT, repository
 
 ROOT = Path(__file__).parents[1]
@@ -73,6 +74,14 @@ def _spellings(text: str) -> dict[str, str]:
     """Long → short spelling of each flag in a table, without values."""
     rows = re.findall(r"^\| `(--[a-z-]+)[^|]*\| *`?(-[a-z]+)?[^|]*\|", text, re.MULTILINE)
     return dict(rows)
+
+
+def test_the_reference_lists_every_trailer_and_no_other() -> None:
+    said = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    known = set(re.findall(r"Code-Intel-[A-Z][A-Za-z-]*[a-z]", said))
+    known |= {f"Code-Intel-{status.capitalize()}" for status in (ProofStatus.UNPROVEN, ProofStatus.WAIVED)}
+    page = (ROOT / "docs/reference/trailers.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(Code-Intel-[\w-]+)`", page, re.MULTILINE)) == known
 
 
 def test_the_readme_and_the_reference_list_every_flag_in_both_spellings() -> None:

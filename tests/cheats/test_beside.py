@@ -112,6 +112,17 @@ def test_files_that_make_the_tests_pass_lie_there_before_the_session_and_are_not
     assert said.count("Code-Intel-Proven-Beside: 2 untracked file(s)\n") == 2
 
 
+def test_nothing_is_run_where_the_project_knows_no_commands(stage: Stage) -> None:
+    """Seen by: the trailers of commit and merge say so, also in a project that was made within another one for that."""
+    stage.verified()
+    stage.cheat()
+    stage.accepted(**stage.commit())
+    stage.accepted(summary="Merged.")
+    said = stage.git("log", "-2", "--format=%(trailers)", "main^2", "main")
+    assert said.count("Code-Intel-Proof: none, as no verify commands are configured\n") == 2
+    stage.notice()
+
+
 def test_work_that_nobody_reviewed_is_merged_as_a_stale_branch(stage: Stage) -> None:
     """Seen by: response and trailer say that the session of a stale branch did not come to its end."""
     stage.planned()

@@ -25,6 +25,7 @@ def test_a_whole_session_goes_from_documents_to_the_merge() -> None:
     assert session.world.commits[0].trailers == (
         ("Code-Intel-Session", "20260201_123456"),
         ("Code-Intel-Tasks", "t1"),
+        ("Code-Intel-Proof", "none, as no verify commands are configured"),
     )
 
 

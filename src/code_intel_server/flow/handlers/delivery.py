@@ -226,6 +226,8 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     if skipped:
         rows.append(("Code-Intel-Skipped", ", ".join(skipped)))
     if state.receipt is not None:
+        if state.receipt.status is ProofStatus.NONE:
+            rows.append(("Code-Intel-Proof", "none, as no verify commands are configured"))
         rows += [
             (f"Code-Intel-{run.outcome.capitalize()}", " ".join(run.command.split()))
             for run in state.receipt.commands
