@@ -74,22 +74,26 @@ def has_magic(pattern: str) -> bool:
     return any(character in pattern for character in "*?[{")
 
 
-def is_sound(pattern: str) -> bool:
-    """Whether ripgrep can read `pattern`: brackets and braces are closed, ranges go forward, no backslash ends it."""
-    depth = position = 0
+def fault(pattern: str) -> str:
+    """What keeps ripgrep from reading a pattern, so that it would list nothing at all; '' where nothing does."""
+    open_braces = position = 0
     while position < len(pattern):
         character = pattern[position]
         if character == "[":
             found = _CLASS.match(pattern, position)
-            if found is None or any(low > high for low, high in _RANGE.findall(found[1])):
-                return False
+            if found is None:
+                return "a [ without its ]"
+            if any(low > high for low, high in _RANGE.findall(found[1])):
+                return f"{found[0]} runs backwards"
             position = found.end()
             continue
-        depth += {"{": 1, "}": -1}.get(character, 0)
+        open_braces += {"{": 1, "}": -1}.get(character, 0)
+        if open_braces < 0:
+            return "a } without its {"
         position += 2 if character == "\\" else 1
-        if depth < 0 or position > len(pattern):
-            return False
-    return depth == 0
+    if position > len(pattern):
+        return "nothing follows the last \\"
+    return "a { without its }" if open_braces else ""
 
 
 def literal(pattern: str, but: str = "") -> str:

@@ -20,7 +20,7 @@ from code_intel_server.cli.command import COMMAND, how_to_install, lasting_comma
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
-from code_intel_server.globs import is_sound
+from code_intel_server.globs import fault
 from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
@@ -122,8 +122,8 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
 
 
 def _readable(glob: str) -> str:
-    if not is_sound(glob):
-        raise Failed(f"--exclude {glob}: no glob, its brackets or braces do not match")
+    if why := fault(glob):
+        raise Failed(f"--exclude {glob}: no glob, {why}")
     return glob
 
 

@@ -91,7 +91,7 @@ def search_text(
     """
     _require_few(globs, "globs")
     for glob in globs:
-        if of_length(glob, "globs").startswith("!") and not globbing.is_sound(glob[1:]):
+        if of_length(glob, "globs").startswith("!") and globbing.fault(glob[1:]):
             raise Rejected("tool_errors.generic.argument_invalid", field="globs", expected=_SOUND)
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
     where = inside(project.root, path)

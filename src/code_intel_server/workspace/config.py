@@ -117,8 +117,10 @@ class Config(_Part):
     def _can_be_read(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         """One that ripgrep cannot read would end every search."""
         for pattern in patterns:
-            if not globs.is_sound(pattern):
-                raise ValueError(f"'{pattern}' is no glob: its brackets or braces do not match")
+            if not pattern.strip():
+                raise ValueError("an empty pattern would exclude everything")
+            if why := globs.fault(pattern):
+                raise ValueError(f"{pattern!r} cannot be read: {why}")
         return patterns
 
 
