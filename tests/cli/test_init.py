@@ -229,6 +229,20 @@ def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(
     assert "move it away" in capsys.readouterr().err
 
 
+def test_an_option_without_a_use_is_refused_with_what_would_have_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK, "--exclude", ""]) == 1
+    assert "--exclude: an empty pattern would leave everything out" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        init.main([str(root), *QUICK, "--client", "cursor"])
+    said = capsys.readouterr().err
+    assert "invalid choice: 'cursor'" in said
+    assert re.search(r"choose from '?claude'?, '?codex'?, '?all'?\)", said)
+    assert not (root / ".code-intel").exists()
+
+
 def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -192,3 +192,36 @@ def test_no_json_at_all_stops_a_start(tmp_path_factory: pytest.TempPathFactory, 
     path.write_text(json.dumps(content))
     found = ConfigFile.load(path)
     assert isinstance(found.config, Config)
+
+
+def test_a_source_folder_is_the_same_however_it_is_written(tmp_path: Path) -> None:
+    found = loaded(tmp_path, {"source_dirs": ["src/", "./lib", "web//app/", "."]})
+    assert found.warnings == ()
+    assert found.config.source_dirs == ("src", "lib", "web/app", ".")
+
+
+@pytest.mark.parametrize("folder", ["/etc", "../other", "src/../..", ".."])
+def test_a_source_folder_outside_the_project_is_said(tmp_path: Path, folder: str) -> None:
+    found = loaded(tmp_path, {"source_dirs": ["src", folder]})
+    assert found.warnings == ("line 2: source_dirs: folders of the project, named from its root; the default serves",)
+    assert found.config.source_dirs == ()
+
+
+def test_an_empty_pattern_does_not_exclude_everything(tmp_path: Path) -> None:
+    found = loaded(tmp_path, {"exclude_patterns": ["**/gen/**", " "]})
+    assert found.config.exclude_patterns == Config().exclude_patterns
+    assert "an empty pattern would exclude everything" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"source_dirs": "src"}, "source_dirs: must be a list; the default serves"),
+        ({"chroma": "http"}, "chroma: must be an object; the default serves"),
+        ({"verify_commands": [[]]}, "verify_commands.0.argv: must have at least 1 item; the default serves"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_in_the_words_of_json(
+    tmp_path: Path, content: dict[str, object], said: str
+) -> None:
+    assert loaded(tmp_path, content).warnings == (f"line 2: {said}",)

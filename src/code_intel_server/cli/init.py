@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="code-intel-server init", description="Set a project up for code-intel.")
     made.add_argument("dir", nargs="?", type=Path, default=Path(), metavar="DIR", help="the project (default: here)")
-    made.add_argument("--client", choices=[*Clients], default=Clients.ALL, type=Clients, help="whom to register with")
+    made.add_argument("--client", choices=[str(one) for one in Clients], default="all", help="whom to register with")
     made.add_argument(
         "--include", action="append", default=[], metavar="DIR", help="index only these folders (repeatable)"
     )
@@ -60,7 +60,7 @@ def _init(options: argparse.Namespace) -> int:
     choices = _choices(root, options, scaffold.manifest)
     wanted = wanted_files(
         root,
-        options.client,
+        Clients(options.client),
         hooks=not options.no_hooks,
         config=_config(choices),
         ours=scaffold.manifest.created,
@@ -78,7 +78,7 @@ def _init(options: argparse.Namespace) -> int:
     if not options.no_proof:
         _prove(root)
     _offer_commit(root, yes=options.yes)
-    _next_steps(options.client, [one.path for one in done if one.did is Did.UNCLEAR])
+    _next_steps(Clients(options.client), [one.path for one in done if one.did is Did.UNCLEAR])
     return 0
 
 
@@ -114,6 +114,8 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
     if options.include:
         choices["include"] = [_inside(root, folder) for folder in options.include]
     if options.exclude:
+        if not all(pattern.strip() for pattern in options.exclude):
+            raise Failed("--exclude: an empty pattern would leave everything out")
         choices["exclude"] = options.exclude
     if "verify_commands" not in choices:
         choices["verify_commands"] = _agreed_commands(root, options)

@@ -8,6 +8,7 @@ import difflib
 import errno
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,11 +103,35 @@ class Config(_Part):
     headless: Headless = Headless()
     chroma: Chroma = Chroma()
 
+    @field_validator("source_dirs")
+    @classmethod
+    def _as_paths_are_listed(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        """`./src/` is `src`: files are held against these names as they stand."""
+        folders = tuple(posixpath.normpath(folder) for folder in folders)
+        if any(folder.startswith(("/", "../")) or folder == ".." for folder in folders):
+            raise ValueError("folders of the project, named from its root")
+        return folders
+
+    @field_validator("exclude_patterns")
+    @classmethod
+    def _leave_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(pattern.strip() for pattern in patterns):
+            raise ValueError("an empty pattern would exclude everything")
+        return patterns
+
 
 _DEFAULTS = Config()
 
 _PARTS: Mapping[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
 """The keys whose values have keys of their own."""
+
+_IN_JSON = (
+    ("Tuple should have", "must have"),
+    (" after validation, not 0", ""),
+    ("Input should be a valid tuple", "must be a list"),
+    ("Input should be", "must be"),
+)
+"""What pydantic says of a value, and how it is said of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +238,12 @@ def _said(problem: ErrorDetails) -> str:
         return f"unknown key{_meant(str(problem['loc'][-1]), part) if part else ''}"
     if problem["type"] == "missing":
         return "is missing"
+    if problem["type"] in {"model_type", "dict_type"}:
+        return "must be an object"
     said = problem["msg"].removeprefix("Value error, ")
-    return said.replace("Input should be a valid", "must be a valid").replace("Input should be", "must be")
+    for theirs, ours in _IN_JSON:
+        said = said.replace(theirs, ours)
+    return said
 
 
 def _meant(name: str, part: type[BaseModel]) -> str:
