@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import doctor, find, init, proposals
+from code_intel_server.cli import checkup_clients, doctor, find, init, proposals
 from code_intel_server.cli.command import how_to_install, lasting_command
+from code_intel_server.cli.finding import Grade
 from code_intel_server.cli.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.trust import Approvals
@@ -151,6 +152,46 @@ def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, caps
     assert re.search(r"left alone.*\.mcp\.json .*line 2", said)
     assert init.main([str(root), "--uninstall"]) == 0
     assert fingerprint(root) == before
+
+
+def test_empty_files_of_the_clients_get_their_entries_and_are_empty_again_afterwards(tmp_path: Path) -> None:
+    files = [".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json"]
+    root = project(tmp_path / "repo", **dict.fromkeys(files, ""))
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK]) == 0
+    assert all((root / path).read_text() for path in files)
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+
+
+def test_files_with_a_byte_order_mark_and_windows_line_ends_keep_both(tmp_path: Path) -> None:
+    mine = {
+        ".mcp.json": b'\xef\xbb\xbf{\r\n  "mcpServers": {}\r\n}\r\n',
+        ".codex/config.toml": b'\xef\xbb\xbfmodel = "m"\r\n',
+    }
+    root = project(tmp_path / "repo", **{path: data.decode() for path, data in mine.items()})
+    for path, data in mine.items():
+        (root / path).write_bytes(data)
+    assert init.main([str(root), *QUICK]) == 0
+    for path in mine:
+        data = (root / path).read_bytes()
+        assert data.startswith(b"\xef\xbb\xbf")
+        assert data.count(b"\n") == data.count(b"\r\n")
+    assert all(one.grade is not Grade.BAD for one in checkup_clients.codex(root))
+    (root / ".codex/config.toml").write_bytes((root / ".codex/config.toml").read_bytes() + b"[mine]\r\nx = 1\r\n")
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert (root / ".mcp.json").read_bytes() == mine[".mcp.json"]
+    assert (root / ".codex/config.toml").read_bytes() == mine[".codex/config.toml"] + b"[mine]\r\nx = 1\r\n"
+
+
+def test_doctor_names_the_hooks_that_are_missing(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    settings = json.loads((root / ".claude/settings.json").read_text())
+    del settings["hooks"]["Stop"]
+    (root / ".claude/settings.json").write_text(json.dumps(settings))
+    found = next(one for one in checkup_clients.claude(root) if one.name == "claude hooks")
+    assert (found.grade, found.text) == (Grade.WARNING, "only PreToolUse, SessionStart: Stop missing")
 
 
 def test_only_the_client_asked_for_is_registered_and_hooks_can_be_left_out(tmp_path: Path) -> None:

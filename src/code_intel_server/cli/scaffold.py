@@ -161,7 +161,7 @@ class Scaffold:
         present = self._present(wanted.path)
         try:
             before = (present or b"").decode("utf-8")
-            after = wanted.merge(before)
+            after = merging.in_line_ends(before, wanted.merge)
         except (merging.Unclear, UnicodeDecodeError) as error:
             fresh = wanted.merge("").encode()
             note = f"{error}; add the entry from {wanted.path}.new yourself"
@@ -169,7 +169,8 @@ class Scaffold:
         if after == before:
             return Done(wanted.path, Did.UNCHANGED)
         if present is not None:
-            self._keep_before(wanted.path, present, ours=wanted.unmerge is None or wanted.unmerge(before) != before)
+            ours = wanted.unmerge is None or merging.in_line_ends(before, wanted.unmerge) != before
+            self._keep_before(wanted.path, present, ours=ours)
         self._write(wanted.path, after.encode(), created=present is None)
         return Done(wanted.path, Did.CREATED if present is None else Did.MERGED)
 
@@ -261,7 +262,7 @@ class Removal:
 
     def _unmerged(self, path: str, file: Path, present: bytes, unmerge: Callable[[str], str]) -> Done:
         try:
-            rest = unmerge(present.decode("utf-8"))
+            rest = merging.in_line_ends(present.decode("utf-8"), unmerge)
         except (merging.Unclear, UnicodeDecodeError) as error:
             return Done(path, Did.UNCLEAR, f"{error}; take the code-intel entries out yourself")
         if path in self._manifest.created and rest.strip() in {"", "{}"}:
