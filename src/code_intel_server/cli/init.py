@@ -21,6 +21,7 @@ from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, pro
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
 from code_intel_server.printable import printable
+from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
 
 _QUIET = {Did.UNCHANGED, Did.KEPT}
@@ -57,6 +58,7 @@ def _init(options: argparse.Namespace) -> int:
         raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
+    agreed = "verify_commands" not in scaffold.manifest.options
     choices = _choices(root, options, scaffold.manifest)
     wanted = wanted_files(
         root,
@@ -66,12 +68,14 @@ def _init(options: argparse.Namespace) -> int:
         ours=scaffold.manifest.created,
     )
     _tell_place(root)
+    before = ConfigFile.load(root / FOLDER / "config.json")
     done = _apply(scaffold, wanted, choices)
     _show(done, dry_run=options.dry_run)
     if options.dry_run:
         return 0
     _exclude_from_git(root)
-    _trust(root, done)
+    written = {one.path for one in done if one.did in {Did.CREATED, Did.UPDATED}}
+    _trust(root, before, written=f"{FOLDER}/config.json" in written, agreed=agreed)
     _programs(options)
     if not options.no_index:
         _index(root)
@@ -110,7 +114,7 @@ def _holds_everything(root: Path) -> bool:
 
 def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dict[str, Any]:
     """What config.json is to say beyond the defaults: this run's options, else those of the last run."""
-    choices: dict[str, Any] = dict(manifest.options)
+    choices: dict[str, Any] = {name: value for name, value in manifest.options.items() if isinstance(value, list)}
     if options.include:
         choices["include"] = [_inside(root, folder) for folder in options.include]
     if options.exclude:
@@ -228,14 +232,21 @@ def _exclude_from_git(root: Path) -> None:
         print("    git config --global user.name NAME; git config --global user.email ADDRESS")
 
 
-def _trust(root: Path, done: Sequence[Done]) -> None:
-    """The configuration that this run wrote may run its commands; one that the user brought needs their word."""
+def _trust(root: Path, before: ConfigFile, *, written: bool, agreed: bool) -> None:
+    """What the user has agreed to in this run may run, and what they had trusted `before` and this run wrote anew.
+
+    Commands that came with the repository need the user's word, also those that its manifest had written into the file.
+    """
     from code_intel_server.workspace.trust import Approvals
 
-    path = f"{FOLDER}/config.json"
-    mine = any(one.path == path and one.did in {Did.CREATED, Did.UPDATED} for one in done)
-    if mine:
-        Approvals().trust(root / path)
+    approvals, file = Approvals(), ConfigFile.load(before.path)
+    commands = file.config.verify_commands
+    known = approvals.trusted(file.path, before.digest) and commands == before.config.verify_commands
+    if written and (agreed or known or not commands):
+        approvals.trust(file.path)
+    elif commands and not approvals.trusted(file.path, file.digest):
+        there = "" if root == Path.cwd() else f" --project {shlex.quote(str(root))}"
+        print(f"  the verify commands do not run until you have read and trusted them: {COMMAND} trust{there}")
 
 
 def _programs(options: argparse.Namespace) -> None:
