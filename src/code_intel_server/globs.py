@@ -16,6 +16,8 @@ Found = TypeVar("Found")
 SECONDS = 15.0
 """How long paths are held against patterns; what was not reached is said."""
 
+_CLASS = re.compile(r"\[[!^]?+(.[^\]]*)\]", re.DOTALL)
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 _STAR = "[^/]*"
 _ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
 _WILD = {_STAR, _ANY_FOLDERS, _ANYTHING}
@@ -30,6 +32,30 @@ _DEGREE = 2
 """Wild elements beside braces that a regular expression may try in all their places."""
 _PLACES = 100_000
 """What an automaton remembers, in places of its pattern; beyond, it begins to learn anew."""
+
+
+def fault(pattern: str) -> str:
+    """What keeps ripgrep from reading a pattern, so that it would list nothing at all; '' where nothing does."""
+    at, open_braces = 0, 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            if at + 1 == len(pattern):
+                return "nothing follows the last \\"
+            at += 1
+        elif char == "[":
+            closed = _CLASS.match(pattern, at)
+            if closed is None:
+                return "a [ without its ]"
+            if any(first > last for first, last in _RANGE.findall(closed[1])):
+                return f"{closed[0]} runs backwards"
+            at = closed.end() - 1
+        elif char in "{}":
+            open_braces += 1 if char == "{" else -1
+            if open_braces < 0:
+                return "a } without its {"
+        at += 1
+    return "a { without its }" if open_braces else ""
 
 
 @lru_cache(maxsize=32)

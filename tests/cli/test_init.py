@@ -374,6 +374,32 @@ def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(
     assert "move it away" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("bare", [True, False])
+def test_nothing_is_set_up_in_gits_own_folder(tmp_path: Path, bare: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    root = project(tmp_path / "repo")
+    git(tmp_path, "clone", "--quiet", "--bare", str(root), "bare.git")
+    own = tmp_path / "bare.git" if bare else root / ".git"
+    before = sorted(own.iterdir())
+    assert init.main([str(own), *QUICK]) == 1
+    assert "is git's own folder: name the folder of the working tree" in capsys.readouterr().err
+    assert sorted(own.iterdir()) == before
+
+
+def test_beside_the_worktrees_of_a_bare_repository_it_is_said_to_set_one_of_them_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(tmp_path, "clone", "--quiet", "--bare", str(project(tmp_path / "repo")), "all/.bare")
+    (tmp_path / "all/.git").write_text("gitdir: ./.bare\n")
+    assert init.main([str(tmp_path / "all"), *QUICK]) == 0
+    assert "set a worktree of it up (git worktree add makes one)" in capsys.readouterr().out
+
+
+def test_the_test_script_of_a_bun_project_is_run_and_not_buns_own_runner(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "vitest run"}}')
+    (tmp_path / "bun.lock").write_text("{}")
+    assert proposals.verify_commands(tmp_path) == [["bun", "run", "test"]]
+
+
 def test_an_option_without_a_use_is_refused_with_what_would_have_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_intel_server.codebase import ripgrep
 from code_intel_server.resources import templates_dir
 from code_intel_server.workspace.config import WHOLE_FILE, Config, ConfigFile, Finish, VerifyCommand
 
@@ -225,3 +227,36 @@ def test_a_value_of_another_kind_is_told_in_the_words_of_json(
     tmp_path: Path, content: dict[str, object], said: str
 ) -> None:
     assert loaded(tmp_path, content).warnings == (f"line 2: {said}",)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[",
+        "a[",
+        "[!",
+        "[]",
+        "[z-a]",
+        "{a",
+        "a}",
+        "{a,{b}",
+        "a\\",
+        "[a-z]",
+        "[]]",
+        "[!]a]",
+        "[!]",
+        "[^]]",
+        "[a-]",
+        "{[}]}",
+        "{a,b}",
+        "\\[",
+        "**/x/**",
+    ],
+)
+def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "kept.txt").write_text("")
+    argv = [ripgrep.executable(), "--no-config", f"--glob=!{pattern}", "--files", "./"]
+    readable = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False).returncode < 2
+    found = loaded(tmp_path, {"exclude_patterns": [pattern]})
+    assert (found.config.exclude_patterns == (pattern,)) is readable
+    assert (found.warnings == ()) is readable

@@ -90,6 +90,8 @@ def _checked_root(given: Path) -> Path:
     if not given.is_dir():
         raise Failed(f"{given} is no folder")
     root = given.resolve()
+    if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():
+        raise Failed(f"{root} is git's own folder: name the folder of the working tree (git worktree add makes one)")
     if not os.access(root, os.W_OK):
         raise Failed(f"{root} cannot be written to")
     folder = root / FOLDER

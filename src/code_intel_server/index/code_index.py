@@ -338,9 +338,10 @@ class CodeIndex:
                 try:
                     self._encoder = self._load_encoder()
                 except CodeIntelError as error:
-                    self._encoder_note = (
-                        f"Only words were compared, because the embedding model is not available: {error}"
-                    )
+                    from code_intel_server.contract import Contract
+
+                    message = Contract.load(None).message(error.key, error.params)
+                    self._encoder_note = f"Only words were compared. {message.text} {message.instruction or ''}".strip()
             return self._encoder
 
     def _encoder_notes(self) -> tuple[str, ...]:

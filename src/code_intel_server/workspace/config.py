@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from code_intel_server import globs
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.printable import printable
 from code_intel_server.workspace.files import read_regular
@@ -115,8 +116,12 @@ class Config(_Part):
     @field_validator("exclude_patterns")
     @classmethod
     def _leave_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(pattern.strip() for pattern in patterns):
-            raise ValueError("an empty pattern would exclude everything")
+        """With a pattern that ripgrep cannot read it lists no file: the index would be emptied, and no search find anything."""
+        for pattern in patterns:
+            if not pattern.strip():
+                raise ValueError("an empty pattern would exclude everything")
+            if why := globs.fault(pattern):
+                raise ValueError(f"{pattern!r} cannot be read: {why}")
         return patterns
 
 
