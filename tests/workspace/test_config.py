@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.resources import templates_dir
-from code_intel_server.workspace.config import WHOLE_FILE, Config, ConfigFile, Finish, VerifyCommand
+from code_intel_server.workspace.config import (
+    ABOUT,
+    WHOLE_FILE,
+    Chroma,
+    Config,
+    ConfigFile,
+    Finish,
+    Headless,
+    VerifyCommand,
+)
 
 V1_16 = """{
   "version": "1.0",
@@ -260,3 +269,10 @@ def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path
     found = loaded(tmp_path, {"exclude_patterns": [pattern]})
     assert (found.config.exclude_patterns == (pattern,)) is readable
     assert (found.warnings == ()) is readable
+
+
+def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
+    parts = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
+    settings = {*Config.model_fields} - {"headless", "chroma"}
+    settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
+    assert {*ABOUT} == settings

@@ -53,7 +53,7 @@ def repository(root: Path) -> Iterator[Finding]:
             "task branches", f"{len(survey.stale)} left over", "/code asks about them, or: code-intel-server abandon"
         )
     for said in survey.warnings:
-        yield warning("repository", said, "see docs/how-to/troubleshooting.md")
+        yield warning("repository", said, "until then commits or merges of a session may be refused")
 
 
 def scaffold(root: Path) -> Iterator[Finding]:

@@ -36,6 +36,33 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+ABOUT: Mapping[str, str] = {
+    "version": "version of this file's form",
+    "embedding_model": "`bundled`, or a sentence-transformers model (short name, hub name, local folder) with the extra of that name",
+    "source_dirs": "folders that are indexed; empty, or `.`, for all. Lookups by text and name see the whole project",
+    "exclude_patterns": "globs that index and lookups leave out, beside `.gitignore`; `gen/**` is anchored at the root, `*.min.js` matches anywhere",
+    "chunk_strategy": "how files are cut for the index: by syntax, or into windows of lines",
+    "chunk_max_tokens": "the largest chunk",
+    "sync_on_start": "bring the index up to date in the background when a session starts",
+    "sync_ttl_hours": "how old the index must be for that, in hours; 0 for always",
+    "verify_commands": "what the server runs to believe that it works: argument lists, or objects with the keys below",
+    "verify_commands.argv": "the program and its arguments; no shell",
+    "verify_commands.timeout": "seconds",
+    "verify_commands.cwd": "the folder it runs in, below the root",
+    "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
+    "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
+    "headless.escalation": "whether a session stops or goes on where it would have to ask for help",
+    "chroma.mode": "ChromaDB in a child process, or a server that is already there",
+    "chroma.host": "its name or address",
+    "chroma.port": "its port",
+    "chroma.ssl": "speak https",
+    "chroma.headers": "sent with every request, for example a token; the file is committed, so mind what it holds",
+    "chroma.tenant": "as that server names it",
+    "chroma.database": "as that server names it",
+}
+"""What each setting is for, by its dotted name: the reference is made from it."""
+
+
 class VerifyCommand(_Part):
     """A command that proves the work: `argv` without a shell, run in `cwd` below the root for at most `timeout` seconds."""
 
