@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.resources import templates_dir
@@ -272,7 +273,7 @@ def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path
 
 
 def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
-    parts = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
+    parts: dict[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
     settings = {*Config.model_fields} - {"headless", "chroma"}
     settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
     assert {*ABOUT} == settings
