@@ -338,6 +338,19 @@ def test_a_folder_where_a_file_is_to_be_is_named(tmp_path: Path, capsys: pytest.
     assert "cannot write: .mcp.json: a folder stands where a file is to be" in capsys.readouterr().err
 
 
+def test_a_later_run_keeps_to_the_clients_of_the_first_unless_it_names_another(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK, "--client", "claude"])
+    init.main([str(root), *QUICK])
+    assert not (root / ".codex").exists()
+    assert not (root / ".agents").exists()
+    init.main([str(root), *QUICK, "--client", "codex"])
+    assert (root / ".codex/config.toml").is_file()
+    (root / ".mcp.json").unlink()
+    init.main([str(root), *QUICK])
+    assert (root / ".mcp.json").is_file()
+
+
 def test_hooks_that_are_registered_go_when_they_are_wanted_no_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

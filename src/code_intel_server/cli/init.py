@@ -36,7 +36,9 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="code-intel-server init", description="Set a project up for code-intel.")
     made.add_argument("dir", nargs="?", type=Path, default=Path(), metavar="DIR", help="the project (default: here)")
-    made.add_argument("--client", choices=[str(one) for one in Clients], default="all", help="whom to register with")
+    made.add_argument(
+        "--client", choices=[str(one) for one in Clients], help="whom to register with (default: as before, else all)"
+    )
     made.add_argument(
         "--include", action="append", default=[], metavar="DIR", help="index only these folders (repeatable)"
     )
@@ -60,9 +62,10 @@ def _init(options: argparse.Namespace) -> int:
     scaffold = Scaffold(root, dry_run=options.dry_run)
     agreed = "verify_commands" not in scaffold.manifest.options
     choices = _choices(root, options, scaffold.manifest)
+    client = _client(options.client, choices)
     wanted = wanted_files(
         root,
-        Clients(options.client),
+        client,
         hooks=not options.no_hooks,
         config=_config(choices),
         ours=scaffold.manifest.created,
@@ -82,7 +85,7 @@ def _init(options: argparse.Namespace) -> int:
     if not options.no_proof:
         _prove(root)
     _offer_commit(root, yes=options.yes)
-    _next_steps(Clients(options.client), [one.path for one in done if one.did is Did.UNCLEAR])
+    _next_steps(client, [one.path for one in done if one.did is Did.UNCLEAR])
     return 0
 
 
@@ -126,6 +129,15 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
     if "verify_commands" not in choices:
         choices["verify_commands"] = _agreed_commands(root, options)
     return choices
+
+
+def _client(given: str | None, choices: dict[str, Any]) -> Clients:
+    """Whom this run registers with: as it says, else those of earlier runs; `choices` then names them all."""
+    known = {one for one in choices.get("clients", ()) if one in (Clients.CLAUDE, Clients.CODEX)}
+    both = {str(Clients.CLAUDE), str(Clients.CODEX)}
+    now = both if given == Clients.ALL else {given} if given else known or both
+    choices["clients"] = sorted(known | now)
+    return Clients.ALL if now == both else Clients(*now)
 
 
 def _inside(root: Path, folder: str) -> str:
