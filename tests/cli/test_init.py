@@ -419,6 +419,8 @@ def test_an_option_without_a_use_is_refused_with_what_would_have_one(
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK, "--exclude", ""]) == 1
     assert "--exclude: an empty pattern would leave everything out" in capsys.readouterr().err
+    assert init.main([str(root), *QUICK, "--exclude", "gen/[a"]) == 1
+    assert "--exclude gen/[a: a [ without its ]" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         init.main([str(root), *QUICK, "--client", "cursor"])
     said = capsys.readouterr().err

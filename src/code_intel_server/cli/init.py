@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from code_intel_server import __version__
+from code_intel_server import __version__, globs
 from code_intel_server.cli import proposals
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
@@ -123,8 +123,11 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
     if options.include:
         choices["include"] = [_inside(root, folder) for folder in options.include]
     if options.exclude:
-        if not all(pattern.strip() for pattern in options.exclude):
-            raise Failed("--exclude: an empty pattern would leave everything out")
+        for pattern in options.exclude:
+            if not pattern.strip():
+                raise Failed("--exclude: an empty pattern would leave everything out")
+            if why := globs.fault(pattern):
+                raise Failed(f"--exclude {pattern}: {why}")
         choices["exclude"] = options.exclude
     if "verify_commands" not in choices:
         choices["verify_commands"] = _agreed_commands(root, options)
