@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from code_intel_server import __version__
 from code_intel_server.__main__ import COMMANDS
@@ -221,11 +222,55 @@ def _help(*command: str) -> str:
     return done.stdout.strip()
 
 
+def configuration() -> str:
+    """Every setting of config.json: what it may be, its default, what it is for."""
+    from code_intel_server.resources import templates_dir
+    from code_intel_server.workspace.config import ABOUT, MAX_BYTES, Config
+
+    schema = Config.model_json_schema()
+    parts = {"verify_commands": "VerifyCommand", "headless": "Headless", "chroma": "Chroma"}
+    settings = {
+        name: one for name, one in schema["properties"].items() if name == "verify_commands" or name not in parts
+    }
+    for name, part in parts.items():
+        settings |= {f"{name}.{key}": one for key, one in schema["$defs"][part]["properties"].items()}
+    rows = [
+        [f"`{name}`", _may_be(settings[name], schema["$defs"]), _by_default(settings[name]), about]
+        for name, about in ABOUT.items()
+    ]
+    packaged = json.loads((templates_dir() / "code-intel" / "config.json").read_text(encoding="utf-8"))
+    excluded = ", ".join(f"`{pattern}`" for pattern in packaged["exclude_patterns"])
+    return (
+        f"{_NOTE}\n# Configuration\n\n`.code-intel/config.json`, at most {MAX_BYTES // 1024} KB. A value that cannot be used falls back "
+        "to its default, with a warning that names the line; an unknown key is named too. The file is read when a session starts: an edit "
+        "during one takes effect with the next, and has to be trusted again where it has `verify_commands`.\n\n"
+        + table(["setting", "may be", "default", "for"], rows)
+        + f"\n`init` writes a file with these `exclude_patterns`: {excluded}.\n"
+    )
+
+
+def _may_be(setting: dict[str, Any], parts: dict[str, Any]) -> str:
+    setting = parts[setting["$ref"].rpartition("/")[2]] if "$ref" in setting else setting
+    if "enum" in setting:
+        return " or ".join(f"`{value}`" for value in setting["enum"])
+    least = setting.get("minimum", setting.get("exclusiveMinimum"))
+    if least is not None:
+        return f"{'more than ' if 'exclusiveMinimum' in setting else ''}{least:g} to {setting['maximum']:g}"
+    return {"array": "list", "object": "object of strings"}.get(str(setting["type"]), str(setting["type"]))
+
+
+def _by_default(setting: dict[str, Any]) -> str:
+    if setting.get("minItems"):
+        return "required"
+    return f"`{json.dumps(setting.get('default', {}))}`"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "tools.md": tools,
     "messages.md": messages,
     "commands.md": commands,
+    "configuration.md": configuration,
 }
 
 

@@ -280,6 +280,11 @@ def test_find_advises_people_in_the_terms_of_the_command(
     assert not _AGENTS_TERMS.search(told)
 
 
+def test_a_message_and_its_advice_are_two_sentences(root: Path, capsys: Said) -> None:
+    assert find.main(["--project", str(root), "text", "("]) == 1
+    assert "unclosed group. A backslash lets" in capsys.readouterr().err
+
+
 def test_what_find_notes_of_an_answer_is_in_the_terms_of_the_command(root: Path, capsys: Said) -> None:
     (root / "said.py").write_text("# greet\n", encoding="utf-8")
     find.main(["refs", "greet"])

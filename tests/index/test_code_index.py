@@ -459,6 +459,18 @@ def test_a_first_answer_with_the_bundled_model_comes_at_once_without_torch(tmp_p
     index.close()
 
 
+def test_a_model_that_is_not_there_is_told_in_words_for_people(project: Path) -> None:
+    def missing() -> Encoder:
+        raise Unavailable("tool_errors.embedding.extra_missing", model="some/model", reason="no module")
+
+    index = CodeIndex(project, OFF, encoder=missing, lister=lister(project))
+    said = " ".join(index.sync().notes)
+    index.close()
+    assert "The embedding model 'some/model' needs an extra that is not installed: no module" in said
+    assert "pip install 'code-intel-server[sentence-transformers]'" in said
+    assert "tool_errors" not in said
+
+
 def test_the_encoder_of_the_tests_keeps_the_protocol() -> None:
     encoder: Encoder = HashEncoder()
     assert encoder.encode(["a b"], "query").shape == (1, 32)

@@ -2,14 +2,26 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from code_intel_server.codebase import ripgrep
 from code_intel_server.resources import templates_dir
-from code_intel_server.workspace.config import WHOLE_FILE, Config, ConfigFile, Finish, VerifyCommand
+from code_intel_server.workspace.config import (
+    ABOUT,
+    WHOLE_FILE,
+    Chroma,
+    Config,
+    ConfigFile,
+    Finish,
+    Headless,
+    VerifyCommand,
+)
 
 V1_16 = """{
   "version": "1.0",
@@ -79,8 +91,9 @@ def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
 
 
 def test_a_source_folder_counts_as_it_is_listed_however_it_is_written(tmp_path: Path) -> None:
-    found = loaded(tmp_path, {"source_dirs": ["./src/", "lib//", " src/../lib ", "."]})
-    assert found.config.source_dirs == ("src", "lib", "lib", ".")
+    found = loaded(tmp_path, {"source_dirs": ["./src/", "lib//", " src/../lib ", "web//app/", "."]})
+    assert found.config.source_dirs == ("src", "lib", "lib", "web/app", ".")
+    assert found.warnings == ()
 
 
 def test_that_no_source_folder_is_there_is_said(tmp_path: Path) -> None:
@@ -119,13 +132,13 @@ def test_an_unknown_key_is_named_with_its_line_and_the_rest_serves(tmp_path: Pat
         ("source_dirs", [1], "source_dirs.0: must be a valid string; the default serves"),
         ("embedding_model", {"a": {"b": 1}}, "embedding_model: must be a valid string; the default serves"),
         ("verify_commands", "pytest", "verify_commands: must be a list; the default serves"),
-        ("verify_commands", [[]], "verify_commands.0.argv: must have at least 1 item, not 0; the default serves"),
-        ("chroma", "local", "chroma: must be an object: { ... }; the default serves"),
-        ("headless", [], "headless: must be an object: { ... }; the default serves"),
+        ("verify_commands", [[]], "verify_commands.0.argv: must have at least 1 item; the default serves"),
+        ("chroma", "local", "chroma: must be an object; the default serves"),
+        ("headless", [], "headless: must be an object; the default serves"),
         (
             "exclude_patterns",
             ["*.min.js", "[a"],
-            "exclude_patterns: '[a' is no glob: its brackets or braces do not match",
+            "exclude_patterns: '[a' cannot be read: a [ without its ]",
         ),
     ],
 )
@@ -222,3 +235,70 @@ def test_no_json_at_all_stops_a_start(tmp_path_factory: pytest.TempPathFactory, 
     path.write_text(json.dumps(content))
     found = ConfigFile.load(path)
     assert isinstance(found.config, Config)
+
+
+@pytest.mark.parametrize("folder", ["/etc", "../other", "src/../..", ".."])
+def test_a_source_folder_outside_the_project_is_said(tmp_path: Path, folder: str) -> None:
+    found = loaded(tmp_path, {"source_dirs": ["src", folder]})
+    assert found.warnings == ("line 2: source_dirs: folders of the project, named from its root; the default serves",)
+    assert found.config.source_dirs == ()
+
+
+def test_an_empty_pattern_does_not_exclude_everything(tmp_path: Path) -> None:
+    found = loaded(tmp_path, {"exclude_patterns": ["**/gen/**", " "]})
+    assert found.config.exclude_patterns == Config().exclude_patterns
+    assert "an empty pattern would exclude everything" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"source_dirs": "src"}, "source_dirs: must be a list; the default serves"),
+        ({"chroma": "http"}, "chroma: must be an object; the default serves"),
+        ({"verify_commands": [[]]}, "verify_commands.0.argv: must have at least 1 item; the default serves"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_in_the_words_of_json(
+    tmp_path: Path, content: dict[str, object], said: str
+) -> None:
+    assert loaded(tmp_path, content).warnings == (f"line 2: {said}",)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[",
+        "a[",
+        "[!",
+        "[]",
+        "[z-a]",
+        "{a",
+        "a}",
+        "{a,{b}",
+        "a\\",
+        "[a-z]",
+        "[]]",
+        "[!]a]",
+        "[!]",
+        "[^]]",
+        "[a-]",
+        "{[}]}",
+        "{a,b}",
+        "\\[",
+        "**/x/**",
+    ],
+)
+def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "kept.txt").write_text("")
+    argv = [ripgrep.executable(), "--no-config", f"--glob=!{pattern}", "--files", "./"]
+    readable = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False).returncode < 2
+    found = loaded(tmp_path, {"exclude_patterns": [pattern]})
+    assert (found.config.exclude_patterns == (pattern,)) is readable
+    assert (found.warnings == ()) is readable
+
+
+def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
+    parts: dict[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
+    settings = {*Config.model_fields} - {"headless", "chroma"}
+    settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
+    assert {*ABOUT} == settings

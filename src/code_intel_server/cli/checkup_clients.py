@@ -15,6 +15,7 @@ from code_intel_server.cli.command import COMMAND, how_to_install, lasting_comma
 from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
 
 _HOOK = f"{COMMAND} hook"
+_EVENTS = ("PreToolUse", "SessionStart", "Stop")
 _SLOW_HOOK_MS = 100
 _TOOLS_AT_LEAST = 20
 
@@ -53,7 +54,7 @@ def claude(root: Path) -> Iterator[Finding]:
     if isinstance(settings, str):
         yield bad("claude hooks", f".claude/settings.json: {settings}", f"mend it, then {again}")
     else:
-        yield _hooks("claude hooks", settings)
+        yield _hooks("claude hooks", settings, again)
     yield _skill(root, "claude skill", ".claude/skills/code/SKILL.md", again)
 
 
@@ -65,7 +66,7 @@ def codex(root: Path) -> Iterator[Finding]:
         return
     again = f"code-intel-server init --client codex {quote(str(root))}"
     try:
-        content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        content: Any = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         yield bad("codex", f".codex/config.toml: {error}", f"mend it, then {again}")
     else:
@@ -77,7 +78,7 @@ def codex(root: Path) -> Iterator[Finding]:
     if isinstance(hooks, str):
         yield bad("codex hooks", f".codex/hooks.json: {hooks}", f"mend it, then {again}")
     else:
-        yield _hooks("codex hooks", hooks)
+        yield _hooks("codex hooks", hooks, again)
     yield _skill(root, "codex skill", ".agents/skills/code/SKILL.md", again)
 
 
@@ -124,9 +125,14 @@ def server(root: Path) -> Iterator[Finding]:
         yield good("server", f"answers with {len(tools)} tools in {seconds:.1f} s")
 
 
-def _hooks(name: str, settings: dict[str, Any]) -> Finding:
-    if _HOOK in json.dumps(settings.get("hooks", {})):
-        return good(name, "PreToolUse, SessionStart, Stop")
+def _hooks(name: str, settings: dict[str, Any], again: str) -> Finding:
+    hooks = _members(settings, "hooks")
+    there = [event for event in _EVENTS if _HOOK in json.dumps(hooks.get(event))]
+    if len(there) == len(_EVENTS):
+        return good(name, ", ".join(there))
+    if there:
+        missing = ", ".join(event for event in _EVENTS if event not in there)
+        return warning(name, f"only {', '.join(there)}: {missing} missing", again)
     return Finding(name, Grade.UNUSED, "none registered (init without --no-hooks adds them)")
 
 

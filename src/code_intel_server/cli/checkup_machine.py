@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from code_intel_server import __version__, process
+from code_intel_server.cli.console import explained
 from code_intel_server.cli.finding import Finding, bad, good, warning
 from code_intel_server.cli.proposals import install_command
 from code_intel_server.errors import Unavailable
@@ -79,7 +80,8 @@ def _model() -> Finding:
     try:
         vector = load_encoder("bundled").encode(["a word"], "query")
     except (Unavailable, OSError, ValueError, ImportError) as error:
-        return bad("embedding", str(error), "reinstall code-intel-server; until then search goes by words")
+        why = explained(error) if isinstance(error, Unavailable) else str(error)
+        return bad("embedding", why, "reinstall code-intel-server; until then search goes by words")
     return good("embedding", f"bundled, {vector.shape[1]} dimensions")
 
 

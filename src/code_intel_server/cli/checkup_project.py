@@ -53,7 +53,7 @@ def repository(root: Path) -> Iterator[Finding]:
             "task branches", f"{len(survey.stale)} left over", "/code asks about them, or: code-intel-server abandon"
         )
     for said in survey.warnings:
-        yield warning("repository", said, "see docs/how-to/troubleshooting.md")
+        yield warning("repository", said, "until then commits or merges of a session may be refused")
 
 
 def scaffold(root: Path) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def scaffold(root: Path) -> Iterator[Finding]:
         yield warning("scaffold", "not written by init (no manifest)", again)
         return
     manifest = Manifest.load(root)
-    missing = [path for path in manifest.files if not (root / path).exists()]
+    missing = [path for path in manifest.files if not path.endswith(".new") and not (root / path).exists()]
     fresh = [path for path in manifest.files if path.endswith(".new") and (root / path).exists()]
     if missing:
         yield warning("scaffold", f"{len(missing)} file(s) gone: {', '.join(sorted(missing)[:_NAMED])}", again)

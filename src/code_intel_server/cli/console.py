@@ -18,6 +18,7 @@ from code_intel_server.workspace.paths import FOLDER, find_root
 Report = Callable[[float, float, str], None]
 INTERRUPTED = 130
 _LINE_SECONDS = 2.0
+_ENDS = (".", "!", "?", ":")
 
 
 class Failed(Exception):
@@ -111,7 +112,9 @@ def explained(error: CodeIntelError, advice: Mapping[str, str] | None = None) ->
     except KeyError:
         return str(error)
     instruction = message.instruction if advice is None else advice.get(error.key)
-    return f"{message.text} {instruction or ''}".strip()
+    if not instruction:
+        return message.text
+    return f"{message.text}{'' if message.text.endswith(_ENDS) else '.'} {instruction}"
 
 
 def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from code_intel_server.cli import checkup_clients, checkup_machine, checkup_project
-from code_intel_server.cli.console import guarded, parser, project_root
+from code_intel_server.cli.console import explained, guarded, parser, project_root
 from code_intel_server.cli.finding import Finding, Grade
 from code_intel_server.errors import CodeIntelError
 
@@ -63,4 +63,5 @@ def examine(root: Path) -> Iterator[Finding]:
         try:
             yield from check(root)
         except (CodeIntelError, OSError, ValueError) as error:
-            yield Finding(check.__name__, Grade.BAD, f"could not be examined: {error}")
+            why = explained(error) if isinstance(error, CodeIntelError) else str(error)
+            yield Finding(check.__name__, Grade.BAD, f"could not be examined: {why}")

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from code_intel_server import __version__
+from code_intel_server import __version__, globs
 from code_intel_server.cli import proposals
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
-from code_intel_server.globs import fault
 from code_intel_server.printable import printable
+from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
 
 _QUIET = {Did.UNCHANGED, Did.KEPT}
@@ -36,7 +36,9 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="code-intel-server init", description="Set a project up for code-intel.")
     made.add_argument("dir", nargs="?", type=Path, default=Path(), metavar="DIR", help="the project (default: here)")
-    made.add_argument("--client", choices=[*Clients], default=Clients.ALL, type=Clients, help="whom to register with")
+    made.add_argument(
+        "--client", choices=[str(one) for one in Clients], help="whom to register with (default: as before, else all)"
+    )
     made.add_argument(
         "--include", action="append", default=[], metavar="DIR", help="index only these folders (repeatable)"
     )
@@ -58,28 +60,32 @@ def _init(options: argparse.Namespace) -> int:
         raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
+    agreed = "verify_commands" not in scaffold.manifest.options
     choices = _choices(root, options, scaffold.manifest)
+    client = _client(options.client, choices)
     wanted = wanted_files(
         root,
-        options.client,
+        client,
         hooks=not options.no_hooks,
         config=_config(choices),
         ours=scaffold.manifest.created,
     )
     _tell_place(root)
+    before = ConfigFile.load(root / FOLDER / "config.json")
     done = _apply(scaffold, wanted, choices)
     _show(done, dry_run=options.dry_run)
     if options.dry_run:
         return 0
     _exclude_from_git(root)
-    _trust(root, done)
+    written = {one.path for one in done if one.did in {Did.CREATED, Did.UPDATED}}
+    _trust(root, before, written=f"{FOLDER}/config.json" in written, agreed=agreed)
     _programs(options)
     if not options.no_index:
         _index(root)
     if not options.no_proof:
         _prove(root)
     _offer_commit(root, yes=options.yes)
-    _next_steps(options.client, [one.path for one in done if one.did is Did.UNCLEAR])
+    _next_steps(client, [one.path for one in done if one.did is Did.UNCLEAR])
     return 0
 
 
@@ -87,6 +93,8 @@ def _checked_root(given: Path) -> Path:
     if not given.is_dir():
         raise Failed(f"{given} is no folder")
     root = given.resolve()
+    if (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir():
+        raise Failed(f"{root} is git's own folder: name the folder of the working tree (git worktree add makes one)")
     if not os.access(root, os.W_OK):
         raise Failed(f"{root} cannot be written to")
     folder = root / FOLDER
@@ -111,20 +119,28 @@ def _holds_everything(root: Path) -> bool:
 
 def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dict[str, Any]:
     """What config.json is to say beyond the defaults: this run's options, else those of the last run."""
-    choices: dict[str, Any] = dict(manifest.options)
+    choices: dict[str, Any] = {name: value for name, value in manifest.options.items() if isinstance(value, list)}
     if options.include:
         choices["include"] = [_inside(root, folder) for folder in options.include]
     if options.exclude:
-        choices["exclude"] = [_readable(glob) for glob in options.exclude]
+        for pattern in options.exclude:
+            if not pattern.strip():
+                raise Failed("--exclude: an empty pattern would leave everything out")
+            if why := globs.fault(pattern):
+                raise Failed(f"--exclude {pattern}: {why}")
+        choices["exclude"] = options.exclude
     if "verify_commands" not in choices:
         choices["verify_commands"] = _agreed_commands(root, options)
     return choices
 
 
-def _readable(glob: str) -> str:
-    if why := fault(glob):
-        raise Failed(f"--exclude {glob}: no glob, {why}")
-    return glob
+def _client(given: str | None, choices: dict[str, Any]) -> Clients:
+    """Whom this run registers with: as it says, else those of earlier runs; `choices` then names them all."""
+    known = {one for one in choices.get("clients", ()) if one in (Clients.CLAUDE, Clients.CODEX)}
+    both = {str(Clients.CLAUDE), str(Clients.CODEX)}
+    now = both if given == Clients.ALL else {given} if given else known or both
+    choices["clients"] = sorted(known | now)
+    return Clients.ALL if now == both else Clients(*now)
 
 
 def _inside(root: Path, folder: str) -> str:
@@ -233,14 +249,21 @@ def _exclude_from_git(root: Path) -> None:
         print("    git config --global user.name NAME; git config --global user.email ADDRESS")
 
 
-def _trust(root: Path, done: Sequence[Done]) -> None:
-    """The configuration that this run wrote may run its commands; one that the user brought needs their word."""
+def _trust(root: Path, before: ConfigFile, *, written: bool, agreed: bool) -> None:
+    """What the user has agreed to in this run may run, and what they had trusted `before` and this run wrote anew.
+
+    Commands that came with the repository need the user's word, also those that its manifest had written into the file.
+    """
     from code_intel_server.workspace.trust import Approvals
 
-    path = f"{FOLDER}/config.json"
-    mine = any(one.path == path and one.did in {Did.CREATED, Did.UPDATED} for one in done)
-    if mine:
-        Approvals().trust(root / path)
+    approvals, file = Approvals(), ConfigFile.load(before.path)
+    commands = file.config.verify_commands
+    known = approvals.trusted(file.path, before.digest) and commands == before.config.verify_commands
+    if written and (agreed or known or not commands):
+        approvals.trust(file.path)
+    elif commands and not approvals.trusted(file.path, file.digest):
+        there = "" if root == Path.cwd() else f" --project {shlex.quote(str(root))}"
+        print(f"  the verify commands do not run until you have read and trusted them: {COMMAND} trust{there}")
 
 
 def _programs(options: argparse.Namespace) -> None:

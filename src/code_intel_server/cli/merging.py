@@ -8,7 +8,8 @@ and left alone.
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 JsonPath = tuple[str, ...]
@@ -16,6 +17,9 @@ JsonPath = tuple[str, ...]
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_REMARK = re.compile(r"[ \t]*//[^\n]*")
+"""A comment behind a value, on its line: it belongs to that value."""
+_BOM = "\ufeff"
 _MAX_DEPTH = 100
 
 TOML_TITLE = "# code-intel: written by `code-intel-server init`, removed by `init --uninstall`"
@@ -41,6 +45,14 @@ class _Value:
     items: list["_Value"] | None = None
 
 
+def in_line_ends(text: str, edit: Callable[[str], str]) -> str:
+    """What `edit` makes of the text, its lines ended as those of the text are: all by CR LF, or as `edit` ends them."""
+    plain = text.replace("\r\n", "\n")
+    if plain == text or plain.replace("\n", "\r\n") != text:
+        return edit(text)
+    return edit(plain).replace("\n", "\r\n")
+
+
 def read(text: str) -> Any:
     """The data of a JSON text with comments and trailing commas allowed. Raises Unclear."""
     return _scan(text).data
@@ -61,7 +73,8 @@ def with_member(text: str, path: JsonPath, value: object) -> str:
     for name in reversed(path[depth + 1 :]):
         value = {name: value}
     if node.members is None:
-        raise Unclear(_line(text, node.start), f"'{'.'.join(path[:depth])}' is no object")
+        what = f"'{'.'.join(path[:depth])}'" if depth else "the file"
+        raise Unclear(_line(text, node.start), f"{what} is no object")
     name = path[depth]
     if name in node.members:
         old = node.members[name][1]
@@ -71,7 +84,7 @@ def with_member(text: str, path: JsonPath, value: object) -> str:
 
 def with_item(text: str, path: JsonPath, item: object) -> str:
     """The text with `item` in the array at `path`, which is made where it is missing. Raises Unclear."""
-    found = _at(_scan(text or "{}"), path)
+    found = _at(_scan(text if text.strip() else "{}"), path)
     if found is None:
         return with_member(text, path, [item])
     if found.items is None:
@@ -81,6 +94,8 @@ def with_item(text: str, path: JsonPath, item: object) -> str:
 
 def without_member(text: str, path: JsonPath) -> str:
     """The text without the member at `path`, and without objects on the way that are empty then. Raises Unclear."""
+    if not text.strip():
+        return text
     holder = _at(_scan(text), path[:-1])
     if holder is None or holder.members is None or path[-1] not in holder.members:
         return text
@@ -91,6 +106,8 @@ def without_member(text: str, path: JsonPath) -> str:
 
 def without_item(text: str, path: JsonPath, item: object) -> str:
     """The text without `item` in the array at `path`, and without what is empty then. Raises Unclear."""
+    if not text.strip():
+        return text
     holder = _at(_scan(text), path)
     for value in (holder.items or []) if holder is not None else []:
         assert holder is not None  # noqa: S101 - the loop runs over its items
@@ -111,7 +128,13 @@ def with_table(text: str, table: str, block: str) -> str:
         return text
     gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
     joined = f"{text}{gap}{TOML_TITLE}\n{block.strip()}\n"
-    _toml(joined)
+    try:
+        _toml(joined)
+    except Unclear as error:
+        top = table.partition(".")[0]
+        line = re.search(rf"^\s*{re.escape(top)}\b", text, re.MULTILINE)
+        at = _line(text, line.end()) if line else error.line
+        raise Unclear(at, f"'{top}' is written so that no [{table}] can stand behind it") from error
     return joined
 
 
@@ -125,7 +148,7 @@ def without_block(text: str) -> str:
 
 def _toml(text: str) -> Any:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix(_BOM))
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+)", str(error))
         raise Unclear(int(found[1]) if found else 1, str(error)) from error
@@ -135,7 +158,7 @@ def _toml(text: str) -> Any:
 
 
 def _scan(text: str) -> _Value:
-    begin = 1 if text.startswith("\ufeff") else 0
+    begin = len(_BOM) if text.startswith(_BOM) else 0
     value = _value(text, _skip(text, begin), 0)
     behind = _skip(text, value.end)
     if behind != len(text):
@@ -263,11 +286,14 @@ def _inserted(text: str, node: _Value, entry: str) -> str:
         return f"{text[: node.start + 1]}\n{inner}{entry}\n{_indent(text, node.start)}{text[node.end - 1 :]}"
     last = children[-1][1]
     comma = _skip(text, last)
-    if text.startswith(",", comma):  # a trailing comma: behind it, and behind a comment on its line
-        line = re.compile(r"[ \t]*(?://[^\n]*)?").match(text, comma + 1)
-        last = line.end() if line else comma + 1
-        return f"{text[:last]}\n{inner}{entry}{_rest(text, last, node)}"
-    return f"{text[:last]},\n{inner}{entry}{_rest(text, last, node)}"
+    if text.startswith(",", comma):
+        last = comma + 1
+    else:
+        text = f"{text[:last]},{text[last:]}"
+        node, last = replace(node, end=node.end + 1), last + 1
+    remark = _REMARK.match(text, last)
+    last = remark.end() if remark else last
+    return f"{text[:last]}\n{inner}{entry}{_rest(text, last, node)}"
 
 
 def _rest(text: str, last: int, node: _Value) -> str:

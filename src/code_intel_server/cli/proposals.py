@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.workspace.git import NO_REPOSITORY, NOT_INSTALLED
+from code_intel_server.workspace.git import BARE, NO_REPOSITORY, NO_WORKTREE, NOT_INSTALLED
 
 _MAX_BYTES = 1_000_000
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
@@ -23,7 +23,7 @@ def verify_commands(root: Path) -> list[list[str]]:
         found.append(["python3", "-m", "pytest", "-q"])
     if _npm_test(root):
         manager = next((name for name, lock in _LOCKS if (root / lock).is_file()), "npm")
-        found.append([manager, "test"])
+        found.append([manager, "run", "test"] if manager == "bun" else [manager, "test"])
     if (root / "Cargo.toml").is_file():
         found.append(["cargo", "test", "--quiet"])
     if (root / "go.mod").is_file():
@@ -37,7 +37,13 @@ def verify_commands(root: Path) -> list[list[str]]:
     return found
 
 
-_LOCKS = (("pnpm", "pnpm-lock.yaml"), ("yarn", "yarn.lock"), ("bun", "bun.lockb"), ("npm", "package-lock.json"))
+_LOCKS = (
+    ("pnpm", "pnpm-lock.yaml"),
+    ("yarn", "yarn.lock"),
+    ("bun", "bun.lock"),
+    ("bun", "bun.lockb"),
+    ("npm", "package-lock.json"),
+)
 
 
 def _has_pytest(root: Path) -> bool:
@@ -96,6 +102,8 @@ def without_git(why: str) -> str:
         return shlex.join(install_command("git")) or "install git with your package manager"
     if why == NO_REPOSITORY:
         return "git init, and a first commit"
+    if why in {BARE, NO_WORKTREE}:
+        return "set a worktree of it up (git worktree add makes one)"
     return "mend that"
 
 

@@ -62,13 +62,15 @@ class Done:
 
 @dataclass(slots=True)
 class Manifest:
-    """What earlier runs wrote. `files`: path -> SHA-256 as written; `created`: the paths that were not there before."""
+    """What earlier runs wrote. `files`: path -> SHA-256 as written; `created`: the paths that were not there before;
+    `offered`: path -> SHA-256 of the default that was laid beside a file of the user's."""
 
     version: str = ""
     options: dict[str, object] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    offered: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, root: Path) -> "Manifest":
@@ -81,13 +83,14 @@ class Manifest:
                 {str(path): str(digest) for path, digest in data["files"].items()},
                 [str(path) for path in data["created"]],
                 [str(path) for path in data["folders"]],
+                {str(path): str(digest) for path, digest in data.get("offered", {}).items()},
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
     def save(self, root: Path) -> None:
         """Write it, sorted, so that it makes small differences in commits."""
-        content = {
+        content: dict[str, object] = {
             "about": "What code-intel-server init wrote here; it lets --uninstall take out exactly that.",
             "version": self.version,
             "options": self.options,
@@ -95,6 +98,8 @@ class Manifest:
             "created": sorted(set(self.created)),
             "folders": sorted(set(self.folders)),
         }
+        if self.offered:
+            content["offered"] = dict(sorted(self.offered.items()))
         write_whole(root / MANIFEST, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode(), 0o644)
 
 
@@ -152,8 +157,9 @@ class Scaffold:
         if known == _digest(present):
             self._write(wanted.path, data, created=False)
             return Done(wanted.path, Did.UPDATED)
-        if known == _digest(data):
+        if _digest(data) in {known, self.manifest.offered.get(wanted.path)}:
             return Done(wanted.path, Did.KEPT)
+        self.manifest.offered[wanted.path] = _digest(data)
         return self._beside(wanted.path, data, Did.BESIDE)
 
     def _merge(self, wanted: Wanted) -> Done:
@@ -161,17 +167,20 @@ class Scaffold:
         present = self._present(wanted.path)
         try:
             before = (present or b"").decode("utf-8")
-            after = wanted.merge(before)
+            after = merging.in_line_ends(before, wanted.merge)
         except (merging.Unclear, UnicodeDecodeError) as error:
             fresh = wanted.merge("").encode()
             note = f"{error}; add the entry from {wanted.path}.new yourself"
             return Done(wanted.path, Did.UNCLEAR, self._beside(wanted.path, fresh, Did.UNCLEAR, note).note)
         if after == before:
             return Done(wanted.path, Did.UNCHANGED)
-        if present is not None:
-            self._keep_before(wanted.path, present, ours=wanted.unmerge is None or wanted.unmerge(before) != before)
-        self._write(wanted.path, after.encode(), created=present is None)
-        return Done(wanted.path, Did.CREATED if present is None else Did.MERGED)
+        if present is None:
+            self._write(wanted.path, after.encode(), created=True)
+            return Done(wanted.path, Did.CREATED)
+        ours = wanted.unmerge is None or merging.in_line_ends(before, wanted.unmerge) != before
+        self._keep_before(wanted.path, present, ours=ours)
+        self._write(wanted.path, after.encode(), created=False)
+        return Done(wanted.path, Did.UPDATED if ours else Did.MERGED)
 
     def _beside(self, path: str, data: bytes, did: Did, note: str = "") -> Done:
         """Lay a new default beside a file that is not ours to change."""
@@ -201,6 +210,8 @@ class Scaffold:
             return read_regular(Path(os.path.realpath(self._root / path)), _MAX_BYTES)
         except FileNotFoundError:
             return None
+        except IsADirectoryError as error:  # which names no path, only the number it was opened by
+            raise OSError(error.errno, "a folder stands where a file is to be", path) from error
 
     def _write(self, path: str, data: bytes, *, created: bool) -> None:
         self.manifest.files[path] = _digest(data)
@@ -244,6 +255,8 @@ class Removal:
 
     def _undo(self, path: str, unmerge: Callable[[str], str] | None) -> Done:
         file = self._root / path
+        if not Path(os.path.realpath(file)).is_relative_to(self._root.resolve()):
+            return Done(path, Did.KEPT, "it leads outside the project")
         try:
             present = read_regular(Path(os.path.realpath(file)), _MAX_BYTES)
         except FileNotFoundError:
@@ -261,7 +274,7 @@ class Removal:
 
     def _unmerged(self, path: str, file: Path, present: bytes, unmerge: Callable[[str], str]) -> Done:
         try:
-            rest = unmerge(present.decode("utf-8"))
+            rest = merging.in_line_ends(present.decode("utf-8"), unmerge)
         except (merging.Unclear, UnicodeDecodeError) as error:
             return Done(path, Did.UNCLEAR, f"{error}; take the code-intel entries out yourself")
         if path in self._manifest.created and rest.strip() in {"", "{}"}:
@@ -277,8 +290,9 @@ class Removal:
             return None
 
     def _unlink(self, file: Path) -> None:
+        """Remove a file of ours; where it was written through a link of the user's, the link stays as it was."""
         if not self._dry:
-            file.unlink()
+            Path(os.path.realpath(file)).unlink()
 
     def _put(self, file: Path, data: bytes) -> None:
         if not self._dry:
@@ -287,7 +301,8 @@ class Removal:
     def _remove_folders(self) -> None:
         for folder in sorted(self._manifest.folders, key=lambda name: -name.count("/")):
             with contextlib.suppress(OSError):
-                (self._root / folder).rmdir()
+                if Path(os.path.realpath(self._root / folder)).is_relative_to(self._root.resolve()):
+                    (self._root / folder).rmdir()
 
 
 def leftovers(root: Path) -> Iterator[str]:

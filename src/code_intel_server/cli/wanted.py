@@ -71,18 +71,18 @@ def _rules(root: Path, client: str, path: str, ours: Sequence[str]) -> list[Want
 
 def _claude(*, hooks: bool) -> list[Wanted]:
     entry = _template("claude/mcp.json")["mcpServers"]["code-intel"]
-    groups = _template("claude/settings.json")["hooks"] if hooks else {}
+    groups = _template("claude/settings.json")["hooks"]
 
     def settings(text: str) -> str:
-        """The settings with our permission and our hooks in them."""
+        """The settings with our permission in them, and with our hooks or without."""
         if hooks and not text.strip():
             return _text("claude/settings.json")
         text = merging.with_item(text, _ALLOW, _TOOLS)
-        return _with_hooks(text, groups)
+        return _with_hooks(text, groups) if hooks else _without_hooks(text, groups)
 
     def without(text: str) -> str:
         """The settings without anything of ours."""
-        return _without_hooks(merging.without_item(text, _ALLOW, _TOOLS), _template("claude/settings.json")["hooks"])
+        return _without_hooks(merging.without_item(text, _ALLOW, _TOOLS), groups)
 
     return [
         Wanted(
@@ -97,22 +97,24 @@ def _claude(*, hooks: bool) -> list[Wanted]:
 def _codex(*, hooks: bool) -> list[Wanted]:
     block = (templates_dir() / "codex" / "config.toml").read_text(encoding="utf-8")
     groups = _template("codex/hooks.json")["hooks"]
-    files = [
+
+    def wanted_hooks(text: str) -> str:
+        """The hooks with ours among them, or without ours; no file is made for the latter, and none complained of."""
+        if hooks:
+            return _with_hooks(text, groups) if text.strip() else _text("codex/hooks.json")
+        try:
+            return _without_hooks(text, groups)
+        except merging.Unclear:
+            return text
+
+    return [
         Wanted(
             ".codex/config.toml",
             merge=lambda text: merging.with_table(text, _TABLE, block),
             unmerge=merging.without_block,
-        )
+        ),
+        Wanted(".codex/hooks.json", merge=wanted_hooks, unmerge=lambda text: _without_hooks(text, groups)),
     ]
-    if hooks:
-        files.append(
-            Wanted(
-                ".codex/hooks.json",
-                merge=lambda text: _with_hooks(text, groups) if text.strip() else _text("codex/hooks.json"),
-                unmerge=lambda text: _without_hooks(text, groups),
-            )
-        )
-    return files
 
 
 def _with_hooks(text: str, groups: dict[str, list[Any]]) -> str:

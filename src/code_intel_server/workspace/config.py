@@ -38,6 +38,33 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+ABOUT: Mapping[str, str] = {
+    "version": "version of this file's form",
+    "embedding_model": "`bundled`, or a sentence-transformers model (short name, hub name, local folder) with the extra of that name",
+    "source_dirs": "folders that are indexed; empty, or `.`, for all. Lookups by text and name see the whole project",
+    "exclude_patterns": "globs that index and lookups leave out, beside `.gitignore`; `gen/**` is anchored at the root, `*.min.js` matches anywhere",
+    "chunk_strategy": "how files are cut for the index: by syntax, or into windows of lines",
+    "chunk_max_tokens": "the largest chunk",
+    "sync_on_start": "bring the index up to date in the background when a session starts",
+    "sync_ttl_hours": "how old the index must be for that, in hours; 0 for always",
+    "verify_commands": "what the server runs to believe that it works: argument lists, or objects with the keys below",
+    "verify_commands.argv": "the program and its arguments; no shell",
+    "verify_commands.timeout": "seconds",
+    "verify_commands.cwd": "the folder it runs in, below the root",
+    "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
+    "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
+    "headless.escalation": "whether a session stops or goes on where it would have to ask for help",
+    "chroma.mode": "ChromaDB in a child process, or a server that is already there",
+    "chroma.host": "its name or address",
+    "chroma.port": "its port",
+    "chroma.ssl": "speak https",
+    "chroma.headers": "sent with every request, for example a token; the file is committed, so mind what it holds",
+    "chroma.tenant": "as that server names it",
+    "chroma.database": "as that server names it",
+}
+"""What each setting is for, by its dotted name: the reference is made from it."""
+
+
 class VerifyCommand(_Part):
     """A command that proves the work: `argv` without a shell, run in `cwd` below the root for at most `timeout` seconds."""
 
@@ -108,14 +135,17 @@ class Config(_Part):
 
     @field_validator("source_dirs")
     @classmethod
-    def _as_listed(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
-        """As the files below them are listed: `./src/` is `src`."""
-        return tuple(posixpath.normpath(folder.strip()) for folder in folders)
+    def _as_paths_are_listed(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        """`./src/` is `src`: files are held against these names as they stand."""
+        folders = tuple(posixpath.normpath(folder.strip()) for folder in folders)
+        if any(folder.startswith(("/", "../")) or folder == ".." for folder in folders):
+            raise ValueError("folders of the project, named from its root")
+        return folders
 
     @field_validator("exclude_patterns")
     @classmethod
-    def _can_be_read(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """One that ripgrep cannot read would end every search."""
+    def _leave_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """With a pattern that ripgrep cannot read it lists no file: the index would be emptied, and no search find anything."""
         for pattern in patterns:
             if not pattern.strip():
                 raise ValueError("an empty pattern would exclude everything")
@@ -128,6 +158,15 @@ _DEFAULTS = Config()
 
 _PARTS: Mapping[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
 """The keys whose values have keys of their own."""
+
+_IN_JSON = (
+    *((f"{kind} should have", "must have") for kind in ("Tuple", "Dictionary", "String")),
+    (" after validation, not 0", ""),
+    (" after validation", ""),
+    ("Input should be a valid tuple", "must be a list"),
+    ("Input should be", "must be"),
+)
+"""What pydantic says of a value, and how it is said of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +277,6 @@ def _nothing_to_index(path: Path, text: str, folders: tuple[str, ...]) -> tuple[
     return (_warning(_line_of(text, "source_dirs"), said),)
 
 
-_IN_JSON_TERMS = (
-    (r"Input should be a valid tuple", "must be a list"),
-    (r"Input should be a valid dictionary( or instance of \w+)?", "must be an object: { ... }"),
-    (r"Input should be", "must be"),
-    (r"(?:Tuple|Dictionary|String) should have", "must have"),
-    (r" after validation\b", ""),
-)
-"""What pydantic says, and what somebody who writes JSON would call it."""
-
-
 def _said(problem: ErrorDetails) -> str:
     """What pydantic found, in words for people."""
     if problem["type"] == "extra_forbidden":
@@ -255,9 +284,11 @@ def _said(problem: ErrorDetails) -> str:
         return f"unknown key{_meant(str(problem['loc'][-1]), part) if part else ''}"
     if problem["type"] == "missing":
         return "is missing"
+    if problem["type"] in {"model_type", "dict_type"}:
+        return "must be an object"
     said = problem["msg"].removeprefix("Value error, ")
-    for pattern, instead in _IN_JSON_TERMS:
-        said = re.sub(pattern, instead, said)
+    for theirs, ours in _IN_JSON:
+        said = said.replace(theirs, ours)
     return said
 
 

@@ -310,6 +310,8 @@ def portions(names: Iterable[str], limit: int = ARGUMENT_BYTES) -> Iterator[list
 
 NO_REPOSITORY = "this is not a git repository"
 NOT_INSTALLED = "git cannot be run: it is not installed"
+BARE = "this is a bare repository"
+NO_WORKTREE = "this folder is not in the working tree of its repository"
 _UNREADABLE = "git cannot read this repository"
 _FOLDERS = ("--show-toplevel", "--git-dir", "--git-common-dir")
 
@@ -326,7 +328,7 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
         return f"git cannot be run: {error.params['reason']}"
     inside_work_tree, *folders = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
     if inside_work_tree == "false":
-        return "this folder is not in the working tree of its repository"
+        return NO_WORKTREE
     if not done.ok:
         return _why_not(done.error_text())
     if len(folders) != len(_FOLDERS):  # one of them has a line break in its name
@@ -338,7 +340,7 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
 
 def _why_not(message: str) -> str:
     if "cannot use bare repository" in message:
-        return "this is a bare repository"
+        return BARE
     if "dubious ownership" in message:
         return "git does not trust this folder because another user owns it (see `git help config`, safe.directory)"
     if "not a git repository: " in message:
