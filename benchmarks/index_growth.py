@@ -91,7 +91,7 @@ def ours(project: Path, store: Path, encoder: str) -> dict[str, object]:
         project,
         IndexSettings(),
         encoder=Stub if encoder == "stub" else load_encoder,
-        lister=lambda: project_files(explorer.project).paths,
+        lister=lambda: project_files(explorer.project),
         folder=store,
     )
     began = time.perf_counter()

@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.embedding import load_encoder
 from code_intel_server.index.rows import unpack
@@ -94,7 +95,7 @@ def measure(sources: list[Path], chunks: int, rounds: int) -> dict[str, object]:
     """Everything for one size."""
     project = Path(tempfile.mkdtemp(prefix="index-speed-"))
     fill(project, sources, chunks * 22)
-    index = CodeIndex(project, IndexSettings(), encoder=load_encoder, lister=lambda: listed(project))
+    index = CodeIndex(project, IndexSettings(), encoder=load_encoder, lister=lambda: Listing(tuple(listed(project))))
     started = time.perf_counter()
     report = index.sync()
     stored = time.perf_counter() - started
@@ -166,7 +167,9 @@ def _printed(arguments: list[str]) -> str:
 
 def cold(project: Path, folder: Path) -> None:
     """One cold index into `folder`: prints chunks a second until ChromaDB has them all, and this process's own seconds."""
-    index = CodeIndex(project, IndexSettings(), encoder=load_encoder, lister=lambda: listed(project), folder=folder)
+    index = CodeIndex(
+        project, IndexSettings(), encoder=load_encoder, lister=lambda: Listing(tuple(listed(project))), folder=folder
+    )
     started, busy = time.perf_counter(), time.process_time()
     report = index.sync()
     chroma = index._open().chroma

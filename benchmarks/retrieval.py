@@ -37,6 +37,7 @@ class Ours:
         """Index a folder in a throw-away `.code-intel`."""
         import tempfile
 
+        from code_intel_server.codebase.ignore import Listing
         from code_intel_server.index.code_index import CodeIndex
         from code_intel_server.index.embedding import load_encoder
         from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
@@ -47,7 +48,7 @@ class Ours:
             project,
             IndexSettings(chroma=ChromaSettings(mode=mode)),
             encoder=load_encoder,
-            lister=lambda: listed(project),
+            lister=lambda: Listing(tuple(listed(project))),
             folder=Path(tempfile.mkdtemp(prefix="retrieval-")),
         )
         self.index.sync()

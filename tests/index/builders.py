@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.index.chromadb_manager import ChromaManager
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.lexical import index_terms
@@ -54,15 +55,15 @@ def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
         target.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def lister(root: Path) -> Callable[[], list[str]]:
+def lister(root: Path) -> Callable[[], Listing]:
     """Lists every file below `root` but our own."""
 
-    def listed() -> list[str]:
+    def listed() -> Listing:
         found = []
         for folder, folders, names in os.walk(root):
             folders[:] = sorted(name for name in folders if name not in {".code-intel", ".git"})
             found += [os.path.relpath(Path(folder, name), root) for name in sorted(names)]
-        return found
+        return Listing(tuple(found))
 
     return listed
 

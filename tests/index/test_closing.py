@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.index import background, code_index, search
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
@@ -22,7 +23,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def _held_in_lister(project: Path, held: Held) -> CodeIndex:
-    def listed() -> list[str]:
+    def listed() -> Listing:
         held.wait()
         return lister(project)()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.index import code_index
 from code_intel_server.index import map as map_
 from code_intel_server.index.code_index import CodeIndex
@@ -124,7 +125,7 @@ def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(pr
     first.close()
     held = Held()
 
-    def listed() -> list[str]:
+    def listed() -> Listing:
         held.wait()
         return lister(project)()
 

@@ -12,9 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from code_intel_server import process
+from code_intel_server.codebase.ignore import Listing
 from code_intel_server.index import sync
 from code_intel_server.index.store import Store
-from code_intel_server.index.sync import Synchroniser
+from code_intel_server.index.sync import PARTLY_LISTED, Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
 from tests.index.builders import SAMPLE, HashEncoder, lister, write_files
 
@@ -30,7 +31,7 @@ class Bench:
 
     def age(self) -> None:
         """Make every file look old, so that its stat alone is trusted."""
-        for path in lister(self.root)():
+        for path in lister(self.root)().paths:
             os.utime(self.root / path, ns=(10**18, 10**18))
         self.sync.run()
 
@@ -188,6 +189,23 @@ def test_a_project_without_text_files_is_an_empty_index(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.bin": b"\0\0\0"})
     bench = Bench(tmp_path)
     assert (bench.sync.run().chunks, bench.sync.run().chunks) == (0, 0)
+    bench.store.close()
+
+
+def test_what_a_listing_missed_stays_in_the_index_unless_it_is_gone(tmp_path: Path) -> None:
+    """A listing that ended early (a slow disk, a folder that cannot be read) says nothing of the files it lacks."""
+    write_files(tmp_path, SAMPLE)
+    bench = Bench(tmp_path)
+    bench.sync.run()
+    gone, *others = sorted(SAMPLE)
+    (tmp_path / gone).unlink()
+    early = Listing((others[0],), ("ripgrep did not finish within 15 s.",))
+    bench.sync = Synchroniser(tmp_path, bench.store, IndexSettings(), lambda: early, lambda: bench.encoder)
+    report = bench.sync.run()
+    assert {*bench.store.files()} == {*others}
+    assert (report.removed, report.notes) == (1, (f"{PARTLY_LISTED} {early.problems[0]}",))
+    whole = Synchroniser(tmp_path, bench.store, IndexSettings(), lambda: Listing((others[0],)), lambda: bench.encoder)
+    assert (whole.run().removed, {*bench.store.files()}) == (len(others) - 1, {others[0]})
     bench.store.close()
 
 

@@ -34,6 +34,7 @@ RACY_NS = 2_000_000_000
 """A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
 JOINED = "Another call was rebuilding the index already; this one waited for that and took in what changed since."
+PARTLY_LISTED = "Not every file could be listed; what is indexed of the others stays as it is:"
 WAITING = "waiting for the sync that is under way"
 
 _FIRST_BATCH_CHUNKS = 128
@@ -51,13 +52,17 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a look at all files found: `todo` want indexing, `gone` are no longer there, `touched` only changed their stat."""
+    """What a look at all files found: `todo` want indexing, `gone` are no longer there, `touched` only changed their stat.
+
+    `problems` say why files may be missing from it.
+    """
 
     todo: tuple[str, ...]
     gone: tuple[str, ...]
     touched: tuple[FileState, ...]
     unchanged: int
     skipped: Counter[str]
+    problems: tuple[str, ...] = ()
 
 
 class Synchroniser:
@@ -93,7 +98,8 @@ class Synchroniser:
         touched: list[FileState] = []
         skipped: Counter[str] = Counter()
         present: set[str] = set()
-        for path in self._lister():
+        listing = self._lister()
+        for path in listing.paths:
             if path in present:
                 continue
             if not self._below_source_dirs(path):
@@ -114,8 +120,8 @@ class Synchroniser:
                 todo.append(path)
             elif verdict is not known[path]:
                 touched.append(verdict)
-        gone = tuple(path for path in known if path not in present)
-        return Scan(tuple(todo), gone, tuple(touched), len(present) - len(todo), skipped)
+        gone = tuple(path for path in known if path not in present and (not listing.problems or not self._stat(path)))
+        return Scan(tuple(todo), gone, tuple(touched), len(present) - len(todo), skipped, listing.problems)
 
     def _compare(self, known: FileState | None, now: FileState) -> FileState | None:
         """The state to keep, or None where the file wants indexing."""
@@ -225,7 +231,7 @@ class Synchroniser:
         started = time.monotonic()
         self._adopt_versions()
         scan = self.scan()
-        tally = _Tally(skipped=scan.skipped)
+        tally = _Tally(skipped=scan.skipped, notes=[f"{PARTLY_LISTED} {said}" for said in scan.problems[:1]])
         todo = sorted(scan.todo, key=first, reverse=True) if first else scan.todo
         if todo:
             self._tell_pending(len(todo))

@@ -1,6 +1,6 @@
 """The values that the rooms of the index hand to each other: settings, chunks, hits and answers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from code_intel_server.codebase.ignore import Listing
+
     Matrix = NDArray[np.float32]
     """Unit vectors, one a row."""
 
-FileLister = Callable[[], Sequence[str]]
-"""Lists the project's files, relative to its root and `/`-separated, ignored ones left out."""
+FileLister = Callable[[], "Listing"]
+"""Lists the project's files, relative to its root and `/`-separated, ignored ones left out; and says what kept it from more."""
 
 Progress = Callable[[int, int, str], None]
 """Called with files done, files in all, and a short message."""

@@ -189,7 +189,7 @@ class Desk:
             self.root,
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
-            lister=lambda: project_files(self.explorer.project).paths,
+            lister=lambda: project_files(self.explorer.project),
         )
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
