@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from code_intel_server.tools.shaping import Fields
 
 INSTRUCTIONS = (
-    "code-intel leads coding work through verified phases. Call start_session with the user's request, then follow the "
-    "`instruction` of every response and send `expected_payload` with submit_phase until phase is SESSION_COMPLETE. "
+    "code-intel leads coding work through verified phases. The user starts a session (/code, $code, or in words; offer it when "
+    "a request is more than a quick edit): call start_session with the request, then follow the `instruction` of every "
+    "response and send `expected_payload` with submit_phase until phase is SESSION_COMPLETE. "
     "submit_phase is the only exit of every phase. Lost? get_session_status. Lookups (search_text, find_definitions, "
     "find_references, query ...) also work without a session."
 )
