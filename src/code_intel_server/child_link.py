@@ -49,6 +49,7 @@ class ChildLink:
         """Where frames come from: to wait for several children at once."""
         for stream in (self._stdin, self.answers):
             os.set_blocking(stream.fileno(), False)
+        process.widen(self.answers)
         self._should_stop = should_stop
         self._ending = threading.Lock()
         self._closed = False

@@ -272,13 +272,13 @@ def _register(selector: selectors.BaseSelector, child: "subprocess.Popen[bytes]"
             os.set_blocking(stream.fileno(), False)
             selector.register(stream, selectors.EVENT_READ, sink)
     if child.stdout is not None:
-        _widen(child.stdout)
+        widen(child.stdout)
     if child.stdin is not None:
         os.set_blocking(child.stdin.fileno(), False)
         selector.register(child.stdin, selectors.EVENT_WRITE)
 
 
-def _widen(stream: IO[bytes]) -> None:
+def widen(stream: IO[bytes]) -> None:
     """Let a pipe hold more, where the system can and allows it."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with contextlib.suppress(OSError):

@@ -1,7 +1,9 @@
 """People's commands: what they show, what they change, what they refuse (SPEC 12)."""
 
+import contextlib
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -306,6 +308,13 @@ def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) ->
     assert sync.main([]) == 0
     assert re.search(r"\d+ files \(\d+ added", capsys.readouterr().out)
     assert sync.main(["--rebuild"]) == 0
+
+
+def test_sync_leaves_nothing_for_the_next_server_to_hand_to_chromadb(root: Path) -> None:
+    assert sync.main([]) == 0
+    with contextlib.closing(sqlite3.connect(root / ".code-intel" / "cache" / "index.sqlite3")) as kept:
+        counts = kept.execute("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM chunks)").fetchone()
+    assert counts[0] == 0 < counts[1]
 
 
 def test_commands_that_need_a_set_up_project_say_how_to_get_one(tmp_path: Path, capsys: Said) -> None:

@@ -299,6 +299,7 @@ def _index(root: Path) -> None:
         with progress("  index") as report:
             synced = desk.index.sync(progress=report)
             desk.explorer.refresh_all()
+            desk.index.settle(report)
     finally:
         desk.close()
     written = f"{synced.chunks} chunks written" if synced.chunks else "up to date"

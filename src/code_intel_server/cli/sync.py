@@ -27,6 +27,8 @@ def _run(project: Path | None, *, rebuild: bool) -> int:
             synced = desk.index.sync(rebuild=rebuild, progress=report)
         with progress("symbols") as report:
             desk.explorer.refresh_all(lambda done, total: report(done, total, ""))
+        with progress("ChromaDB") as report:
+            desk.index.settle(report)
     finally:
         desk.close()
     changes = f"{synced.added} added, {synced.changed} changed, {synced.removed} removed, {synced.unchanged} unchanged"

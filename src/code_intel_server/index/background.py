@@ -65,12 +65,14 @@ class BackgroundSync:
         Raises sqlite3.Error, CodeIntelError, OSError.
         """
         started = time.monotonic()
-        report = self._synchroniser.run(
-            progress=progress, should_stop=lambda: self._stop.is_set() or should_stop(), anew=anew
-        )
+        try:
+            report = self._synchroniser.run(
+                progress=progress, should_stop=lambda: self._stop.is_set() or should_stop(), anew=anew
+            )
+        finally:
+            self._on_done()
         self.trouble = ""
         self._set_due(time.monotonic() - started if not report.chunks else 0.0)
-        self._on_done()
         return report
 
     def stop(self) -> None:
@@ -97,7 +99,7 @@ class BackgroundSync:
             self.trouble = f"The index could not be brought up to date: {error}"
         finally:
             self._set_due(scan_seconds)
-        self._on_done()
+            self._on_done()
 
     def _run(self, first: Callable[[str], float] | None) -> SyncReport:
         try:

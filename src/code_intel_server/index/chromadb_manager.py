@@ -66,6 +66,7 @@ class ChromaManager:
         self._names = {key: f"{key}-{project_key(root)}" for key in COLLECTIONS}
         self._wake = threading.Condition()
         self._wanted = False
+        self._behind = False
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._link: ChromaLink | None = None
@@ -117,6 +118,13 @@ class ChromaManager:
                 self._thread = threading.Thread(target=self._work, name="chroma", daemon=True)
                 self._thread.start()
             self._wake.notify_all()
+
+    def fall_behind(self) -> None:
+        """The store has something new that ChromaDB gets with the next kick, and does without an answer of its own until then."""
+        with self._wake:
+            self._behind = True
+            if self.state is ChromaState.READY:
+                self.state = ChromaState.FILLING
 
     def await_ready(self, timeout: float) -> bool:
         """Wait until ChromaDB has everything; False where `timeout` seconds were not enough or it is off."""
@@ -196,7 +204,7 @@ class ChromaManager:
                 failed = self.state is ChromaState.FAILED
                 left = self._retry_at - time.monotonic() if failed else None
                 if left <= 0 if left is not None else self._wanted:
-                    self._wanted = False
+                    self._wanted = self._behind = False
                     return True
                 self._wake.wait(left)
         return False
@@ -208,7 +216,7 @@ class ChromaManager:
 
     def _set(self, state: ChromaState) -> None:
         with self._wake:
-            if state is ChromaState.READY and self._wanted:
+            if state is ChromaState.READY and (self._wanted or self._behind):
                 state = ChromaState.FILLING
             self.state = state
             self.reason = "" if state is not ChromaState.FAILED else self.reason

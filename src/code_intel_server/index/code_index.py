@@ -158,6 +158,10 @@ class CodeIndex:
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
+    def settle(self, progress: Progress) -> None:
+        """Wait until ChromaDB has what a sync has stored: for who closes the index next. Raises Unavailable once it is closed."""
+        self._open_still().settle(progress)
+
     def start(self) -> None:
         """Sync in the background where `sync_on_start` and `sync_ttl_hours` want it; returns at once."""
         if not self.settings.sync_on_start:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.index.background import BackgroundSync
 from code_intel_server.index.chromadb_manager import ChromaManager, ChromaState
+from code_intel_server.index.cutter import MAX_PROCESSES
 from code_intel_server.index.dense import BruteForce
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import Map
@@ -18,7 +19,7 @@ from code_intel_server.index.ownership import OwnerLock
 from code_intel_server.index.search import DenseSearch
 from code_intel_server.index.store import Store
 from code_intel_server.index.sync import Synchroniser, model_key
-from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings
+from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings, Progress
 from code_intel_server.workspace.paths import aimed_elsewhere
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 DATABASE = Path("cache") / "index.sqlite3"
 MAX_REFRESHED = 20
 OWNER_RETRY_SECONDS = 1.0
+SETTLE_LOOK_SECONDS = 0.2
+
+BUSY_PROCESSES = MAX_PROCESSES + 2
+"""What works at once where ChromaDB is filled beside a sync: who cuts, the server, ChromaDB."""
+
+BEHIND_AT_MOST = 50_000
+"""Chunks that a sync stores before ChromaDB is filled beside it in any case: a quarter of a minute's work for it."""
 
 
 class Opened:
@@ -127,6 +135,8 @@ class Opened:
             # Within a folder or language the store answers: exactly, and without asking ChromaDB for too many.
             near = self.chroma.near("forest", vector, limit) if self.chroma is not None and allowed is None else None
             if near is not None and self.store is not None:
+                if self._brute is not None:
+                    self._brute.forget_unused()
                 return {seq: near[ident] for seq, ident in self.store.seqs_by_id(near).items()}
             return self._brute.search(vector, limit, allowed) if self._brute is not None else {}
 
@@ -140,6 +150,15 @@ class Opened:
         """Something was written that ChromaDB does not have yet."""
         if self.chroma is not None:
             self.chroma.kick()
+
+    def settle(self, progress: Progress) -> None:
+        """Wait until ChromaDB has everything that is stored; not for one that fails, which is told by `remarks`."""
+        chroma, store = self.chroma, self.store
+        if chroma is None or store is None:
+            return
+        total = store.outbox_size()
+        while chroma.state in {ChromaState.CLOSED, ChromaState.FILLING} and not chroma.await_ready(SETTLE_LOOK_SECONDS):
+            progress(max(0, total - store.outbox_size()), total, "")
 
     def stale(self, paths: Iterable[str]) -> list[str]:
         """Those of the files that no longer are what was indexed."""
@@ -192,13 +211,35 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
         chroma_settings = replace(chroma_settings, mode=ChromaMode.OFF)
     synchroniser = _synchroniser(project, store)
     chroma = ChromaManager(project.root, project.folder, store, chroma_settings)
-    synchroniser.on_batch = chroma.kick
+    synchroniser.on_batch = _filling(chroma)
 
     def replace_damaged(reason: str) -> None:
         store.rebuild(f"it is damaged ({reason})", seen_at=synchroniser.seen_at)
 
     background = BackgroundSync(synchroniser, chroma.kick, replace_damaged)
     return Opened(store, synchroniser, background, chroma)
+
+
+def _filling(chroma: ChromaManager) -> Callable[[int], None]:
+    """What becomes of a batch: with processors to spare ChromaDB is filled beside the sync, else after it.
+
+    The vectors are searched in SQLite until then, exactly, so nothing is found later for it, and all is found sooner.
+    """
+    to_spare = processors() >= BUSY_PROCESSES
+
+    def stored(chunks: int) -> None:
+        if to_spare or chunks >= BEHIND_AT_MOST:
+            chroma.kick()
+        else:
+            chroma.fall_behind()
+
+    return stored
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _open_reader(project: Project, database: Path, why: str) -> Opened:
