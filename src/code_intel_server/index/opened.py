@@ -34,7 +34,7 @@ BUSY_PROCESSES = MAX_PROCESSES + 2
 """What works at once where ChromaDB is filled beside a sync: who cuts, the server, ChromaDB."""
 
 BEHIND_AT_MOST = 50_000
-"""Chunks that a sync stores before ChromaDB is filled beside it in any case: a quarter of a minute's work for it."""
+"""Chunks that a sync stores before ChromaDB is filled beside it in any case: some fifteen seconds of its work."""
 
 
 class Opened:
