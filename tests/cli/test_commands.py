@@ -226,6 +226,14 @@ def test_waive_takes_a_command_of_one_session_out(root: Path, capsys: Said) -> N
 # find, sync
 
 
+@pytest.mark.parametrize("rows", ["0", "-1", "many"])
+def test_find_asked_for_no_rows_says_so(root: Path, capsys: Said, rows: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        find.main(["text", "def", "--limit", rows])
+    assert ended.value.code == 2
+    assert "--limit" in capsys.readouterr().err
+
+
 def test_find_answers_as_the_server_does(root: Path, capsys: Said) -> None:
     assert find.main(["def", "greet"]) == 0
     said = capsys.readouterr().out

@@ -341,7 +341,7 @@ def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = project(tmp_path / "my repo", **{".mcp.json": "{broken"})
-    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    assert init.main([str(root), *QUICK, "--yes"]) == 1  # so that a script that sets up hears of it
     said = capsys.readouterr().out
     assert "Not ready yet: .mcp.json could not be read" in said
     assert "Ready." not in said

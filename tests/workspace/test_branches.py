@@ -544,10 +544,11 @@ def test_a_stale_branch_held_by_another_worktree_stays(repo: Repo, tmp_path: Pat
     repo.git("worktree", "add", "-q", "-b", "llm_task_1", str(tmp_path / "held"))
     repo.git("branch", "llm_task_2")
     dry = manager(repo).cleanup_stale(dry_run=True)
-    assert [branch.name for branch in dry.branches] == ["llm_task_1", "llm_task_2"]
+    assert repo.git("branch", "--list", "--format=%(refname:short)", "llm*").split() == ["llm_task_1", "llm_task_2"]
     cleaned = manager(repo).cleanup_stale()
     assert [branch.name for branch in cleaned.branches] == ["llm_task_2"]
     assert "held" in str((cleaned.left or {})["llm_task_1"])
+    assert (dry.branches, dry.left) == (cleaned.branches, cleaned.left)
     details = refusal(
         lambda: manager(repo).retire("delete", SESSION, Intents().append, None),
         "failures.BRANCH_INTERVENTION.branch_operation_failed",
@@ -559,9 +560,24 @@ def test_cleaning_up_returns_from_a_stale_branch_to_its_base(repo: Repo) -> None
     branch = start(repo)
     repo.write("a.py", "one = 2\n")
     tip = commit(repo, branch, "a.py")
+    dry = manager(repo).cleanup_stale(dry_run=True)
+    assert ([one.name for one in dry.branches], dry.left, dry.archived) == ([NAME], {}, ())
+    assert repo.git("symbolic-ref", "--short", "HEAD") == NAME
     cleaned = manager(repo).cleanup_stale()
+    assert dry.branches == cleaned.branches
     assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.git("branch", "--list", "llm*")) == ("main", "")
     assert repo.git("rev-parse", f"{cleaned.archived[0]}^{{commit}}") == tip
+
+
+def test_a_dry_run_says_what_a_clean_up_would_leave_and_why(repo: Repo) -> None:
+    branch = start(repo)
+    commit(repo, branch, "a.py")
+    repo.write("a.py", "not = committed\n")
+    dry = manager(repo).cleanup_stale(dry_run=True)
+    cleaned = manager(repo).cleanup_stale()
+    assert dry.branches == cleaned.branches == ()
+    assert dry.left == cleaned.left
+    assert "a.py" in str((cleaned.left or {})[NAME])
 
 
 def test_what_stands_in_the_way_of_a_branch_is_said_in_one_sentence(repo: Repo, tmp_path: Path) -> None:

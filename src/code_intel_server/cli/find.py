@@ -46,11 +46,17 @@ def main(arguments: list[str]) -> int:
         kind = kinds.add_parser(name, help=about)
         kind.add_argument(argument)
         kind.add_argument("--json", action="store_true", help="as JSON")
-        kind.add_argument("--limit", type=int, default=50, metavar="ROWS", help="rows at most (default %(default)s)")
+        kind.add_argument("--limit", type=_rows, default=50, metavar="ROWS", help="rows at most (default %(default)s)")
         if name in {"text", "def", "refs"}:
             kind.add_argument("--path", default=".", metavar="DIR", help="only below this folder")
     options = made.parse_args(arguments)
     return guarded(lambda: _run(options))
+
+
+def _rows(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of rows")
+    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -71,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _page(options: argparse.Namespace) -> Page:
-    return Page(min(max(options.limit, 1), 1000))
+    return Page(min(options.limit, 1000))
 
 
 def _text(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:

@@ -85,8 +85,9 @@ def _init(options: argparse.Namespace) -> int:
     if not options.no_proof:
         _prove(root)
     _offer_commit(root, yes=options.yes)
-    _next_steps(client, [one.path for one in done if one.did is Did.UNCLEAR])
-    return 0
+    unclear = [one.path for one in done if one.did is Did.UNCLEAR]
+    _next_steps(client, unclear)
+    return 1 if unclear else 0
 
 
 def _checked_root(given: Path) -> Path:

@@ -51,10 +51,14 @@ def pack(vectors: "Matrix") -> list[bytes]:
 
 def unpack(blobs: Sequence[bytes], dim: int) -> "Matrix":
     """Stored vectors as a matrix of 32-bit floats."""
+    return matrix_of(b"".join(blobs), dim)
+
+
+def matrix_of(packed: bytes | bytearray, dim: int) -> "Matrix":
+    """Stored vectors, one behind the other, as a matrix of 32-bit floats."""
     import numpy as np
 
-    flat = np.frombuffer(b"".join(blobs), dtype="<f2")
-    return flat.reshape(len(blobs), dim).astype(np.float32)
+    return np.frombuffer(packed, dtype="<f2").reshape(-1, dim).astype(np.float32)
 
 
 def row_of(row: tuple[Any, ...]) -> Row:

@@ -21,8 +21,8 @@ from code_intel_server.index.rows import (
     delete_chunks,
     enqueue,
     marks,
+    matrix_of,
     row_of,
-    unpack,
     write_files,
 )
 from code_intel_server.index.values import Agreement, FileState
@@ -153,11 +153,15 @@ class Store(Database):
 
     def vectors(self, dim: int, *, after: int = 0) -> "tuple[Sequence[int], Matrix]":
         """Sequence numbers and unit vectors of all chunks with `seq` above `after`, in order."""
+        seqs: list[int] = []
+        packed = bytearray()  # not a list of them all beside it: that is 100 MB at 100,000 chunks
         with self.reading() as connection:
-            rows = connection.execute(
+            for seq, vector in connection.execute(
                 "SELECT seq, vector FROM chunks WHERE seq > ? AND length(vector) = ? ORDER BY seq", (after, 2 * dim)
-            ).fetchall()
-        return [row[0] for row in rows], unpack([row[1] for row in rows], dim)
+            ):
+                seqs.append(seq)
+                packed += vector
+        return seqs, matrix_of(packed, dim)
 
     # The outbox towards ChromaDB
 

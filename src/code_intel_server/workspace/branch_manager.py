@@ -327,7 +327,7 @@ class BranchManager:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
         found = self.stale()
         git = self._open()
-        return Cleaned(found) if dry_run or isinstance(git, str) else stale.clean(git, found)
+        return Cleaned(found) if isinstance(git, str) else stale.clean(git, found, dry_run=dry_run)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 

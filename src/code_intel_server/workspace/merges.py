@@ -11,7 +11,7 @@ run, since it would look at a working tree that is not the merge's. post-checkou
 
 import secrets
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
@@ -304,23 +304,31 @@ def switch(git: Git, target: str, *, leaving: str) -> None:
         raise refuse("switch_failed", output_of(done))
 
 
-def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
-    """Drop branches in one transaction, each tip and base record kept under an archive ref; returns those refs."""
-    changes: list[RefChange] = []
-    refs: list[str] = []
+def check_removable(git: Git, names: Iterable[str], *, leaving: str) -> None:
+    """Refuse where one of the branches is in use; `leaving` is one that HEAD is about to leave."""
     held, rebased = held_elsewhere(git), rebased_here(git)
     current = git.current()
     for name in names:
-        tip = git.oid(HEADS + name)
-        if not tip:
-            changes += drop_changes(git, name)  # git killed between two refs of its transaction
+        if not git.oid(HEADS + name):
             continue
-        if name == current:  # git would delete it all the same and leave HEAD on a branch without a commit
+        if name == current != leaving:  # git would delete it all the same and leave HEAD on a branch without a commit
             raise refuse("head_moved", f"HEAD is on {name}: switch to another branch first")
         if HEADS + name in held:
             raise _held(name, held[HEADS + name])
         if HEADS + name in rebased:
             raise refuse("in_progress", f"a rebase of {name} is in progress: finish or abort it first")
+
+
+def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
+    """Drop branches in one transaction, each tip and base record kept under an archive ref; returns those refs."""
+    changes: list[RefChange] = []
+    refs: list[str] = []
+    check_removable(git, names, leaving="")
+    for name in names:
+        tip = git.oid(HEADS + name)
+        if not tip:
+            changes += drop_changes(git, name)  # git killed between two refs of its transaction
+            continue
         base = read_base(git, name) or BaseRecord("", "")
         shelf = Shelf(git, name.removeprefix(TASK_PREFIX))
         shelved = shelf.of_commit(tip, Kind.BRANCH, branch=name, base=base.base, base_oid=base.oid)

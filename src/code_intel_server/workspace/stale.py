@@ -62,21 +62,26 @@ def remove(git: Git, session_id: str, record: Record, last: GitIntent | None) ->
         last = last or GitIntent(GitOperation.RETIRE_BRANCHES, HEADS, "", "", secrets.token_hex(8))
         record(replace(last, extra={**last.extra, "removed": " ".join(gone)}))
     if git.current() in names:
-        _leave(git, git.current())
+        current = git.current()
+        merges.switch(git, _home(git, current), leaving=current)
     archived = merges.remove(git, names, reason="code-intel: stale branches removed")
     return Retired(tuple(gone), tuple(archived))
 
 
-def clean(git: Git, found: Sequence[StaleBranch]) -> Cleaned:
-    """Remove these branches recoverably; one that cannot go is left and named."""
+def clean(git: Git, found: Sequence[StaleBranch], *, dry_run: bool = False) -> Cleaned:
+    """Remove these branches recoverably; one that cannot go is left and named. With `dry_run` only say what would become of each."""
     gone: list[StaleBranch] = []
     archived: list[str] = []
     left: dict[str, str] = {}
     for branch in found:
         try:
-            if branch.current:
-                _leave(git, branch.name)
-            archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
+            base = _home(git, branch.name) if branch.current else ""
+            if dry_run:
+                merges.check_removable(git, [branch.name], leaving=branch.name)
+            else:
+                if base:
+                    merges.switch(git, base, leaving=branch.name)
+                archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
         except CodeIntelError as error:
             left[branch.name] = words(error)
         else:
@@ -84,8 +89,8 @@ def clean(git: Git, found: Sequence[StaleBranch]) -> Cleaned:
     return Cleaned(tuple(gone), tuple(archived), left)
 
 
-def _leave(git: Git, name: str) -> None:
-    """Go from a stale branch back to its base, on a clean tree."""
+def _home(git: Git, name: str) -> str:
+    """The base to which HEAD can go back from a stale branch: it exists, is free, and the tree is clean."""
     base = read_base(git, name)
     if base is None or not git.oid(HEADS + base.base):
         raise refuse("base_unknown", f"HEAD is on {name}, and it is not known which branch to return to")
@@ -96,4 +101,4 @@ def _leave(git: Git, name: str) -> None:
         )
     merges.check_still(git)
     merges.check_free(git, HEADS + base.base)
-    merges.switch(git, base.base, leaving=name)
+    return base.base
