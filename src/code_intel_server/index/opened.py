@@ -33,8 +33,8 @@ SETTLE_LOOK_SECONDS = 0.2
 BUSY_PROCESSES = MAX_PROCESSES + 2
 """What works at once where ChromaDB is filled beside a sync: who cuts, the server, ChromaDB."""
 
-BEHIND_AT_MOST = 50_000
-"""Chunks that a sync stores before ChromaDB is filled beside it in any case: some fifteen seconds of its work."""
+BEHIND_AT_MOST = 200_000
+"""Chunks that a sync stores before ChromaDB is filled beside it in any case: about a minute of its work, and few enough to be compared one by one."""
 
 
 class Opened:
