@@ -131,7 +131,7 @@ def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, caps
     broken = {".mcp.json": '{"mcpServers": \n oops}', ".codex/config.toml": "a = = 1\n"}
     root = project(tmp_path / "repo", **broken)
     before = fingerprint(root)
-    assert init.main([str(root), *QUICK]) == 0
+    assert init.main([str(root), *QUICK]) == 1
     for path, text in broken.items():
         assert (root / path).read_text() == text
         assert (root / f"{path}.new").is_file()
