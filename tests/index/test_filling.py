@@ -12,7 +12,7 @@ from code_intel_server.index.chromadb_manager import ChromaManager, ChromaState
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.values import ChromaMode
 from tests.index.builders import SAMPLE, engine_of, everything_found, make_index, manager_of, ready, write_files
-from tests.index.holding import LONG
+from tests.index.holding import LONG, aside
 
 MORE = {f"src/more{number}.py": f"def more_{number}():\n    return {number}\n" for number in range(6)}
 
@@ -137,6 +137,29 @@ def test_who_waits_for_chromadb_hears_how_far_it_is(index: CodeIndex) -> None:
     index.settle(lambda done, total, _: told.append((done, total)))
     assert manager_of(index).state is ChromaState.READY
     assert all(0 <= done <= total for done, total in told)
+
+
+def test_nobody_waits_for_a_chromadb_that_is_closed_meanwhile_or_a_store_that_cannot_be_read(
+    index: CodeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager, store = manager_of(index), index._open().store
+    assert store is not None
+    monkeypatch.setattr(manager, "_bring_up_to_date", lambda: None)  # it fills for ever
+    index.sync()
+    assert manager.fills
+
+    def unreadable() -> int:
+        raise sqlite3.DatabaseError("disk image is malformed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "outbox_size", unreadable)
+        index.settle(lambda done, total, message: None)
+    waiting = threading.Event()
+    settling, _ = aside(lambda: index.settle(lambda done, total, message: waiting.set()))
+    assert waiting.wait(LONG)
+    manager.close()
+    settling.join(LONG)
+    assert not settling.is_alive()
 
 
 def test_nobody_waits_for_a_chromadb_that_fails_or_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

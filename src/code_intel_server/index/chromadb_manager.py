@@ -138,6 +138,11 @@ class ChromaManager:
         return True
 
     @property
+    def fills(self) -> bool:
+        """Whether it is about to have everything; not where it is off, has failed or is closed for good."""
+        return not self._stopped and self.state in {ChromaState.CLOSED, ChromaState.FILLING}
+
+    @property
     def child_pid(self) -> int | None:
         """The child's process id while there is one."""
         link = self._link

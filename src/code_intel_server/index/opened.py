@@ -152,13 +152,14 @@ class Opened:
             self.chroma.kick()
 
     def settle(self, progress: Progress) -> None:
-        """Wait until ChromaDB has everything that is stored; not for one that fails, which is told by `remarks`."""
+        """Wait until ChromaDB has everything that is stored; not for one that fails, nor for a store that cannot be read."""
         chroma, store = self.chroma, self.store
         if chroma is None or store is None:
             return
-        total = store.outbox_size()
-        while chroma.state in {ChromaState.CLOSED, ChromaState.FILLING} and not chroma.await_ready(SETTLE_LOOK_SECONDS):
-            progress(max(0, total - store.outbox_size()), total, "")
+        with contextlib.suppress(sqlite3.Error):
+            total = store.outbox_size()
+            while chroma.fills and not chroma.await_ready(SETTLE_LOOK_SECONDS):
+                progress(max(0, total - store.outbox_size()), total, "")
 
     def stale(self, paths: Iterable[str]) -> list[str]:
         """Those of the files that no longer are what was indexed."""
