@@ -32,7 +32,7 @@ FLOORS = {
     "tools": 4,
     "server": 5,
     "cli": 6,
-    "__main__": 6,
+    "__main__": 7,
 }
 
 # Library -> the only modules that may import it; at first use where LAZY says so.

@@ -32,9 +32,7 @@ def main() -> int:
         print(__version__)  # noqa: T201
         return 0
     if arguments[0] not in COMMANDS:
-        print(f"code-intel-server: no command '{arguments[0]}'", file=sys.stderr)  # noqa: T201
-        _usage()
-        return 2
+        return _unknown(arguments[0])
     try:
         # `__import__`: importlib and what it loads cost half a millisecond of the hook's time.
         command = __import__(f"code_intel_server.cli.{arguments[0]}", fromlist=["main"])
@@ -45,10 +43,23 @@ def main() -> int:
     return status
 
 
+def _unknown(word: str) -> int:
+    from code_intel_server.cli.console import did_you_mean, show, show_anything
+    from code_intel_server.printable import printable
+
+    show_anything()
+    show(f"code-intel-server: no command '{printable(word)}'{did_you_mean(word, COMMANDS)}", error=True)
+    show("code-intel-server --help lists them all", error=True)
+    return 2
+
+
 def _usage() -> None:
-    print("usage: code-intel-server <command> [options]\n\ncommands:")  # noqa: T201
+    from code_intel_server.cli.console import show
+
+    show("usage: code-intel-server <command> [options]\n\ncommands:")
     for name, what in COMMANDS.items():
-        print(f"  {name:<9} {what}")  # noqa: T201
+        show(f"  {name:<9} {what}", indent=12)
+    show("\ncode-intel-server <command> --help explains one.")
 
 
 if __name__ == "__main__":

@@ -275,7 +275,7 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
     ("arguments", "said"),
     [
         (["symbols", "."], "find text PATTERN --path DIR"),
-        (["symbols", "nowhere.py"], "from the project's root"),
+        (["symbols", "nowhere.py"], "Paths are from where you stand"),
         (["text", "x", "--path", "/"], "inside the project"),
         (["text", "("], "backslash"),
         (["def", " "], "No symbol specified\n"),

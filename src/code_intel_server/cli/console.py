@@ -1,15 +1,20 @@
-"""What people's commands share: finding the project, saying what went wrong, asking, and progress on terminal or pipe."""
+"""What people's commands share: finding the project, what was typed, saying things on terminal or pipe, asking, progress."""
 
 import argparse
+import codecs
+import difflib
 import os
+import shutil
 import sqlite3
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.printable import printable
@@ -29,9 +34,25 @@ class Failed(Exception):
         self.status = status
 
 
-def parser(name: str, what: str) -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what a mistyped word may have meant."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            said = f"no '{printable(str(value))}'{did_you_mean(str(value), known)} (there are: {', '.join(known)})"
+            raise argparse.ArgumentError(action, said)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`: did you mean 'list'?`, '' where nothing that is known resembles the word."""
+    near = difflib.get_close_matches(word, [*known], n=1)
+    return f": did you mean '{near[0]}'?" if near else ""
+
+
+def parser(name: str, what: str) -> Parser:
     """An argument parser of one command, with `--project`."""
-    made = argparse.ArgumentParser(prog=f"code-intel-server {name}", description=what)
+    made = Parser(prog=f"code-intel-server {name}", description=what)
     made.add_argument(
         "--project", type=Path, metavar="DIR", help="the project; else found by walking up from the working directory"
     )
@@ -51,6 +72,20 @@ def scaffolded_root(given: Path | None) -> Path:
     if not (root / FOLDER).is_dir():
         raise Failed(f"{root} has no {FOLDER}/ yet: run code-intel-server init {quote(str(root))}")
     return root
+
+
+def typed_path(root: Path, typed: str) -> str:
+    """A path as typed where one stands, as the project knows it; from outside the project it is meant from its root."""
+    here = Path.cwd()
+    if not here.is_relative_to(root) or os.path.isabs(typed):  # noqa: PTH117 - of the text as typed
+        return typed
+    return os.path.relpath(here / typed, root)
+
+
+def shown_path(root: Path, path: str) -> str:
+    """A path of the project as it would be typed where one stands."""
+    here = Path.cwd()
+    return os.path.relpath(root / path, here) if path and here.is_relative_to(root) else path
 
 
 def guarded(work: Callable[[], int]) -> int:
@@ -76,11 +111,48 @@ def guarded(work: Callable[[], int]) -> int:
     return status
 
 
+_ASCII = {
+    "✓": "+",
+    "✗": "x",
+    "▶": ">",
+    "→": "->",
+    "–": "-",
+    "—": "-",
+    "·": "-",
+    "…": "...",
+    "×": "x",
+    "●": "*",
+    "○": "o",
+}
+
+
 def show_anything() -> None:
-    """Let text that the terminal's encoding does not have come out as escapes, instead of ending the command."""
+    """Let what the terminal's encoding, or a locale that is plainly `C`, does not have come out in ASCII or as escapes."""
+    codecs.register_error("spelled out", _spelled_out)
+    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            encoding = "ascii" if locale in {"C", "POSIX"} and stream.isatty() else None
+            stream.reconfigure(encoding=encoding, errors="spelled out")
+
+
+def _spelled_out(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Our own signs as ASCII draws them, every other character as an escape."""
+    if isinstance(error, UnicodeEncodeError) and (said := _ASCII.get(error.object[error.start])):
+        return said, error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
+def show(text: str, indent: int = 0, *, error: bool = False) -> None:
+    """Print a line; on a terminal wrapped between its words, with `indent` before every line but the first."""
+    stream = sys.stderr if error else sys.stdout
+    if stream.isatty():
+        width = max(shutil.get_terminal_size().columns, indent + 20)
+        wrap = textwrap.TextWrapper(
+            width, subsequent_indent=" " * indent, break_on_hyphens=False, break_long_words=False
+        )
+        text = "\n".join(wrap.fill(line) for line in text.split("\n"))
+    print(text, file=stream)
 
 
 def system_said(error: OSError) -> str:
@@ -90,7 +162,7 @@ def system_said(error: OSError) -> str:
 
 
 def _told(text: str, status: int = 1, before: str = "") -> int:
-    print(f"{before}code-intel-server: {text}", file=sys.stderr)
+    show(f"{before}code-intel-server: {text}", error=True)
     return status
 
 

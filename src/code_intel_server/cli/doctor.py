@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from code_intel_server.cli import checkup_clients, checkup_machine, checkup_project
-from code_intel_server.cli.console import explained, guarded, parser, project_root
+from code_intel_server.cli.console import explained, guarded, parser, project_root, show
 from code_intel_server.cli.finding import Finding, Grade
 from code_intel_server.errors import CodeIntelError
 
@@ -48,9 +48,9 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print(f"{root}")
         for one in findings:
-            print(f"  {_MARKS[one.grade]:<5} {one.name:<16} {one.text}")
+            show(f"  {_MARKS[one.grade]:<5} {one.name:<16} {one.text}", indent=25)
             if one.remedy:
-                print(f"        {'':<16} → {one.remedy}")
+                show(f"        {'':<16} → {one.remedy}", indent=27)
         bad = sum(one.grade is Grade.BAD for one in findings)
         warnings = sum(one.grade is Grade.WARNING for one in findings)
         print(f"{bad} broken, {warnings} warning(s)")

@@ -3,9 +3,10 @@
 import argparse
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from code_intel_server.cli.console import Failed, explained, guarded, parser, project_root
+from code_intel_server.cli.console import Failed, explained, guarded, parser, project_root, show, shown_path, typed_path
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -19,9 +20,9 @@ from code_intel_server.workspace.paths import FOLDER
 
 _MOST_CHARACTERS = 200
 _ADVICE = {
-    "tool_errors.generic.path_outside_project": "Give a path inside the project, from its root.",
+    "tool_errors.generic.path_outside_project": "Give a path inside the project.",
     "tool_errors.generic.path_closed": "",
-    "tool_errors.generic.path_not_found": "Paths are from the project's root.",
+    "tool_errors.generic.path_not_found": "Paths are from where you stand; outside the project, from its root.",
     "tool_errors.generic.not_a_file": "`find text PATTERN --path DIR` looks below a folder.",
     "tool_errors.generic.pattern_not_one_line": "Search for one of its lines.",
     "tool_errors.generic.pattern_invalid": "A backslash lets a character stand for itself.",
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> int:
         kind.add_argument("--json", action="store_true", help="as JSON")
         kind.add_argument("--limit", type=_rows, default=50, metavar="ROWS", help="rows at most (default %(default)s)")
         if name in {"text", "def", "refs"}:
-            kind.add_argument("--path", default=".", metavar="DIR", help="only below this folder")
+            kind.add_argument("--path", metavar="DIR", help="only below this folder")
     options = made.parse_args(arguments)
     return guarded(lambda: _run(options))
 
@@ -65,6 +66,9 @@ def _run(options: argparse.Namespace) -> int:
         explorer = Desk(root).explorer
     else:  # and nothing is written: a `.code-intel` left behind would make this folder a project
         explorer = Explorer(root, Config().exclude_patterns, keeps=False)
+    for name in ("path", "target"):
+        if typed := getattr(options, name, None):
+            setattr(options, name, _meant(root, typed, symbols=name == "target"))
     try:
         found = _LOOKUPS[options.what](explorer, options)
     except CodeIntelError as error:
@@ -72,8 +76,14 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:
-        _show(found)
+        _show(root, found)
     return 0 if found["results"] else 1
+
+
+def _meant(root: Path, typed: str, *, symbols: bool) -> str:
+    """The project's name for a path; with `symbols` what names no file from here stays as it is."""
+    path = typed_path(root, typed)
+    return path if not symbols or (root / path).exists() else typed
 
 
 def _page(options: argparse.Namespace) -> Page:
@@ -81,16 +91,18 @@ def _page(options: argparse.Namespace) -> Page:
 
 
 def _text(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    return _shaped(explorer.search_text(options.pattern, options.path, page=_page(options)))
+    return _shaped(explorer.search_text(options.pattern, options.path or ".", page=_page(options)))
 
 
 def _definitions(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    found = explorer.find_definitions(options.symbol, path=options.path, match=NameMatch.EXACT, page=_page(options))
+    found = explorer.find_definitions(
+        options.symbol, path=options.path or ".", match=NameMatch.EXACT, page=_page(options)
+    )
     return _shaped(found)
 
 
 def _references(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    return _shaped(explorer.find_references(options.symbol, path=options.path, page=_page(options)))
+    return _shaped(explorer.find_references(options.symbol, path=options.path or ".", page=_page(options)))
 
 
 def _symbols(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
@@ -119,22 +131,20 @@ def _shaped(answer: Any) -> dict[str, Any]:
     return dict(rows(answer, budget=MAX_BYTES))
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(root: Path, found: dict[str, Any]) -> None:
     """One line a row as editors and terminals understand it, then what the answer is worth."""
     for row in found["results"]:
         said = _one_line(_said(row))[:_MOST_CHARACTERS]
-        print(f"{_one_line(str(row.get('path', '')))}:{row.get('start_line', '')}: {said}")
+        print(f"{_one_line(shown_path(root, str(row.get('path', ''))))}:{row.get('start_line', '')}: {said}")
     more = "+" if found.get("total_at_least") else ""
     worth = "complete" if found["complete"] else "not complete"
-    print(f"-- {found['total']}{more} found by {found['engine']}; {worth}")
-    if found["truncated"]:
-        print(f"   only the first {len(found['results'])} are shown: --limit shows more")
-    for reason in found.get("incomplete_because", []):
-        print(f"   {reason}")
-    for name in found.get("unresolved", []):
-        print(f"   not resolved: {name}")
-    for note in found.get("notes", []):
-        print(f"   {_for_people(note)}")
+    notes = [f"only the first {len(found['results'])} are shown: --limit shows more"] if found["truncated"] else []
+    notes += found.get("incomplete_because", [])
+    notes += [f"not resolved: {name}" for name in found.get("unresolved", [])]
+    notes += map(_for_people, found.get("notes", []))
+    show(f"-- {found['total']}{more} found by {found['engine']}; {worth}", indent=3)
+    for note in notes:
+        show(f"   {note}", indent=3)
 
 
 def _for_people(note: str) -> str:

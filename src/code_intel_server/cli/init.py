@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from code_intel_server import __version__, globs
 from code_intel_server.cli import proposals
@@ -23,6 +23,9 @@ from code_intel_server.cli.wanted import Clients, wanted_files
 from code_intel_server.printable import printable
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
+
+if TYPE_CHECKING:
+    from code_intel_server.workspace.git import Git
 
 _QUIET = {Did.UNCHANGED, Did.KEPT}
 
@@ -338,9 +341,10 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
     if not tracked or not git.run("status", "--porcelain", "--", *tracked).stdout:
         return
     question = f"Commit the {len(tracked)} files of the set-up?"
-    shown = sorted({path.removeprefix(git.at.prefix).split("/")[0] for path in tracked})
+    shown = shlex.join(_collected(git, tracked))
     there = "" if root == Path.cwd() else f"-C {shlex.quote(str(root))} "
-    by_hand = f"git {there}add -- {shlex.join(shown)} && git {there}commit -m 'Set up code-intel'"
+    # `commit -- PATHS` leaves what the user has staged of their own out of it.
+    by_hand = f"git {there}add -- {shown} && git {there}commit -m 'Set up code-intel' -- {shown}"
     if not ask(question, yes=yes):
         print(f"  not committed yet. To do it: {by_hand}")
         return
@@ -352,6 +356,21 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
         print(f"  Once that is mended: {by_hand}")
     else:
         print("  committed")
+
+
+def _collected(git: "Git", ours: Sequence[str]) -> list[str]:
+    """Our files as few words, from the project's root: a folder stands for them where git would take nothing else in it."""
+    prefix, tops = git.at.prefix, {path.removeprefix(git.at.prefix).split("/")[0] for path in ours}
+    at_tops = [prefix + top for top in sorted(tops)]
+    there = git.must("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *at_tops)
+    others = {os.fsdecode(path) for path in there.split(b"\0") if path} - {*ours}
+    words: dict[str, None] = {}
+    for path in sorted(ours):
+        outermost_first = [*reversed(Path(path).parents)][1:]
+        folders = (f"{folder}/" for folder in outermost_first if str(folder).startswith(prefix) or not prefix)
+        alone = next((one for one in folders if not any(other.startswith(one) for other in others)), path)
+        words[alone.removeprefix(prefix)] = None
+    return [*words]
 
 
 def _next_steps(client: Clients, unclear: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from code_intel_server.cli.console import guarded, parser, scaffolded_root
+from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
 from code_intel_server.cli.view import look
 from code_intel_server.printable import printable
 
@@ -24,12 +24,12 @@ def _run(project: Path | None, session_id: str | None, *, as_json: bool) -> int:
         print(json.dumps([one.as_json() for one in kept], ensure_ascii=False, indent=2))
         return 0 if kept else 1
     for line in seen.unusable:
-        print(f"not obeyed: {printable(line)}")
+        show(f"not obeyed: {printable(line)}")
     if not kept:
-        print("nothing to resume" + (": the session is running" if any(one.live for one in seen.sessions) else ""))
+        show("nothing to resume" + (": the session is running" if any(one.live for one in seen.sessions) else ""))
         return 1
     for one in kept:
-        print(f"{one.session_id}  step {one.step} {one.phase}  {printable(str(one.state['query']))[:200]}")
-    print("\nTo go on: start your client in the project and type  /code --resume  (Codex: $code --resume).")
-    print("To give one up, its work kept recoverably: code-intel-server abandon")
+        show(f"{one.session_id}  step {one.step} {one.phase}  {printable(str(one.state['query']))[:200]}", indent=4)
+    show("\nTo go on: start your client in the project and type  /code --resume  (Codex: $code --resume).")
+    show("To give one up, its work kept recoverably: code-intel-server abandon")
     return 0

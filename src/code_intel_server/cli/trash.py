@@ -6,10 +6,19 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 
-from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root
+from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root, show
 from code_intel_server.printable import printable
 from code_intel_server.workspace.git import ARCHIVE, open_repository
-from code_intel_server.workspace.trash import KEEP_DAYS, Trash
+from code_intel_server.workspace.shelf import Kind
+from code_intel_server.workspace.trash import KEEP_DAYS, Trash, TrashEntry
+
+_HOLDS = {
+    Kind.BRANCH: "a branch",
+    Kind.WORK: "uncommitted work",
+    Kind.DISCARD: "discarded changes",
+    Kind.STAGED: "staged changes",
+    Kind.EARLIER: "your edits before it",
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -64,15 +73,21 @@ def _list(trash: Trash, options: argparse.Namespace) -> int:
         ]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
-    for row in entries:
-        when = datetime.fromtimestamp(row.created, UTC).strftime("%Y-%m-%d %H:%M")
-        print(f"{row.ref.removeprefix(ARCHIVE):<44} {row.kind:<9} {when}  {printable(row.branch)}")
-    print(
-        f"{len(entries)} kept. To bring one back: code-intel-server trash restore ENTRY"
-        if entries
-        else "the trash is empty"
-    )
+    if not entries:
+        print("the trash is empty")
+        return 0
+    table = [("ENTRY", "HOLDS", "SINCE (UTC)", "BRANCH"), *map(_cells, entries)]
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    for entry, *more in table:
+        # What is copied stays whole on its line; on a narrow terminal the rest comes below it.
+        show(f"{entry:<{widths[0]}}  {more[0]:<{widths[1]}}  {more[1]:<{widths[2]}}  {more[2]}".rstrip(), indent=4)
+    show(f"{len(entries)} kept. To bring one back: code-intel-server trash restore ENTRY", indent=4)
     return 0
+
+
+def _cells(entry: TrashEntry) -> tuple[str, str, str, str]:
+    when = datetime.fromtimestamp(entry.created, UTC).strftime("%Y-%m-%d %H:%M")
+    return entry.ref.removeprefix(ARCHIVE), _HOLDS[entry.kind], when, printable(entry.branch)
 
 
 def _restore(trash: Trash, options: argparse.Namespace) -> int:
