@@ -109,7 +109,7 @@ def run(folder: Path, files: int, rounds: int, chroma: dict[str, object]) -> dic
         at_once([lambda one=one: one.call("sync_index") for one in clients])
         at_once([lambda one=one: _until_chroma(one) for one in clients])
         edited = [
-            any(row["symbol"] == f"only_in_checkout_{number}" for row in one.call("semantic_search", query=f"only_in_checkout_{number}")["results"])
+            any(row["symbol"] == f"only_in_checkout_{number}" for file in one.call("semantic_search", query=f"only_in_checkout_{number}")["results"] for row in file["rows"])
             for number, one in enumerate(clients)
         ]  # fmt: skip
         memory = [one.family() for one in clients]

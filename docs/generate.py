@@ -136,7 +136,13 @@ def tools() -> str:
     with tempfile.TemporaryDirectory() as folder:
         listed = asyncio.run(build(Late(Path(folder))).list_tools())
     parts = [
-        f"{_NOTE}\n# Tools\n\nEvery answer is JSON, as text and as structure. A refusal is a normal answer with `success: false`.\n"
+        (
+            f"{_NOTE}\n# Tools\n\nEvery answer is JSON, as text and as structure. A refusal is a normal answer with `success: false`.\n\n"
+            "Lookups answer by file, most relevant first: `results: [{path, rows}]`. A row is a line of text with its place "
+            'in front (`"12: text"`, `"12-15: text"`; context lines as `"11- text"`), or an object where it is more than a '
+            "line. Files alone (`search_files`, `analyze_structure`, `analyze_impact`) are one entry each. `complete` is false "
+            "wherever rows were left out: `next_offset` goes on, `incomplete_because` says why.\n"
+        )
     ]
     for tool in sorted(listed, key=lambda tool: [*ACCESS].index(tool.name)):
         access = ACCESS[tool.name]

@@ -65,7 +65,7 @@ class Answer(BaseModel):
 
 
 class Listing(BaseModel):
-    """Rows of an answer, or a refusal."""
+    """Results by file: {path, rows}, a row a line of text ("12: text", "12-15: text") or an object; or a refusal."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -237,7 +237,7 @@ def test_find_asked_for_no_rows_says_so(root: Path, capsys: Said, rows: str) -> 
 def test_find_answers_as_the_server_does(root: Path, capsys: Said) -> None:
     assert find.main(["def", "greet"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("app.py:1: function")
+    assert said.startswith("app.py:1: greet(")
     assert "1 found by" in said
     assert find.main(["text", "TOKEN", "--json"]) == 0
     assert [row["path"] for row in parsed(capsys.readouterr().out)["results"]] == ["secrets/vault.py"]
@@ -262,13 +262,13 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
         encoding="utf-8",
     )
     find.main(["def", "open"])
-    assert "shop.py:5: method  Shop.open(self, name)\n" in capsys.readouterr().out
+    assert "shop.py:5: open(self, name)  [method in Shop]\n" in capsys.readouterr().out
     find.main(["refs", "greet"])
-    assert "shop.py:6: call  return greet(name)  (in Shop.open)\n" in capsys.readouterr().out
+    assert "shop.py:6: return greet(name)  [call in Shop.open]\n" in capsys.readouterr().out
     find.main(["symbols", "shop.py"])
-    assert "shop.py:5:   method  Shop.open  def open(self, name)\n" in capsys.readouterr().out
+    assert "shop.py:5:   def open(self, name)\n" in capsys.readouterr().out
     find.main(["impact", "greet"])
-    assert "shop.py:6: must verify  code  call of greet\n" in capsys.readouterr().out
+    assert "shop.py:6: must verify  code  call of greet  [in Shop.open]\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_rules_without_a_summary_are_summarised_before_the_first_step(work: Samp
     assert (read.tool, read.arguments["path"]) == ("search_text", "CLAUDE.md")
     ours = "- In the middle of a session, after compaction or a restart: call get_session_status and follow its instruction."
     assert ours in (templates_dir() / "claude" / "CLAUDE.md").read_text(encoding="utf-8")
-    rows = [{"path": "CLAUDE.md", "text": text} for text in ("# Rules", "- Keep it small.", ours)]
+    rows = [{"path": "CLAUDE.md", "rows": ["1: # Rules", "2: - Keep it small.", f"3: {ours}"]}]
     (update,) = actions.send([{"results": rows}])
     assert isinstance(update, Call)
     assert update == Call("update_context", {"summary": "Rules of CLAUDE.md:\n- Keep it small."})

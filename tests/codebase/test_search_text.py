@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
 from code_intel_server.codebase import ripgrep, search, search_order, standing
-from code_intel_server.codebase.answers import Answer, Page
-from code_intel_server.codebase.search import TextRow, search_text
+from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.search import search_text
 from code_intel_server.errors import Rejected
-from code_intel_server.tools import exploration
-from code_intel_server.tools.shaping import rows
 
 PROJECT = {
     "src/shop.py": "class Basket:\n    def total(self):\n        return sum(self.items)\n\n\nbasket = Basket()\n",
@@ -38,7 +36,6 @@ def test_rows_come_grouped_by_file_definitions_first_then_code_tests_docs_vendor
         ("tests/test_shop.py", 5),
         ("docs/guide.md", 1),
     ]
-    assert [row.defines for row in rows][:3] == [True, False, True]
 
 
 @pytest.mark.parametrize("pattern", ["Basket", "Bask.t", "sell", r"sel\w"])
@@ -53,7 +50,6 @@ def test_the_order_does_not_hang_on_how_many_files_are_looked_through_at_once(
     monkeypatch.setattr(search_order, "_CHUNKS", (1, 2))
     assert found.search_text(pattern).results == whole
     assert found.search_text(pattern, page=Page(5, 3)).results == whole[3:8]
-    assert [row.defines for row in whole].index(False) > 0
 
 
 def test_a_line_is_found_where_it_is_with_the_lines_around_it(tmp_path: Path) -> None:
@@ -393,7 +389,7 @@ def test_a_letter_that_is_no_ascii_finds_the_one_that_it_is_without_regard_to_ca
     tmp_path: Path, ignored: str
 ) -> None:
     found = explorer(tmp_path, {"a.txt": "def k():\n    pass\n"}).search_text(f"def {ignored}", ignore_case=True)
-    assert [(row.start_line, row.defines) for row in found.results] == [(1, True)]
+    assert [row.start_line for row in found.results] == [1]
 
 
 def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
@@ -424,10 +420,3 @@ def test_a_page_ends_where_its_rows_cannot_be_held_against_their_files_in_time(t
         assert len(answer.results) == 1
         pieces += answer.results
     assert tuple(pieces) == whole
-
-
-def test_no_row_of_an_answer_is_so_short_that_more_are_shown_than_are_held_against_their_files() -> None:
-    shortest = TextRow("a", 1, 1, "", "a")
-    answer: Answer[object] = Answer(results=(shortest,) * 1000, total=1000, engine="")
-    shown = rows(answer)["results"]
-    assert isinstance(shown, list) and len(shown) <= exploration._MOST_LINES

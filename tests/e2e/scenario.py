@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from code_intel_server.tools.shaping import places
 from tests.e2e.driver import Fields, Server, git
 
 QUERY = "Add a function that joins words to click's utils and use it; fix what tests show."
@@ -96,8 +97,7 @@ class Scenario:
 
     def _semantic(self, server: Server) -> Fields:
         found = server.call("semantic_search", query="join words into a string")
-        rows = [f"{row['path']}:{row['start_line']}" for row in found["results"]]
-        return server.accepted(search_query="join words", search_results=rows, tools_used=["semantic_search"])
+        return server.accepted(search_query="join words", search_results=places(found), tools_used=["semantic_search"])
 
     def _impact(self, server: Server) -> Fields:
         server.call("analyze_impact", targets=["make_str"])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from code_intel_server.tools.shaping import places
 from tests.e2e.driver import Fields, Server, git, repository
 
 FILES = {
@@ -158,7 +159,7 @@ def whole_moves(root: Path) -> list[Move]:
         """Sent again it says what it said: where the first one was taken, the phase may not search any more."""
         answer = server.call("semantic_search", query="return two")
         if not found:
-            found.extend(f"{row['path']}:{row['start_line']}" for row in answer.get("results", []))
+            found.extend(places(answer))
         return server.submit(search_query="two", search_results=found, tools_used=["semantic_search"])
 
     def impact(server: Server) -> Fields:

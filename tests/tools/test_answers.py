@@ -1,6 +1,7 @@
 """What lookups answer of files and folders that are larger than an answer: pages that come to an end (SPEC 2, Answers)."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from code_intel_server.tools.exploration import (
     search_text,
     semantic_search,
 )
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, places
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.tools.writing import review_changes
 
@@ -27,9 +28,12 @@ FUNCTIONS = 120
 FOLDER = "a/folder/with/quite/a/long/name"
 BIG = "\n".join(f"def function_{number}(first, second):\n    return main()\n" for number in range(FUNCTIONS))
 LONG = "def long():\n" + "".join(f"    step({number}, 'and what is done in it')\n" for number in range(350))
+COLOURS = "".join(f"    COLOUR_{number} = {number}\n" for number in range(300))
 FILES = {
     "app.py": "def main():\n    return 1\n",
     "big.py": f"from app import main\n\n\n{BIG}\n\n{LONG}",
+    "colours.py": f"from enum import Enum\n\n\nclass Colour(Enum):\n{COLOURS}\n\ndef paint(colour):\n    return colour\n",
+    "few.py": "A = 1\nB = 2\nC = 3\nD = 4\n",
     **{f"{FOLDER}/user_{n}.py": f"from app import main\n\n\ndef use_{n}():\n    return main()\n" for n in range(50)},
     f"{FOLDER}/.gitignore": "build/\n",
     f"{FOLDER}/deep/.gitignore": "lib/\n",
@@ -48,7 +52,8 @@ def pages(ask: Callable[[int], Fields]) -> list[dict[str, Any]]:
     """All pages, each within the limit, in order."""
     found: list[dict[str, Any]] = [ask(0)]
     while (offset := found[-1].get("next_offset")) is not None:
-        assert found[-1]["truncated"] and offset > sum(len(page["results"]) for page in found[:-1])
+        assert found[-1]["truncated"] and not found[-1]["complete"]
+        assert offset > sum(len(page["results"]) for page in found[:-1])
         found.append({**ask(offset)})
     assert all(len(json.dumps(page, ensure_ascii=False)) < DEFAULT_CHARACTERS for page in found)
     return found
@@ -67,10 +72,44 @@ def test_what_a_search_outside_a_session_left_out_is_counted_soon(tmp_path: Path
 
 def test_every_symbol_of_a_large_file_comes_once_page_by_page(bench: Workbench) -> None:
     found = pages(lambda offset: get_symbols(bench, "big.py", offset))
-    names = [row["symbol"] for page in found for row in page["results"]]
+    names = [row.split()[2].split("(")[0] for page in found for entry in page["results"] for row in entry["rows"]]
     assert names == [*(f"function_{number}" for number in range(FUNCTIONS)), "long"]
     assert {page["total"] for page in found} == {len(names)}
     assert found[-1]["truncated"] is False
+
+
+def test_constants_are_named_in_one_row_before_an_outline_is_cut(bench: Workbench) -> None:
+    [page] = pages(lambda offset: get_symbols(bench, "colours.py", offset))
+    [entry] = page["results"]
+    first, *members, last = entry["rows"]
+    assert first == "4-304: class Colour(Enum)"
+    assert all(re.fullmatch(r"\d+-\d+:   COLOUR_\d+(, COLOUR_\d+)+  \[\d+ \w+\]", row) for row in members)
+    assert re.findall(r"COLOUR_\d+", " ".join(members)) == [f"COLOUR_{number}" for number in range(300)]
+    assert last == "307-308: def paint(colour)"
+    assert page["complete"] and page["total"] == len(entry["rows"]) and "302 symbols" in page["notes"][0]
+
+
+def test_a_small_outline_is_not_folded(bench: Workbench) -> None:
+    answer: dict[str, Any] = {**get_symbols(bench, "few.py", 0)}
+    assert answer["results"][0]["rows"] == [f"{n}: {name} = {n}  [constant]" for n, name in enumerate("ABCD", 1)]
+
+
+def test_a_page_of_a_search_costs_what_its_lines_cost(bench: Workbench) -> None:
+    """49 lines of some 50 characters from 49 files whose paths are as long: at most 4 KB (SPEC 2)."""
+    answer: dict[str, Any] = {**search_text(bench, "def use_", ".", 49, 0)}
+    assert len(places(answer)) == 49
+    assert len(json.dumps(answer).encode()) <= 4096 + 49 * len(FOLDER)
+    many: dict[str, Any] = {**search_text(bench, "def function_", ".", 49, 0)}
+    assert len(places(many)) == 49
+    assert len(json.dumps(many).encode()) <= 4096
+
+
+def test_of_several_patterns_each_group_of_lines_names_its_own(bench: Workbench) -> None:
+    answer: dict[str, Any] = {**search_text(bench, ["def main", "return", "return 1"], "app.py", 50, 0, regex=False)}
+    assert answer["results"] == [
+        {"path": "app.py", "pattern": "def main", "rows": ["1: def main():"]},
+        {"path": "app.py", "pattern": "return", "also": ["return 1"], "rows": ["2:     return 1"]},
+    ]
 
 
 def test_every_file_of_a_folder_comes_once_page_by_page(bench: Workbench) -> None:
@@ -99,7 +138,7 @@ def test_the_structure_of_a_large_file_shows_the_beginning_of_each_of_its_parts(
 
 def test_a_long_function_is_shown_up_to_a_whole_line_and_says_that_it_is_cut(bench: Workbench) -> None:
     answer: dict[str, Any] = {**get_function_at_line(bench, "big.py", BIG.count("\n") + 10)}
-    [row] = answer["results"]
+    [row] = answer["results"][0]["rows"]
     assert row["symbol"] == "long"
     assert LONG.startswith(row["source"] + "\n")
     assert (row["cut"], answer["truncated"]) == (True, True)
@@ -110,11 +149,11 @@ def test_a_long_function_is_shown_up_to_a_whole_line_and_says_that_it_is_cut(ben
 def test_all_that_a_search_was_asked_for_is_shown_rather_than_long_pieces_of_less(bench: Workbench) -> None:
     bench.desk.index.sync()
     answer: dict[str, Any] = {**semantic_search(bench, "step and what is done in it", 10, ".", None, "forest")}
-    assert len(answer["results"]) == answer["total"] == 10
+    assert len(places(answer)) == answer["total"] == 10
     assert answer["truncated"] is False
     assert len(json.dumps(answer, ensure_ascii=False)) < DEFAULT_CHARACTERS
     many: dict[str, Any] = {**semantic_search(bench, "use main", 100, ".", None, "forest")}
-    assert 10 < len(many["results"]) < many["total"]
+    assert 10 < len(places(many)) < many["total"]
     assert many["truncated"] is True
     assert len(json.dumps(many, ensure_ascii=False)) < DEFAULT_CHARACTERS
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.answers import Page, answer
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, MAX_BYTES, Fields, as_json, rows, within_limit
+from code_intel_server.codebase.answers import InFile, Page, answer
+from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, MAX_BYTES, Fields, as_json, places, rows, within_limit
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,43 @@ def test_a_single_row_that_is_too_large_is_shown_without_its_ends_and_says_how_m
         whole = getattr(row, name)
         assert len(shown[name]) + missing == len(whole)
         assert list(whole[: len(shown[name])]) == list(shown[name])
+
+
+@dataclass(frozen=True)
+class Line(InFile):
+    """A line of a file, of one of two sorts."""
+
+    path: str
+    start_line: int
+    sort: str = ""
+
+    @property
+    def heading(self) -> dict[str, object]:
+        return {"sort": self.sort} if self.sort else {}
+
+    def as_row(self) -> str:
+        return f"{self.start_line}: said"
+
+
+def test_lines_of_one_file_stand_below_its_path_whatever_stands_between_them() -> None:
+    found = (Line("a.py", 1), Line("b.py", 7), Line("a.py", 2), Line("a.py", 3, "sure"))
+    shaped: dict[str, Any] = {**rows(answer(found, Page(), len(found), engine="test"))}
+    assert shaped["results"] == [
+        {"path": "a.py", "rows": ["1: said", "2: said"]},
+        {"path": "b.py", "rows": ["7: said"]},
+        {"path": "a.py", "sort": "sure", "rows": ["3: said"]},
+    ]
+    assert places(shaped) == ["a.py:1", "a.py:2", "b.py:7", "a.py:3"]
+    assert (shaped["total"], shaped["complete"]) == (4, True)
+
+
+def test_the_next_page_goes_on_behind_the_rows_that_were_shown_and_the_answer_is_not_complete() -> None:
+    found = tuple(Line(f"{number % 3}.py", number) for number in range(2000))
+    shaped: dict[str, Any] = {**rows(answer(found, Page(2000, 100), 2100, engine="test"), 100)}
+    assert size(shaped) < DEFAULT_CHARACTERS
+    assert shaped["next_offset"] == 100 + len(places(shaped)) < 2100
+    assert (shaped["truncated"], shaped["complete"]) == (True, False)
+    assert len(shaped["results"]) == 3
 
 
 def test_a_text_is_cut_between_its_lines() -> None:

@@ -133,12 +133,17 @@ def _shaped(answer: Any) -> dict[str, Any]:
 
 def _show(root: Path, found: dict[str, Any]) -> None:
     """One line a row as editors and terminals understand it, then what the answer is worth."""
-    for row in found["results"]:
-        said = _one_line(_said(row))[:_MOST_CHARACTERS]
-        print(f"{_one_line(shown_path(root, str(row.get('path', ''))))}:{row.get('start_line', '')}: {said}")
+    lines_shown = 0
+    for entry in found["results"]:
+        tied = f"{'must' if entry['must_verify'] else 'should'} verify  {entry['group']}  " if "group" in entry else ""
+        for row in entry["rows"]:
+            lines, _, said = row.partition(": ")
+            place = f"{_one_line(shown_path(root, entry['path']))}:{lines.split('-')[0]}"
+            print(f"{place}: {tied}{_one_line(said)[:_MOST_CHARACTERS]}")
+        lines_shown += 1 if tied else len(entry["rows"])
     more = "+" if found.get("total_at_least") else ""
     worth = "complete" if found["complete"] else "not complete"
-    notes = [f"only the first {len(found['results'])} are shown: --limit shows more"] if found["truncated"] else []
+    notes = [f"only the first {lines_shown} are shown: --limit shows more"] if found["truncated"] else []
     notes += found.get("incomplete_because", [])
     notes += [f"not resolved: {name}" for name in found.get("unresolved", [])]
     notes += map(_for_people, found.get("notes", []))
@@ -156,26 +161,3 @@ def _for_people(note: str) -> str:
 
 def _one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
-
-
-def _said(row: dict[str, Any]) -> str:
-    """What a person wants to know of a row beside its place."""
-    if "why" in row:
-        return f"{'must' if row['must_verify'] else 'should'} verify  {row['group']}  {row['why']}"
-    if "signature" in row:
-        return f"{'  ' * row.get('depth', 0)}{row['kind']}  {_signature(row)}"
-    if "enclosing" in row:
-        inside = f"  (in {row['enclosing']})" if row["enclosing"] else ""
-        return f"{row['kind']}  {row['text']}{inside}"
-    return str(row.get("text", ""))
-
-
-def _signature(row: dict[str, Any]) -> str:
-    """`Basket.add(self, item)` where the signature begins with the name, else the name and the line it is written in."""
-    name = f"{row['scope']}.{row['symbol']}" if row["scope"] else str(row["symbol"])
-    signature = " ".join(str(row["signature"]).split())
-    return (
-        f"{name}{signature.removeprefix(row['symbol'])}"
-        if signature.startswith(f"{row['symbol']}(")
-        else f"{name}  {signature}"
-    )

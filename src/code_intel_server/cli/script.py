@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from code_intel_server.tools.shaping import places
 from code_intel_server.workspace.rule_lines import own_lines
 
 Fields = dict[str, Any]
@@ -102,8 +103,7 @@ class _Notes:
 
     def places(self, *tools: str) -> list[str]:
         """`path:line` of what these tools showed."""
-        rows = [row for tool in tools or tuple(self.rows) for row in self.rows.get(tool, [])]
-        return [f"{row['path']}:{row.get('start_line', 1)}" for row in rows if row.get("path")]
+        return places({"results": [row for tool in tools or tuple(self.rows) for row in self.rows.get(tool, [])]})
 
 
 class Script:
@@ -155,7 +155,7 @@ class Script:
     def _summarise_rules(self, source: str) -> Generator[tuple[Action, ...], Answers, None]:
         """Read the project's rules and hand in what they say: their list items, or every line where there is no list; not what set-up wrote."""
         (read,) = yield (Call("search_text", {"patterns": [r"\S"], "path": source, "limit": _RULE_LINES}),)
-        lines = own_lines(str(row["text"]) for row in read.get("results", []))
+        lines = own_lines(row.partition(": ")[2] for entry in read.get("results", []) for row in entry["rows"])
         items = [line for line in lines if line.startswith(("-", "*"))]
         summary = "\n".join([f"Rules of {source}:", *(items or lines)])
         (answer,) = yield (Call("update_context", {"summary": summary}),)

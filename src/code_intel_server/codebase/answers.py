@@ -1,15 +1,47 @@
 """What every lookup answers: rows, totals, and what the answer is worth (SPEC 2, Answers and Warranty)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-Row = TypeVar("Row")
-Row_co = TypeVar("Row_co", covariant=True)
+Found = TypeVar("Found")
+Found_co = TypeVar("Found_co", covariant=True)
 """Answers are only read: one of symbols is one of objects too."""
 
 EXACT_TOTAL_LIMIT = 10_000
 """Totals are exact up to here; beyond it an answer says `total_at_least`."""
+
+
+class Row:
+    """What a lookup finds. Answers hold its short form: a line of text, or an object without what is plain anyway (SPEC 2)."""
+
+    __slots__ = ()
+
+    def as_row(self) -> object:
+        """The short form, as JSON data."""
+        raise NotImplementedError
+
+
+class InFile(Row):
+    """A place in a file: answers group such rows by path, and by whatever else `heading` says of several of them."""
+
+    __slots__ = ()
+    path: str
+
+    @property
+    def heading(self) -> Mapping[str, object]:
+        """What a row shares with others of its file, beside the path."""
+        return {}
+
+
+def lines_of(start: int, end: int) -> str:
+    """`12`, or `12-15` where it is more than one line."""
+    return str(start) if end <= start else f"{start}-{end}"
+
+
+def labelled(text: str, kind: str, scope: str) -> str:
+    """A line of code with what it is and the symbol it stands in: `pay(order)  [call in Basket.checkout]`."""
+    return f"{text}  [{kind} in {scope}]" if scope else f"{text}  [{kind}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +55,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[Row_co]):
+class Answer(Generic[Found_co]):
     """One page of rows, most relevant first, and its warranty.
 
     `total` counts all rows there are; with `total_at_least` there are more. `complete` is False where something that
@@ -31,7 +63,7 @@ class Answer(Generic[Row_co]):
     number of files whose symbols are not yet (or no longer) in the cache.
     """
 
-    results: tuple[Row_co, ...]
+    results: tuple[Found_co, ...]
     total: int
     engine: str
     total_at_least: bool = False
@@ -58,7 +90,7 @@ class Page:
         start = max(self.offset, 0)
         return range(start, min(start + max(self.limit, 1), EXACT_TOTAL_LIMIT))
 
-    def cut(self, rows: Sequence[Row]) -> tuple[Row, ...]:
+    def cut(self, rows: Sequence[Found]) -> tuple[Found, ...]:
         """The rows of this page."""
         return tuple(rows[self.range.start : self.range.stop])
 
@@ -72,7 +104,7 @@ FIRST_PAGE = Page()
 
 
 def answer(
-    results: Sequence[Row],
+    results: Sequence[Found],
     page: Page,
     found: int,
     *,
@@ -83,7 +115,7 @@ def answer(
     counts: tuple[tuple[str, int], ...] = (),
     pending: int = 0,
     more: bool = False,
-) -> Answer[Row]:
+) -> Answer[Found]:
     """The answer whose page holds `results` out of `found` rows; `more` says that there are further ones nobody collected."""
     reasons = tuple(incomplete_because)
     at_least = more or found > EXACT_TOTAL_LIMIT

@@ -7,7 +7,17 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from code_intel_server.codebase import ctags, ripgrep, tagging
-from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import (
+    EXACT_TOTAL_LIMIT,
+    FIRST_PAGE,
+    Answer,
+    InFile,
+    Page,
+    Skipped,
+    answer,
+    labelled,
+    lines_of,
+)
 from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.kinds import CALLABLE, DECLARATION, STYLES, TYPES, wanted_kinds
 from code_intel_server.codebase.names import held, marks, readings, style_kind
@@ -37,7 +47,7 @@ class NameMatch(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DefinitionRow:
+class DefinitionRow(InFile):
     """A definition. `scope` is what it stands in ('Outer.Inner'), `text` its first line, `engine` who found it."""
 
     path: str
@@ -55,6 +65,12 @@ class DefinitionRow:
     def qualified(self) -> str:
         """The name with what it stands in: 'Outer.method'."""
         return f"{self.scope}.{self.symbol}" if self.scope else self.symbol
+
+    def as_row(self) -> str:
+        """`12-15: pay(order)  [method in Basket]`."""
+        said = " ".join(self.signature.split())
+        said = said if self.symbol in said else f"{self.symbol}  {said}"
+        return f"{lines_of(self.start_line, self.end_line)}: {labelled(said, self.kind, self.scope)}"
 
 
 @dataclass(frozen=True, slots=True)

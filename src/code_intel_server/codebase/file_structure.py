@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import Answer, InFile, Page, Row, Skipped, answer, labelled, lines_of
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.languages import Language, language_of
 from code_intel_server.codebase.project import Project, inside, inside_file, shown, there
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 MAX_FOLDER_FILES = 500
 FIRST_FILES = Page(20)
 MAX_SOURCE_LINES = 400
+_OUTLINE_COLUMNS = 160
+"""Characters of a signature that an outline shows."""
 
 
 @dataclass(frozen=True, slots=True)
-class SymbolRow:
+class SymbolRow(InFile):
     """A symbol of an outline. `line` holds the name, `depth` counts the symbols around it."""
 
     path: str
@@ -36,9 +38,18 @@ class SymbolRow:
     signature: str
     depth: int
 
+    def as_row(self) -> str:
+        """`12-15:   def pay(order)`, as far to the right as it is deep; with its kind where the text does not begin by it."""
+        said = " ".join(self.signature.split())[:_OUTLINE_COLUMNS] or self.symbol
+        if self.symbol not in said:
+            said = f"{self.symbol}  {said}"
+        if said.startswith(self.symbol):
+            said = labelled(said, self.kind, "")
+        return f"{lines_of(self.start_line, self.end_line)}: {'  ' * self.depth}{said}"
+
 
 @dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(InFile):
     """The innermost function or class around a line, with its source (at most 400 lines, then `cut`)."""
 
     path: str
@@ -51,6 +62,12 @@ class SourceRow:
     source: str
     cut: bool
     enclosing: tuple[str, ...]
+
+    def as_row(self) -> dict[str, object]:
+        """Place, qualified name, kind and source."""
+        row: dict[str, object] = {"start_line": self.start_line, "end_line": self.end_line}
+        symbol = f"{self.scope}.{self.symbol}" if self.scope else self.symbol
+        return row | {"symbol": symbol, "kind": self.kind, "source": self.source} | ({"cut": True} if self.cut else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +89,7 @@ class CallRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StructureRow:
+class StructureRow(Row):
     """What one file is made of."""
 
     path: str
@@ -83,6 +100,16 @@ class StructureRow:
     imports: tuple[ImportRow, ...]
     calls: tuple[CallRow, ...]
     has_errors: bool
+
+    def as_row(self) -> dict[str, object]:
+        """Path and language, and lines of text for symbols, imports and calls."""
+        row: dict[str, object] = {"path": self.path, "language": self.language, "lines": self.end_line}
+        row["symbols"] = tuple(symbol.as_row() for symbol in self.symbols)
+        row["imports"] = tuple(f"{item.line}: {item.text}" for item in self.imports)
+        row["calls"] = tuple(
+            f"{item.line}: {item.name}{f'  [in {item.inside}]' * bool(item.inside)}" for item in self.calls
+        )
+        return row | ({"has_errors": True} if self.has_errors else {})
 
 
 @dataclass(frozen=True, slots=True)

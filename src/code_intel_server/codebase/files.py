@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from code_intel_server import globs
 from code_intel_server.codebase import ripgrep
-from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Row, Skipped, answer
 from code_intel_server.codebase.ignore import project_files
 from code_intel_server.codebase.project import Project, inside, of_length, shown, there, within
 from code_intel_server.codebase.roles import RELEVANCE, Role, in_two, role
@@ -16,15 +16,17 @@ from code_intel_server.errors import Rejected
 
 
 @dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(Row):
     """A file of the project. `why` is how it was found: glob, name, path, letters; `score` orders fuzzy finds (higher is better)."""
 
     path: str
     role: Role
     why: str
     score: float
-    start_line: int = 1
-    end_line: int = 1
+
+    def as_row(self) -> dict[str, object]:
+        """The path, of a fuzzy find with its score."""
+        return {"path": self.path} if self.why == "glob" else {"path": self.path, "score": round(self.score, 2)}
 
 
 def search_files(

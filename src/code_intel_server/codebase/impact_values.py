@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from code_intel_server.codebase.answers import Answer
+from code_intel_server.codebase.answers import Answer, Row
 from code_intel_server.codebase.roles import RELEVANCE, Role, role
 
 MAX_PLACES = 3
@@ -44,9 +44,13 @@ class Place:
     depth: int = 1
     weight: float = 0.5
 
+    def as_row(self) -> str:
+        """`12: call of pay  [in Basket.checkout]`."""
+        return f"{self.line}: {_reason(self)}{f'  [in {self.inside}]' if self.inside else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class ImpactRow:
+class ImpactRow(Row):
     """A file that a change may touch, with its strongest places; `start_line` is that of the strongest."""
 
     path: str
@@ -58,6 +62,12 @@ class ImpactRow:
     why: str
     places: tuple[Place, ...]
     more_places: int
+
+    def as_row(self) -> dict[str, object]:
+        """Path, group and score, and a line for each place: `12: call of pay  [in Basket.checkout]`."""
+        row: dict[str, object] = {"path": self.path, "group": self.group, "must_verify": self.must_verify}
+        row |= {"score": round(self.score, 2), "rows": tuple(place.as_row() for place in self.places)}
+        return row | ({"more_places": self.more_places} if self.more_places else {})
 
 
 @dataclass(frozen=True, slots=True)

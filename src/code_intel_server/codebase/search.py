@@ -5,7 +5,7 @@ asked of ripgrep again, over the matching lines only: exact for every regex it a
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
@@ -15,7 +15,7 @@ from typing import TypedDict
 from code_intel_server import globs as globbing
 from code_intel_server import process
 from code_intel_server.codebase import ripgrep, search_order
-from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import FIRST_PAGE, Answer, InFile, Page, Skipped, answer
 from code_intel_server.codebase.project import MAX_FILE_BYTES, Project, inside, of_length, shown
 from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.search_order import Columns
@@ -43,18 +43,30 @@ SHOWN_COLUMNS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class TextRow:
-    """A matching line. `pattern` is the first of the asked ones that it matches, `also` the others; `before` and `after` are context."""
+class TextRow(InFile):
+    """A matching line; `before` and `after` are context. Of several asked `pattern` is the first that it matches, `also` the others."""
 
     path: str
     start_line: int
     end_line: int
     text: str
-    pattern: str
+    pattern: str = ""
     also: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    defines: bool = False
+
+    @property
+    def heading(self) -> Mapping[str, object]:
+        """The patterns, where there are several."""
+        also = {"also": self.also} if self.also else {}
+        return {"pattern": self.pattern, **also} if self.pattern else {}
+
+    def as_row(self) -> str:
+        """`12: text`, the lines around it as ripgrep writes them (`11- text`)."""
+        first = self.start_line - len(self.before)
+        above = (f"{number}- {text}" for number, text in enumerate(self.before, first))
+        below = (f"{number}- {text}" for number, text in enumerate(self.after, self.start_line + 1))
+        return "\n".join([*above, f"{self.start_line}: {self.text}", *below])
 
 
 class Wanted(TypedDict, total=False):
@@ -112,7 +124,8 @@ def search_text(
         found_here = found_here[: len(stands)]
     on_page = _as_they_stand(columns, found_here, stands)
     owned = _owned(project, query, files, [line for _, line in on_page], seconds)
-    rows = _rows(standing, columns, on_page, owned.rows, min(max(context_lines, 0), MAX_CONTEXT))
+    context = min(max(context_lines, 0), MAX_CONTEXT)
+    rows = _rows(standing, columns, on_page, owned.rows, context, several=len(query.patterns) > 1)
     return answer(
         rows,
         page,
@@ -310,8 +323,9 @@ def _rows(
     on_page: Sequence[tuple[Match, bytes]],
     owners: Sequence[tuple[str, ...]],
     context: int,
+    *,
+    several: bool,
 ) -> list[TextRow]:
-    defined = search_order.defining(columns, [match for match, _ in on_page])
     long = [number for number, (_, line) in enumerate(on_page) if len(line) > SHOWN_COLUMNS]
     starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
@@ -324,11 +338,10 @@ def _rows(
                 start_line=match.line,
                 end_line=match.line,
                 text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1),
-                pattern=names[0],
+                pattern=names[0] if several else "",
                 also=names[1:],
                 before=tuple(text[:SHOWN_COLUMNS] for text in above),
                 after=tuple(text[:SHOWN_COLUMNS] for text in below),
-                defines=number in defined,
             )
         )
     return rows

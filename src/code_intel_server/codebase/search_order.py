@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from code_intel_server.codebase import ripgrep
-from code_intel_server.codebase.ripgrep import FileMatches, Match, Query
+from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 
 _KEYWORDS = (
@@ -21,7 +21,6 @@ _KEYWORDS = (
     rb"(?:def|class|function\*?|func|fn|fun|struct|enum|union|interface|trait|type|module|namespace|record|object|protocol|sub|macro_rules!"
     rb"|macro|#[ \t]*define|typedef|package|extension|mod|let|var|val|const|defmodule|defp?|defmacro)[ \t]+(?:\([^)\n]*\)[ \t]*)?"
 )
-_DEFINES = re.compile(_KEYWORDS)
 _DEFINING_LINES = re.compile(rb"^\d+:((" + _KEYWORDS + rb").*)$", re.MULTILINE)
 _CHUNKS = (250, 1000)
 """Files looked through at once: few first, since these often fill the page, then more; the last chunk takes the rest."""
@@ -64,13 +63,6 @@ def in_order(columns: Columns, files: Collection[FileMatches]) -> Iterator[FileM
         yield from (file for number, file in enumerate(chunk) if number in defining)
         others += [file for number, file in enumerate(chunk) if number not in defining]
     yield from others
-
-
-def defining(columns: Columns, matches: Sequence[Match]) -> set[int]:
-    """The numbers of those matches that stand where their line defines a name (judged by the line alone)."""
-    begun = [(number, found) for number, match in enumerate(matches) if (found := _DEFINES.match(match.text))]
-    fitting = _fitting(columns, [(matches[number].text, found.end()) for number, found in begun])
-    return {begun[index][0] for index in fitting}
 
 
 def _chunks(files: Sequence[FileMatches]) -> Iterator[Sequence[FileMatches]]:

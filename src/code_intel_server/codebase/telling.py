@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.codebase import ripgrep, skeletons
+from code_intel_server.codebase.answers import InFile, labelled
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.names import expression
 from code_intel_server.codebase.project import shown
@@ -29,7 +30,7 @@ _TRANSLATIONS = (".po", ".pot")
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceRow:
+class ReferenceRow(InFile):
     """A line on which a symbol is used as `kind`. `enclosing` is the qualified symbol around it ('' at the top), of `enclosing_kind`."""
 
     path: str
@@ -41,6 +42,10 @@ class ReferenceRow:
     enclosing: str
     enclosing_kind: str = ""
     enclosing_line: int = 0
+
+    def as_row(self) -> str:
+        """`12: text  [call in Basket.checkout]`."""
+        return f"{self.start_line}: {labelled(self.text, self.kind.value, self.enclosing)}"
 
     def packed(self) -> list[object]:
         """The row as JSON data."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.answers import InFile
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
     """Unit vectors, one a row."""
+
+_WHY_CHARACTERS = 200
 
 FileLister = Callable[[], "Listing"]
 """Lists the project's files, relative to its root and `/`-separated, ignored ones left out; and says what kept it from more."""
@@ -134,7 +138,7 @@ class Collection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(InFile):
     """One result of a search. `fresh` is False where the file has changed since and could not be indexed anew."""
 
     chunk_id: str
@@ -148,6 +152,17 @@ class Hit:
     text: str
     language: str = ""
     fresh: bool = True
+
+    def as_row(self) -> dict[str, object]:
+        """All but what is plain: the language, and that it is fresh."""
+        row: dict[str, object] = {"chunk_id": self.chunk_id, "start_line": self.start_line, "end_line": self.end_line}
+        row |= {
+            "symbol": self.symbol,
+            "kind": self.kind,
+            "score": round(self.score, 2),
+            "why": self.why[:_WHY_CHARACTERS],
+        }
+        return row | ({} if self.fresh else {"fresh": False}) | {"text": self.text}
 
 
 @dataclass(frozen=True, slots=True)

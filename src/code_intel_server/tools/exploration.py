@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.file_structure import FIRST_FILES
+from code_intel_server.codebase.folding import folded
 from code_intel_server.codebase.search import Wanted
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
@@ -16,21 +17,32 @@ from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.turn import Note
 from code_intel_server.index.values import Agreement, Collection, Hit
 from code_intel_server.tools.guard import contract_of
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, narrowed, plain, rows, size_of
+from code_intel_server.tools.shaping import (
+    AROUND,
+    DEFAULT_CHARACTERS,
+    MAX_BYTES,
+    Fields,
+    Fitted,
+    fitting,
+    narrowed,
+    plain,
+    rows,
+    size_of,
+)
 from code_intel_server.tools.workbench import Workbench
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
 
 _MAX_LIMIT = 1000
-_SNIPPETS = (900, 600, 400, 200)
+_SNIPPETS = (500, 350, 200)
 """Characters of a hit's text: the most with which all hits fit."""
 _AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
 """How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
 _BESIDE_ROWS = 3_500
 """Characters of an impact that are not its rows: what must and what should be verified, at most."""
-_MOST_LINES = DEFAULT_CHARACTERS // 80
-"""Rows of `search_text` that an answer can show at most: none is shorter than 80 characters, and each is held against its file."""
+_MOST_LINES = 250
+"""Rows of a page of `search_text` at most: each is held against its file."""
 
 
 def page_of(limit: int, offset: int) -> Page:
@@ -96,9 +108,11 @@ def find_references(
 
 
 def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
-    """See SPEC 2."""
+    """See SPEC 2. What does not fit into one answer is folded before it is cut."""
     first = page_of(1, offset).offset
     found = bench.desk.explorer.get_symbols(path)
+    if fitting(found.results, DEFAULT_CHARACTERS - AROUND).rows < len(found.results):
+        found = folded(found)
     return rows(replace(found, results=found.results[first:]), first)
 
 
@@ -152,13 +166,14 @@ def semantic_search(
         text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
     )
     agreements: list[JsonValue] = [_agreement_row(one) for one in found.agreements[:_AGREEMENTS]]
-    shaped = _hit_rows(found.hits, DEFAULT_CHARACTERS - 600 - size_of(agreements))
+    shown = _shown_hits(found.hits, DEFAULT_CHARACTERS - 600 - size_of(agreements))
+    truncated = shown.rows < len(found.hits)
     answer: Fields = {
-        "results": shaped,
+        "results": shown.results,
         "total": found.total,
-        "truncated": len(shaped) < len(found.hits),
+        "truncated": truncated,
         "engine": found.engine,
-        "complete": found.complete,
+        "complete": found.complete and not truncated,
         "collection": str(found.collection),
         "pending": found.pending,
         "indexed_files": found.indexed_files,
@@ -179,44 +194,25 @@ def _agreement_row(agreement: Agreement) -> JsonValue:
         return tuple(text[:_AGREED_CHARACTERS] for text in texts[:_AGREED_NAMES])
 
     query = agreement.query[:_AGREED_CHARACTERS]
-    return plain(replace(agreement, query=query, symbols=cut(agreement.symbols), files=cut(agreement.files)))
+    shown = replace(agreement, query=query, symbols=cut(agreement.symbols), files=cut(agreement.files))
+    return plain(replace(shown, score=round(agreement.score, 2)))
 
 
-def _hit_rows(hits: Sequence[Hit], room: int) -> list[JsonValue]:
-    """As many hits as fit; rather all of them with shorter snippets than fewer with longer ones."""
-    shaped: list[JsonValue] = []
-    for snippet in _SNIPPETS:
-        shaped = [_hit_row(hit, snippet) for hit in hits]
-        if sum(size_of(row) + 2 for row in shaped) <= room:
-            return shaped
-    for number, row in enumerate(shaped):
-        room -= size_of(row) + 2
-        if number and room < 0:
-            return shaped[:number]
-    return shaped
-
-
-def _hit_row(hit: Hit, snippet: int) -> JsonValue:
-    row: dict[str, JsonValue] = {
-        "chunk_id": hit.chunk_id,
-        "path": hit.path,
-        "start_line": hit.start_line,
-        "end_line": hit.end_line,
-        "symbol": hit.symbol,
-        "kind": hit.kind,
-        "score": round(hit.score, 4),
-        "why": hit.why[:_AGREED_CHARACTERS],
-        "fresh": hit.fresh,
-        "snippet": hit.text[:snippet],
-    }
-    return row
+def _shown_hits(hits: Sequence[Hit], room: int) -> Fitted:
+    """As many hits as fit; rather all of them with shorter texts than fewer with longer ones."""
+    shown = Fitted([], 0, narrowed=False)
+    for most in _SNIPPETS:
+        shown = fitting([replace(hit, text=hit.text[:most]) for hit in hits], room)
+        if shown.rows == len(hits):
+            break
+    return shown
 
 
 def fetch_chunk_detail(bench: Workbench, chunk_id: str, neighbours: int) -> Fields:
     """One chunk whole, with its neighbours."""
     hits = bench.desk.index.chunk(chunk_id, min(max(neighbours, 0), 5))
-    results: list[JsonValue] = [plain(hit) for hit in hits]
-    return {"results": results, "total": len(results), "truncated": False, "engine": "sqlite", "complete": True}
+    results = fitting(hits, MAX_BYTES).results
+    return {"results": results, "total": len(hits), "truncated": False, "engine": "sqlite", "complete": True}
 
 
 def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: int, offset: int) -> Fields:

@@ -102,9 +102,7 @@ class Guard:
     def _note(self, tool: str, active: Active | None, outcome: str, answer: Fields) -> None:
         if active is None or ACCESS[tool].group is Group.SESSION:
             return
-        results = answer.get("results")
-        found = len(results) if isinstance(results, list) else int(bool(answer))
-        active.ledger.add(tool, str(active.state.phase), outcome, found, _files_shown(answer))
+        active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer))
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal with the whole re-instruction where a session is active."""
@@ -161,6 +159,15 @@ def error_details(error: CodeIntelError) -> Fields:
     """The structured fields of an error."""
     shaped = plain(error.details)
     return shaped if isinstance(shaped, dict) else {}
+
+
+def _rows_of(answer: Fields) -> int:
+    """How many rows an answer holds; of one that is no list, 1."""
+    results = answer.get("results")
+    if not isinstance(results, list):
+        return int(bool(answer))
+    rows = [entry.get("rows") if isinstance(entry, dict) else None for entry in results]
+    return sum(len(one) if isinstance(one, list) else 1 for one in rows)
 
 
 def _files_shown(answer: Fields) -> list[str]:

@@ -1,13 +1,15 @@
 """How answers look on the wire: plain JSON, safe to show, within 10,000 characters unless more was asked for (SPEC 2)."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.answers import Answer
+from code_intel_server.codebase.answers import Answer, InFile, Row
 from code_intel_server.printable import printable
 
 Fields = dict[str, JsonValue]
@@ -22,6 +24,8 @@ _WIDEST = 4
 AROUND = 400
 """Characters of an answer that are not its rows."""
 _CAN_BE_CUT = 2
+_LINE = re.compile(r"^(\d+)(?:-\d+)?:", re.MULTILINE)
+_OF_A_GROUP = len(', "rows": [], ')
 
 
 def plain(value: object) -> JsonValue:
@@ -44,36 +48,75 @@ def plain(value: object) -> JsonValue:
 
 def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
     """An answer as every list tool gives it, cut to `budget` characters of JSON with the place to go on from."""
-    shaped, narrow = fitting(answer.results, budget - AROUND)
-    cut = len(shaped) < len(answer.results)
+    found = fitting(answer.results, budget - AROUND)
+    cut = found.rows < len(answer.results)
+    truncated = answer.truncated or cut or found.narrowed
     result: Fields = {
-        "results": [*shaped],
+        "results": found.results,
         "total": answer.total,
-        "truncated": answer.truncated or cut or narrow,
+        "truncated": truncated,
         "engine": answer.engine,
-        "complete": answer.complete,
+        "complete": answer.complete and not truncated,
     }
     if answer.total_at_least:
         result["total_at_least"] = True
-    following = offset + len(shaped) if cut else answer.next_offset
+    following = offset + found.rows if cut else answer.next_offset
     if following is not None:
         result["next_offset"] = following
     return result | _warranty(answer)
 
 
-def fitting(found: Iterable[object], room: int) -> tuple[list[JsonValue], bool]:
-    """The first rows that fit into `room` characters, and whether the only one had to lose its ends for it."""
-    shaped: list[JsonValue] = []
+class Fitted(NamedTuple):
+    """Results that fit, how many rows they hold, and whether the only one had to lose its ends for it."""
+
+    results: list[JsonValue]
+    rows: int
+    narrowed: bool
+
+
+def fitting(found: Iterable[object], room: int) -> Fitted:
+    """The first rows that fit into `room` characters, those that are places in a file grouped by it (SPEC 2)."""
+    results: list[JsonValue] = []
+    groups: dict[str, list[JsonValue]] = {}
+    count = 0
     for row in found:
-        entry = plain(row)
-        room -= size_of(entry) + 2
-        if room >= 0:
-            shaped.append(entry)
-        elif not shaped and isinstance(entry, dict):
-            return [narrowed({**entry, "cut": True}, room + size_of(entry) + 2)], True
+        entry = plain(row.as_row() if isinstance(row, Row) else row)
+        heading = plain({"path": row.path, **row.heading}) if isinstance(row, InFile) else None
+        name = as_json(heading) if isinstance(heading, dict) else ""
+        new = name not in groups
+        room -= size_of(entry) + 2 + (len(name) + _OF_A_GROUP if new and name else 0)
+        narrow = room < 0
+        if narrow:
+            if results:
+                break
+            entry = _shorter(entry, room + size_of(entry))
+        if not isinstance(heading, dict):
+            results.append(entry)
+        elif new:
+            groups[name] = [entry]
+            results.append({**heading, "rows": groups[name]})
         else:
-            break
-    return shaped, False
+            groups[name].append(entry)
+        count += 1
+        if narrow:
+            return Fitted(results, count, narrowed=True)
+    return Fitted(results, count, narrowed=False)
+
+
+def _shorter(entry: JsonValue, room: int) -> JsonValue:
+    """A row that alone is too large, without its ends."""
+    if isinstance(entry, dict):
+        return narrowed({**entry, "cut": True}, room)
+    return f"{entry[: max(room, 0) // 2]}…" if isinstance(entry, str) else entry
+
+
+def places(answer: Mapping[str, Any]) -> list[str]:
+    """`path:line` of every row of a lookup's answer."""
+    return [
+        f"{entry['path']}:{row['start_line'] if isinstance(row, dict) else _LINE.findall(row)[0]}"
+        for entry in answer.get("results", [])
+        for row in entry.get("rows", ["1:"])
+    ]
 
 
 def _warranty(answer: Answer[object]) -> Fields:

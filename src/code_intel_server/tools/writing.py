@@ -125,14 +125,15 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         )
     weak = _weak_evidence(state)
     found = [row.as_row() for row in page.rows]
-    results, narrow = fitting(found, _DIFFS_IN_JSON * budget if wanted else budget - AROUND - size_of(weak))
-    following = max(offset, 0) + len(results)
+    shown = fitting(found, _DIFFS_IN_JSON * budget if wanted else budget - AROUND - size_of(weak))
+    following = max(offset, 0) + shown.rows
+    truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {
-        "results": [*results],
+        "results": shown.results,
         "total": page.total,
-        "truncated": following < page.total or narrow or any("cut" in row for row in found),
+        "truncated": truncated,
         "engine": "tree",
-        "complete": True,
+        "complete": not truncated,
     }
     if following < page.total:
         answer["next_offset"] = following
