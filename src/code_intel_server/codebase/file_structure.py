@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_FOLDER_FILES = 500
 FIRST_FILES = Page(20)
 MAX_SOURCE_LINES = 400
-_OUTLINE_COLUMNS = 160
+OUTLINE_COLUMNS = 160
 """Characters of a signature that an outline shows."""
 
 
@@ -40,7 +40,7 @@ class SymbolRow(InFile):
 
     def as_row(self) -> str:
         """`12-15:   def pay(order)`, as far to the right as it is deep; with its kind where the text does not begin by it."""
-        said = " ".join(self.signature.split())[:_OUTLINE_COLUMNS] or self.symbol
+        said = " ".join(self.signature.split())[:OUTLINE_COLUMNS] or self.symbol
         if self.symbol not in said:
             said = f"{self.symbol}  {said}"
         if said.startswith(self.symbol):

@@ -5,14 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from code_intel_server.codebase.answers import Answer
-from code_intel_server.codebase.file_structure import SymbolRow
+from code_intel_server.codebase.file_structure import OUTLINE_COLUMNS, SymbolRow
 
 _FOLDED = frozenset({"member", "constant", "variable", "field", "property", "key", "selector", "id"})
 _RUN = 3
 """So many one after the other are folded."""
-
-_NAMES = 300
-"""Characters of names that a row holds; the next ones are told in a further row."""
 
 
 def folded(outline: Answer[SymbolRow]) -> Answer[SymbolRow]:
@@ -42,12 +39,13 @@ def _runs(rows: Sequence[SymbolRow]) -> Iterator[list[SymbolRow]]:
 
 
 def _told(run: list[SymbolRow]) -> Iterator[SymbolRow]:
+    """The run in as few rows as have room for its names."""
     if len(run) < _RUN:
         yield from run
         return
     piece: list[SymbolRow] = []
     for row in run:
-        if piece and sum(len(one.symbol) + 2 for one in piece) + len(row.symbol) > _NAMES:
+        if piece and sum(len(one.symbol) + 2 for one in piece) + len(row.symbol) > OUTLINE_COLUMNS:
             yield _one(piece)
             piece = []
         piece.append(row)
