@@ -65,13 +65,59 @@ command -v "$python" >/dev/null || fail "PYTHON=$python cannot be found"
 
 # -- the environment ---------------------------------------------------------------------------------------------------
 
+# ChromaDB asks for these and uses them only for what we never do (its own embedding model, clusters, telemetry): 280 of 750 MB.
+# Noted as present, in the oldest version that ChromaDB takes, pip passes them over; whatever else needs one still gets it.
+leave_out() {
+    local site one info
+    site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    for one in onnxruntime-1.14.1 tokenizers-0.13.2 kubernetes-28.1.0 grpcio-1.58.0 opentelemetry_exporter_otlp_proto_grpc-1.2.0; do
+        [ -z "$(compgen -G "$site/${one%-*}-*.dist-info")" ] || continue
+        info=$one.dist-info
+        mkdir -p "$site/$info"
+        printf 'Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: left out by init-project.sh\n' "${one%-*}" "${one##*-}" >"$site/$info/METADATA"
+        printf '%s,,\n' "$info/METADATA" "$info/RECORD" >"$site/$info/RECORD"
+    done
+}
+
+packages() { set -- "$venv"/lib/python*/site-packages/*.dist-info; echo $#; }
+
+# One line that changes says how far pip is, or without a terminal one every ten seconds.
+tell_progress() { # LOG
+    local before last
+    before=$(packages)
+    while kill -0 $$ 2>/dev/null; do
+        if [ -t 1 ]; then sleep 1; else sleep 10; fi >/dev/null
+        last=$(grep -aE '^ *(Collecting|Downloading|Processing|Building|Installing collected)' "$1" | tail -n 1 | sed 's/^ *//')
+        case "$last" in
+            Installing*) last="installed $(($(packages) - before)) of $(tr -cd , <<<"$last," | wc -c) packages" ;;
+        esac
+        printf "$line" $((SECONDS - began)) "${last:-starting pip}"
+    done
+}
+install() { # FOLDER
+    local log watcher status=0 began=$SECONDS line='  %3d s  %.60s\n'
+    [ ! -t 1 ] || line='\r\033[K  %3d s  %.60s'
+    log=$(mktemp)
+    tell_progress "$log" &
+    watcher=$!
+    # shellcheck disable=SC2064  # as they are now
+    trap "kill $watcher 2>/dev/null; rm -f '$log'" EXIT
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --upgrade "$1" >"$log" 2>&1 || status=$?
+    kill "$watcher" && wait "$watcher" 2>/dev/null
+    [ ! -t 1 ] || printf '\r\033[K'
+    [ $status -eq 0 ] || tail -n 20 "$log" >&2
+    trap - EXIT
+    rm -f "$log"
+    return $status
+}
+
 if [ ! -x "$venv/bin/python" ] || ! "$venv/bin/python" -c 'import sys' 2>/dev/null; then
     echo "making $venv"
     "$python" -m venv --clear "$venv" || fail "$venv cannot be made (see above); --venv FOLDER puts it elsewhere"
 fi
-echo "installing code-intel-server into $venv"
-"$venv/bin/python" -m pip install -qq --disable-pip-version-check --upgrade "$here" \
-    || fail "the installation failed (see above). It needs a package index: is there network, or a mirror that pip knows? Then run it again."
+leave_out
+echo "installing code-intel-server into $venv (about 470 MB)"
+install "$here" || fail "the installation failed (see above). It needs a package index: is there network, or a mirror that pip knows? Then run it again."
 
 mkdir -p "$bin" || fail "$bin cannot be made; CODE_INTEL_BIN names another folder on your PATH"
 launcher=$bin/code-intel-server

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import resource
 import signal
 import struct
@@ -80,16 +81,27 @@ def test_a_process_on_a_folder_loads_the_engine_alone(tmp_path: Path) -> None:
     assert done == "[] True\n"
 
 
-def test_a_process_for_a_server_loads_nothing_that_it_never_uses(server_port: int) -> None:
+def test_a_process_for_a_server_loads_nothing_that_it_never_uses_or_that_set_up_leaves_out(server_port: int) -> None:
     request = {"mode": "http", "host": "127.0.0.1", "port": server_port, "ssl": False, "headers": {}}
     request |= {"tenant": "default_tenant", "database": "default_database"}
+    script = (Path(__file__).parents[2] / "init-project.sh").read_text(encoding="utf-8")
+    left_out = re.findall(r"(\w+)-[\d.]+", re.findall(r"for one in (.*); do", script)[0])
+    assert {"onnxruntime", "kubernetes"} < {*left_out}
+    absent = [
+        "grpc" if name == "grpcio" else name.replace("opentelemetry_exporter_otlp_proto_grpc", _EXPORTER)
+        for name in left_out
+    ]
     done = loaded_after(
-        f"connect({request!r}).heartbeat()",
-        ("grpc", "httpx._main", "click", "rich", "overrides.signature", "onnxruntime", "torch"),
+        f"sys.modules |= dict.fromkeys({absent!r})\n"
+        f"one = Collections(connect({request!r}), {{'store': 'a', 'format': 1}}, {{'forest': 'left-out'}})\n"
+        "one.open(), one.put('forest', ['a'], [[1.0, 0.0]]), one.near('forest', 5, [[1.0, 0.0]]), one.known('forest', ['a'])\n"
+        "one.drop('forest', ['a']), one.reset()",
+        ("httpx._main", "click", "rich", "overrides.signature", "torch", *absent),
     )
     assert done == "[] True\n"
 
 
+_EXPORTER = "opentelemetry.exporter.otlp.proto.grpc"
 NAMES = {"forest": "forest-of-one", "map": "map-of-one"}
 IDENTITY: dict[str, str | int] = {"store": "a", "model": "b", "format": 1}
 VECTORS = rows(b"".join(struct.pack("=2f", math.cos(n / 9), math.sin(n / 9)) for n in range(12)), 2)
