@@ -492,6 +492,13 @@ class TestVerification:
         assert "pytest -q" in str(answer["warning"])
         assert (trailer, "pytest -q") in session.world.commits[0].trailers
 
+    def test_what_was_proven_is_said_in_the_trailers_of_commit_and_merge(self) -> None:
+        session = Session(Flags(no_quality=True), world=World(proof=ProofStatus.PROVEN)).to_ready().to_commit()
+        session.commit()
+        session.raw({"summary": "merged"})
+        for trailers in (session.world.commits[0].trailers, session.world.merge_trailers):
+            assert [row for row in trailers if row[0] == "Code-Intel-Proof"] == [("Code-Intel-Proof", "pytest -q")]
+
     def test_what_was_written_during_the_proof_and_is_as_before_again_is_said_in_answer_and_trailer(self) -> None:
         world = World(proof=ProofStatus.PROVEN, rewrites_on_proof=("b.py", "a.py"))
         session = Session(world=world).to_ready().to_verify()

@@ -80,6 +80,7 @@ class World:
     ignored: set[str] = field(default_factory=set)
     packaged_prompts: bool = False
     push_hint: str = ""
+    merge_trailers: tuple[tuple[str, str], ...] = ()
     brought_back: tuple[str, ...] = ()
     combined: bool = False
     unmoved: bool = False
@@ -284,6 +285,7 @@ class WorldBranches:
         by_hand: HandMerges | None = None,
     ) -> MergeResult:
         self.world.fail("merge")
+        self.world.merge_trailers = tuple(trailers)
         self.world.current, self.world.current_base = branch.base, ""
         oid = "" if self.world.unmoved else self.world.head()
         return MergeResult(

@@ -228,6 +228,8 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     if state.receipt is not None:
         if state.receipt.status is ProofStatus.NONE:
             rows.append(("Code-Intel-Proof", "none, as no verify commands are configured"))
+        passed = (run for run in state.receipt.commands if run.outcome is ProofStatus.PROVEN)
+        rows += [("Code-Intel-Proof", " ".join(run.command.split())) for run in passed]
         rows += [
             (f"Code-Intel-{run.outcome.capitalize()}", " ".join(run.command.split()))
             for run in state.receipt.commands
