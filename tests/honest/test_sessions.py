@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -310,6 +311,23 @@ def test_ignored_files_come_and_go(stage: Stage) -> None:
     stage.accepted(**report())
     shutil.rmtree(stage.root / "build")
     finish(stage)
+
+
+def test_what_a_run_of_the_tests_leaves_behind_is_no_change(stage: Stage) -> None:
+    base(stage, {".gitignore": ".env\n"})
+    check = "import app, pathlib; pathlib.Path('.coverage').write_bytes(b'x'); assert app.main() == 2"
+    stage.user_wants([sys.executable, "-c", check])
+    stage.planned()
+    writing = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run([sys.executable, "-c", "import app"], cwd=stage.root, env=writing, check=True)
+    stage.edit(
+        text=APP_DONE + "\n\nLIMIT = 2\n"
+    )  # another size: Python would else take the bytecode for that of this file
+    stage.accepted(**report())
+    finish(stage)
+    assert {"__pycache__", ".coverage"} <= {path.name for path in stage.root.iterdir()}
+    assert stage.git("show", "--name-only", "--format=", "HEAD^2").split() == ["app.py"]
+    assert "Code-Intel-Proven-Beside" not in stage.git("log", "-1", "--format=%(trailers)")
 
 
 def test_an_ignored_file_is_the_work(stage: Stage) -> None:

@@ -42,12 +42,14 @@ _LINKS = re.compile(r"sharedindex\.")
 
 @dataclass(frozen=True, slots=True)
 class ReadingRoom:
-    """One private git directory. `excluded` are paths (from the top of the repository) that are never looked at."""
+    """One private git directory. `excluded` are paths (from the top of the repository) that are never looked at, `ignored` patterns
+    as in a `.gitignore`."""
 
     git: Git
     name: str
     attributes: str
     excluded: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -145,7 +147,7 @@ class ReadingRoom:
         if source.is_file() and source.stat().st_size < 1_000_000:
             with contextlib.suppress(OSError):
                 theirs = source.read_text("utf-8", "surrogateescape")
-        return "\n".join([theirs, *(f"/{path}" for path in self.excluded), ""])
+        return "\n".join([*self.ignored, theirs, *(f"/{path}" for path in self.excluded), ""])
 
     def _share_split_index(self) -> None:
         """A split index names its shared half, which git looks for in the git directory it was told."""

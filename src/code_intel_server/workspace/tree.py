@@ -39,6 +39,9 @@ from code_intel_server.workspace.values import Beside, Change, ChangeKind
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
 """What our own server writes. What that of a project within this one writes counts: a folder of that name could hide anything."""
 
+LEFT_BY_RUNS = ("__pycache__/", ".coverage", ".coverage.*")
+"""What any run of Python or coverage leaves behind, whoever starts it: no change of anybody's, unless git tracks it."""
+
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
@@ -290,7 +293,7 @@ class TreeJudge:
             if isinstance(git, str):
                 return None
             excluded = tuple(git.at.prefix + path for path in SERVER_PATHS)
-            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded)
+            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS)
             room.prepare()
             self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
         return self._opened
