@@ -375,7 +375,7 @@ def _control_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """What the user thought of a finished session."""
         return call(
             "record_outcome",
-            lambda: tools.learning.record_outcome(late.bench.desk, outcome, notes, session_id, tools.desk.now()),
+            lambda: tools.learning.record_outcome(late.bench, outcome, notes, session_id, tools.desk.now()),
         )
 
 

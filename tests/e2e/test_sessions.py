@@ -282,7 +282,10 @@ def test_the_outcome_of_a_finished_session_teaches_the_map(server: Server, root:
     finish(server, root)
     answer = server.call("record_outcome", outcome="success", notes="works")
     assert answer["success"], answer
-    assert list((root / ".code-intel" / "agreements").iterdir())
+    assert [path.relative_to(root).as_posix() for path in (root / ".code-intel/agreements").iterdir()] == [
+        answer["file"]
+    ]
+    assert f"{answer['file']} keeps which code answered" in answer["message"]
     found = server.call("semantic_search", query="Make main return two")
     assert found["forest_skipped"] is True
     assert found["results"][0]["path"] == "app.py"

@@ -89,7 +89,7 @@ class Map:
         if aimed_elsewhere(folder):
             raise unsafe_folder(folder)
         make_folder(folder)
-        write_whole(folder / f"{_slug(query)}-{ident[:8]}.md", render(agreement).encode("utf-8", "replace"), 0o644)
+        write_whole(folder / file_name(query), render(agreement).encode("utf-8", "replace"), 0o644)
         return agreement
 
     def search(self, query: str, vector: "Matrix | None", near: NearAgreements) -> tuple[Agreement, ...]:
@@ -136,6 +136,11 @@ def agreement_id(query: str) -> str:
     """The same for the same question, whatever its case and spacing."""
     folded = " ".join(unicodedata.normalize("NFKC", query).casefold().split())
     return hashlib.blake2b(folded.encode("utf-8", "replace"), digest_size=10).hexdigest()
+
+
+def file_name(query: str) -> str:
+    """What the file of a question's agreement is called."""
+    return f"{_slug(query)}-{agreement_id(query)[:8]}.md"
 
 
 def render(agreement: Agreement) -> str:

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow import responses
 from code_intel_server.flow.phases import End, Phase
 from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note
+from code_intel_server.own_folder import FOLDER
 from code_intel_server.printable import printable
 from code_intel_server.tools.archives import finished_sessions, read_archive
 from code_intel_server.tools.shaping import Fields
 
 if TYPE_CHECKING:
     from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.workbench import Workbench
 
 LESSONS_AT_MOST = 3
 ABANDONED, FORCED, FAILED = "abandoned", "forced", "failed"
@@ -56,8 +60,9 @@ class Past:
     failures: tuple[str, ...]
 
 
-def record_outcome(desk: "Desk", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
+def record_outcome(bench: "Workbench", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
     """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success."""
+    desk = bench.desk
     try:
         verdict = Verdict(outcome.strip().lower())
     except ValueError as error:
@@ -85,8 +90,12 @@ def record_outcome(desk: "Desk", outcome: str, notes: str, session_id: str | Non
     )
     answer: Fields = {"success": True, "session_id": wanted, "outcome": str(verdict)}
     if verdict is Verdict.SUCCESS and query and (symbols or files):
-        agreement = desk.index.record(query, symbols, files, wanted)
-        answer["agreement"] = agreement.id
+        from code_intel_server.index.map import file_name
+
+        answer["agreement"] = desk.index.record(query, symbols, files, wanted).id
+        file = f"{FOLDER}/agreements/{file_name(query)}"
+        note = Note("success.record_outcome.agreement_written", {"file": file})
+        answer |= {"file": file, "message": responses.say(bench.contract(), note)}
     return answer
 
 
