@@ -293,7 +293,7 @@ def test_the_command_of_an_environment_made_for_one_call_is_no_command_for_clien
     monkeypatch.setattr("sys.prefix", str(passing.parent))
     monkeypatch.setenv("PATH", f"{passing}:/usr/bin:/bin")
     assert init.main([str(root), *QUICK]) == 0
-    assert "uv tool install code-intel-server" in capsys.readouterr().out
+    assert "uv tool install (or pipx install) of the same source" in capsys.readouterr().out
     lasting = _installed(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{passing}:{lasting}:/usr/bin:/bin")
     assert lasting_command() == str(lasting / "code-intel-server")

@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import checkup_clients, checkup_project, init
+from code_intel_server.cli import checkup_clients, checkup_project, init, trash
 from code_intel_server.cli.finding import Grade
 from code_intel_server.cli.scaffold import Manifest
+from code_intel_server.workspace.key import load_key
 from tests.cli.helpers import fingerprint, own_state, project, session, state
 from tests.e2e.driver import git
 
@@ -241,6 +244,60 @@ def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
     before = fingerprint(root)
     assert init.main([str(root), "--uninstall", "--dry-run"]) == 0
     assert fingerprint(root) == before
+
+
+@pytest.mark.parametrize(
+    ("place", "removed_by"),
+    [
+        ("share/uv/tools/code-intel-server", "uv tool uninstall code-intel-server"),
+        ("share/pipx/venvs/code-intel-server", "pipx uninstall code-intel-server"),
+        ("share/code-intel/venv", "rm -r {place} {link}"),
+        ("work/venv", "-m pip uninstall code-intel-server"),
+    ],
+)
+def test_uninstall_names_all_that_stays_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str, removed_by: str
+) -> None:
+    program = tmp_path / place / "bin" / "code-intel-server"
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    link = tmp_path / "links" / "code-intel-server"
+    link.parent.mkdir()
+    link.symlink_to(program)
+    monkeypatch.setenv("PATH", str(link.parent), prepend=os.pathsep)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / place))
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    git(root, "branch", "llm_task_20200101_000000")
+    git(root, "update-ref", "refs/code-intel/archive/20200101_000000/001-branch", "HEAD")
+    (root / ".code-intel/task_planning.md").write_text("# Mine\n")
+    capsys.readouterr()
+    assert init.main([str(root), "--uninstall"]) == 0
+    said = capsys.readouterr().out.partition("What stays")[2]
+    for place_of_it in (
+        ".code-intel/task_planning.md",
+        "the commit of the set-up",
+        "llm_task_20200101_000000",
+        "refs/code-intel/archive/: 1 ",
+        str(tmp_path / "state" / "code-intel"),
+        f"{tmp_path / place}: the program itself",
+        removed_by.format(place=tmp_path / place, link=link),
+    ):
+        assert place_of_it in said
+    assert not (root / ".git/code-intel").exists()
+    assert trash.main(["--project", str(root), "list"]) == 0
+
+
+def test_the_key_stays_and_is_named_while_another_worktree_may_use_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    load_key(root / ".git/code-intel")
+    git(root, "worktree", "add", "-q", str(tmp_path / "second"))
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert (root / ".git/code-intel/key").is_file()
+    assert f"{root / '.git/code-intel'}: for other projects or worktrees" in capsys.readouterr().out
 
 
 def test_what_was_written_before_an_interruption_can_be_taken_out(

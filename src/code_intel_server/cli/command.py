@@ -21,7 +21,7 @@ def lasting_command() -> str | None:
 def how_to_install() -> str:
     """What makes the command last, from where this one runs."""
     if _passing(sys.prefix):
-        return "this ran in an environment made for one call: uv tool install code-intel-server (or pipx install) makes it last"
+        return "this ran in an environment made for one call: uv tool install (or pipx install) of the same source makes it last"
     called = Path(sys.argv[0]).absolute()
     # Called by its name it may be a link in a folder of such links, where the environment's own holds a Python as well.
     folder = called.parent if called.name == COMMAND else Path(sys.executable).parent

@@ -1,17 +1,20 @@
 """`init --uninstall`: the project as it was before the first init (SPEC 12)."""
 
 import contextlib
+import shlex
 import shutil
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.console import Failed
 from code_intel_server.cli.scaffold import MANIFEST, Did, Done, Removal, leftovers
 from code_intel_server.cli.wanted import Clients, wanted_files
 from code_intel_server.workspace.files import read_regular, write_whole
-from code_intel_server.workspace.git import ARCHIVE, Git, open_repository
-from code_intel_server.workspace.key import private_folder
+from code_intel_server.workspace.git import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
+from code_intel_server.workspace.key import private_folder, state_home
 from code_intel_server.workspace.lock import ProjectLock
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 from code_intel_server.workspace.trust import Approvals
@@ -33,12 +36,63 @@ def uninstall(root: Path, *, dry_run: bool) -> int:
     _show(Removal(root, dry_run=dry_run).run(wanted), "would be " if dry_run else "")
     if dry_run:
         return 0
-    _forget_private(root, git)
-    left = [*leftovers(root)] if (root / FOLDER).is_dir() else []
-    if left:
-        print(f"  {len(left)} file(s) you edited or added stay under {FOLDER}/: {', '.join(left[:5])}")
-    print("code-intel is taken out of this project. The program itself stays: remove its environment to be rid of it.")
+    if git is not None:
+        _clean_exclude(git.at.common_dir / "info" / "exclude", git.at.prefix)
+    if git is None or not _shared(git):
+        shutil.rmtree(private_folder(git.at.git_dir if git else None, root), ignore_errors=True)
+    print("code-intel is taken out of this project. What stays, to keep or to remove:")
+    for what, how in _stays(root, git):
+        print(f"  {what}: {how}")
     return 0
+
+
+def _shared(git: Git) -> bool:
+    """Whether our folder in git's serves others too: a project elsewhere in this worktree, or (it holds the key) other worktrees."""
+    pattern = f":(top,glob)**/{MANIFEST}"
+    known = git.run("ls-files", "-z", "--full-name", "--", pattern).stdout.decode("utf-8", "surrogateescape")
+    others = {*filter(None, known.split("\0"))} - {git.at.prefix + MANIFEST}
+    return bool(others) or (git.at.git_dir / "worktrees").is_dir()
+
+
+def _stays(root: Path, git: Git | None) -> Iterator[tuple[str, str]]:
+    """What is left of us on this machine: where it lies, and what takes it away."""
+    if (root / FOLDER).is_dir():
+        left = [*leftovers(root)]
+        yield f"{FOLDER}/", f"{len(left)} file(s) that you edited or added: {', '.join(left[:5])}"
+    if git is not None:
+        yield from _stays_in_git(git)
+    if state_home().exists():
+        yield str(state_home()), "what you trusted, in all projects; rm -r removes it"
+    yield sys.prefix, f"the program itself; {_taken_off()}"
+
+
+def _stays_in_git(git: Git) -> Iterator[tuple[str, str]]:
+    if git.run("ls-files", "--deleted", "-z", "--", git.at.prefix + FOLDER).stdout:
+        yield "the commit of the set-up", "git status shows what is taken out of it, for you to commit"
+    if branches := [name.removeprefix(HEADS) for name in git.refs(HEADS) if name.startswith(HEADS + TASK_PREFIX)]:
+        yield ", ".join(branches), "branches of sessions; git branch -D removes them"
+    if archived := git.refs(ARCHIVE):
+        kept = f"{len(archived)} branch(es) or change(s) that sessions put away"
+        yield ARCHIVE, f"{kept}; {COMMAND} trash list shows them, trash purge removes them"
+    for private in dict.fromkeys(
+        (private_folder(git.at.git_dir, git.at.top), private_folder(git.at.common_dir, git.at.top))
+    ):
+        if private.exists():
+            yield str(private), "for other projects or worktrees of this repository; without any, rm -r removes it"
+
+
+def _taken_off() -> str:
+    """What removes the program, by how it was installed."""
+    place = Path(sys.prefix)
+    if "uv" in place.parts:
+        return f"uv tool uninstall {COMMAND} removes it"
+    if "pipx" in place.parts:
+        return f"pipx uninstall {COMMAND} removes it"
+    if "code-intel" not in place.parts:  # an environment that may hold other programs
+        return f"{shlex.quote(sys.executable)} -m pip uninstall {COMMAND} removes it"
+    link = shutil.which(COMMAND)
+    also = [link] if link and Path(link).is_symlink() and place in Path(link).resolve().parents else []
+    return f"{shlex.join(['rm', '-r', str(place), *also])} removes it"
 
 
 def _show(done: Sequence[Done], would: str) -> None:
@@ -61,17 +115,6 @@ def _refuse_while_working(root: Path, git: Git | None) -> None:
     unfinished = [*(root / FOLDER / "sessions").glob("*.json")]
     if unfinished:
         raise Failed("an interrupted session is kept here: resume it, or give it up with code-intel-server abandon")
-
-
-def _forget_private(root: Path, git: Git | None) -> None:
-    """Key and lock, and our lines in info/exclude. What sessions have archived is the user's and stays."""
-    private = private_folder(git.at.git_dir if git else None, root)
-    if git is not None:
-        _clean_exclude(git.at.common_dir / "info" / "exclude", git.at.prefix)
-        if archived := git.refs(ARCHIVE):
-            print(f"  {len(archived)} archived branch(es) or change(s) stay under {ARCHIVE} (code-intel-server trash)")
-            return
-    shutil.rmtree(private, ignore_errors=True)
 
 
 def _clean_exclude(file: Path, prefix: str) -> None:
