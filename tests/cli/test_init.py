@@ -1,6 +1,7 @@
 """Set-up writes what it should, is refused where it cannot, proposes what proves the project, and trusts nothing unasked (SPEC 12)."""
 
 import json
+import os
 import re
 import sys
 import tomllib
@@ -92,11 +93,14 @@ def test_a_glob_to_exclude_that_cannot_be_read_is_refused_and_nothing_is_written
     assert fingerprint(root) == before
 
 
-def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(tmp_path: Path) -> None:
+def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)  # a python3 that has pytest
     root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
     init.main([str(root), *QUICK, "--yes", "--include", "secrets", "--exclude", "**/gen/**"])
     file = ConfigFile.load(root / ".code-intel/config.json")
-    assert [command.argv for command in file.config.verify_commands] == [("python3", "-m", "pytest", "-q")]
+    assert [command.argv for command in file.config.verify_commands] == [(*PYTEST,)]
     assert file.config.source_dirs == ("secrets",)
     assert "**/gen/**" in file.config.exclude_patterns
     assert Approvals().trusted(file.path, file.digest)
@@ -256,33 +260,81 @@ def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: pytest
     assert not [*(root / ".code-intel").glob("sessions/*.json")]
 
 
+PYTEST = ["python3", "-m", "pytest", "-q"]
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
         ({}, []),
-        ({"pytest.ini": ""}, [["python3", "-m", "pytest", "-q"]]),
-        ({"setup.cfg": "[tool:pytest]\n"}, [["python3", "-m", "pytest", "-q"]]),
-        ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [["python3", "-m", "pytest", "-q"]]),
+        ({"pytest.ini": ""}, [PYTEST]),
+        ({"setup.cfg": "[tool:pytest]\n"}, [PYTEST]),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, [PYTEST]),
+        ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [PYTEST]),
+        ({"tests/test_a.py": "def test_a(): pass\n"}, [PYTEST]),
+        ({"test_a.py": "import unittest\n"}, [PYTEST]),
+        ({"tests/test_a.py": "", "uv.lock": ""}, [["uv", "run", "pytest", "-q"]]),
+        (
+            {
+                "tests/test_a.py": "",
+                ".venv/lib/python3.12/site-packages/pytest/__init__.py": "",
+                ".venv/bin/python": "#!",
+            },
+            [[".venv/bin/python", "-m", "pytest", "-q"]],
+        ),
         ({"pyproject.toml": "broken ="}, []),
         ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
         ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
+        ({"package.json": '{"scripts": {"test": "vitest"}}', "bun.lock": ""}, [["bun", "run", "test"]]),
         ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
         ({"package.json": "[]"}, []),
         ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
         ({"go.mod": ""}, [["go", "test", "./..."]]),
         ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
-        ({"gradlew": ""}, [["./gradlew", "test"]]),
+        ({"gradlew": "#!/bin/sh\n"}, [["./gradlew", "test"]]),
         ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
         ({"Makefile": "test := 1\n"}, []),
     ],
 )
 def test_check_commands_are_proposed_from_the_projects_own_files(
-    tmp_path: Path, files: dict[str, str], expected: list[list[str]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: list[list[str]]
 ) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("npm", "pnpm", "bun", "cargo", "go", "mvn", "make", "uv", "python3"):
+        (programs / name).write_text("#!/bin/sh\nexit 0\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/nowhere")
+    root = tmp_path / "project"
+    root.mkdir()
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert proposals.verify_commands(tmp_path) == expected
+        (root / name).parent.mkdir(exist_ok=True, parents=True)
+        (root / name).write_text(text)
+        (root / name).chmod(0o755)
+    assert proposals.verify_commands(root) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"tests/test_a.py": "import unittest\n"}, ([["python3", "-m", "unittest", "discover", "-s", "tests"]], [])),
+        ({"tests/test_a.py": "def test_a(): pass\n"}, ([], ["python3 -m pytest -q (python3 has no pytest)"])),
+        ({"go.mod": ""}, ([], ["go test ./... (go cannot be started here)"])),
+        ({"gradlew": ""}, ([], ["./gradlew test (./gradlew cannot be started here)"])),
+    ],
+)
+def test_a_command_that_cannot_run_here_is_named_and_not_proposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: tuple[list[list[str]], list[str]]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin/python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    root = tmp_path / "repo"
+    for name, text in files.items():
+        (root / name).parent.mkdir(exist_ok=True, parents=True)
+        (root / name).write_text(text)
+    assert proposals.verify_commands(root) == expected
 
 
 def test_the_command_of_an_environment_made_for_one_call_is_no_command_for_clients(

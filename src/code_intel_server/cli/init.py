@@ -158,7 +158,9 @@ def _agreed_commands(root: Path, options: argparse.Namespace) -> list[list[str]]
     """The commands that prove the project and that the user wants run."""
     if (root / FOLDER / "config.json").exists():
         return []
-    found = proposals.verify_commands(root)
+    found, lacking = proposals.verify_commands(root)
+    for one in lacking:
+        print(f"  would prove changes, but not yet: {one}. Then set verify_commands in {FOLDER}/config.json")
     if not found:
         return []
     shown = ", ".join(shlex.join(command) for command in found)
