@@ -216,12 +216,6 @@ def test_beside_the_worktrees_of_a_bare_repository_it_is_said_to_set_one_of_them
     assert "set a worktree of it up (git worktree add makes one)" in capsys.readouterr().out
 
 
-def test_the_test_script_of_a_bun_project_is_run_and_not_buns_own_runner(tmp_path: Path) -> None:
-    (tmp_path / "package.json").write_text('{"scripts": {"test": "vitest run"}}')
-    (tmp_path / "bun.lock").write_text("{}")
-    assert proposals.verify_commands(tmp_path) == [["bun", "run", "test"]]
-
-
 def test_an_option_without_a_use_is_refused_with_what_would_have_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
