@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
 import code_intel_server
+from tests.e2e import zygote
 
 Fields = dict[str, Any]
 
@@ -87,25 +88,33 @@ class Child(Protocol):
 
 
 class Server:
-    """One real server process. Use as a context manager; `kill` ends it as power loss would."""
+    """One server process, forked where that can be. Use as a context manager; `kill` ends it as power loss would."""
 
-    def __init__(self, root: Path, *before: str, **environment: str) -> None:
-        """Start it and shake hands; `before` are words that stand before the command line, such as a tracer's."""
+    def __init__(self, root: Path, **environment: str) -> None:
+        """Start it and shake hands."""
         self.root = root
         self._number = 0
         self._log = (root.parent / "stderr.log").open("ab")
-        self._process = self._started(before, {"XDG_STATE_HOME": str(root.parent / "state"), **environment})
+        state = str(root.parent / "state")
+        self._process = self._started({**os.environ, **ENVIRONMENT, "XDG_STATE_HOME": state, **environment})
         try:
             self._shake_hands()
         except (OSError, EOFError, ValueError):
             self.kill()
             raise
 
-    def _started(self, before: tuple[str, ...], environment: dict[str, str]) -> Child:
+    def _started(self, environment: Mapping[str, str]) -> Child:
+        if sys.platform != "linux":
+            return self._command(environment)
+        child = zygote.shared().fork(self.root, environment, self._log)
+        child.go()
+        return child
+
+    def _command(self, environment: Mapping[str, str], *before: str) -> Child:
         return subprocess.Popen(
             [*before, sys.executable, "-m", "code_intel_server", "serve"],
             cwd=self.root,
-            env={**os.environ, **ENVIRONMENT, **environment},
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -206,3 +215,14 @@ class Server:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
+
+
+class StartedServer(Server):
+    """A server started by its command, as clients do; `before` are words that stand before that, such as a tracer's."""
+
+    def __init__(self, root: Path, *before: str, **environment: str) -> None:
+        self._before = before
+        super().__init__(root, **environment)
+
+    def _started(self, environment: Mapping[str, str]) -> Child:
+        return self._command(environment, *self._before)

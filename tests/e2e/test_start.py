@@ -9,14 +9,14 @@ import pytest
 
 from code_intel_server import tools
 from code_intel_server.tools.late import Late
-from tests.e2e.driver import Server, repository
+from tests.e2e.driver import StartedServer, repository
 
 HEAVY = {"chromadb", "numpy", "tree_sitter", "tree_sitter_language_pack", "git", "torch", "onnxruntime"}
 
 
 def loaded_by(root: Path, *calls: str) -> set[str]:
     """Names of the modules that a server has loaded after the handshake and these calls."""
-    with Server(root, PYTHONPROFILEIMPORTTIME="1") as server:
+    with StartedServer(root, PYTHONPROFILEIMPORTTIME="1") as server:
         for tool in calls:
             server.call(tool)
     lines = (root.parent / "stderr.log").read_text(encoding="utf-8").splitlines()

@@ -14,7 +14,6 @@ from pathlib import Path
 from tests.faults.interrupted import Interrupted, Outcome
 from tests.faults.kills import Kill
 from tests.faults.scenarios import SCENARIOS, Scenario, prepared
-from tests.faults.zygote import Zygote
 
 MOVES = {"discarded": (2, 6, 7), "abandoned": (4,)}
 """Scenario → the moves: the branch is made, the commit with its discards, the merge; the session is given up."""
@@ -25,8 +24,8 @@ CHILDREN_AT_MOST = 200
 class AtChild(Interrupted):
     """In each of `moves` the kill is at the same-numbered git child of the move, once."""
 
-    def __init__(self, zygote: Zygote, root: Path, scenario: Scenario, how: str, child: int) -> None:
-        super().__init__(zygote, root, [], scenario)
+    def __init__(self, root: Path, scenario: Scenario, how: str, child: int) -> None:
+        super().__init__(root, [], scenario)
         self._at, self._left = Kill(how, 1, child), set(MOVES[scenario.name])
 
     def _before_a_move(self) -> None:
@@ -40,18 +39,18 @@ class AtChild(Interrupted):
             self._before_a_move()
 
 
-def one(zygote: Zygote, folder: Path, scenario: Scenario, how: str, child: int) -> Outcome:
+def one(folder: Path, scenario: Scenario, how: str, child: int) -> Outcome:
     """A session with the kill at the `child`th git child of each of its moves."""
-    return AtChild(zygote, prepared(folder), scenario, how, child).run()
+    return AtChild(prepared(folder), scenario, how, child).run()
 
 
 def run(out: Path, keep: Path | None, numbers: Iterable[int]) -> int:
     """Until no move has as many children; the number of sessions in which something was violated."""
     done = {tuple(row["at"]): row for row in map(json.loads, out.read_text().splitlines())} if out.exists() else {}
     bad = 0
-    with tempfile.TemporaryDirectory() as scratch, Zygote() as zygote:
+    with tempfile.TemporaryDirectory() as scratch:
         for scenario in (s for s in SCENARIOS if s.name in MOVES):
-            expected = Interrupted(zygote, prepared(Path(scratch) / f"plain-{scenario.name}"), [], scenario).run().final
+            expected = Interrupted(prepared(Path(scratch) / f"plain-{scenario.name}"), [], scenario).run().final
             for how in HOWS:
                 for child in numbers:
                     at = (scenario.name, how, child)
@@ -60,7 +59,7 @@ def run(out: Path, keep: Path | None, numbers: Iterable[int]) -> int:
                             break
                         continue
                     began = time.monotonic()
-                    outcome = one(zygote, (keep or Path(scratch)) / "-".join(map(str, at)), scenario, how, child)
+                    outcome = one((keep or Path(scratch)) / "-".join(map(str, at)), scenario, how, child)
                     if outcome.final != expected:
                         outcome.violations.append(f"ended as {outcome.final}\nnot as {expected}")
                     bad += bool(outcome.violations)

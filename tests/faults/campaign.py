@@ -15,7 +15,6 @@ from pathlib import Path
 from tests.faults.interrupted import Outcome, in_folder
 from tests.faults.kills import Kill, failing, seeded
 from tests.faults.scenarios import SCENARIOS
-from tests.faults.zygote import Zygote
 
 KILLS_A_SESSION = 40
 
@@ -42,9 +41,9 @@ def run(
     """
     done = done_seeds(out)
     total, bad = sum(done.values()), 0
-    with tempfile.TemporaryDirectory() as scratch, Zygote() as zygote:
+    with tempfile.TemporaryDirectory() as scratch:
         folder = keep or Path(scratch)
-        expected = [in_folder(zygote, Path(scratch) / f"plain-{s.name}", [], s).final for s in SCENARIOS]
+        expected = [in_folder(Path(scratch) / f"plain-{s.name}", [], s).final for s in SCENARIOS]
         for seed in seeds(first):
             if total >= kills:
                 break
@@ -53,7 +52,7 @@ def run(
             number = seed % len(SCENARIOS)
             began = time.monotonic()
             plan = drawn(seed, KILLS_A_SESSION)
-            outcome = in_folder(zygote, folder / str(seed), plan, SCENARIOS[number], expected[number])
+            outcome = in_folder(folder / str(seed), plan, SCENARIOS[number], expected[number])
             row = _row(seed, SCENARIOS[number].name, outcome, time.monotonic() - began)
             total += sum(outcome.killed.values())
             bad += bool(outcome.violations)

@@ -15,7 +15,7 @@ from tests.e2e.driver import Server
 from tests.faults.kills import Kill, Shim, await_git, command
 from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
-from tests.faults.zygote import ForkedServer, Zygote
+from tests.faults.watched import TracedServer
 
 STEPS_WITHOUT_KILLS = 12
 TRIES = 3
@@ -42,8 +42,8 @@ class Outcome:
 class Interrupted:
     """Runs a session at `root` to its end through `kills`, one at a time."""
 
-    def __init__(self, zygote: Zygote, root: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0]) -> None:
-        self.zygote, self.root, self.scenario = zygote, root, scenario
+    def __init__(self, root: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0]) -> None:
+        self.root, self.scenario = root, scenario
         self.waiting = list(kills)
         self.kill: Kill | None = None
         self.moves = scenario.moves(root)
@@ -74,7 +74,7 @@ class Interrupted:
         server: Server | None = None
         try:
             tracer = self.kill.tracer(self.shim.folder / "trace") if self.kill else ()
-            server = ForkedServer(self.zygote, self.root, *tracer, **self.shim.environment())
+            server = TracedServer(self.root, *tracer, **self.shim.environment())
             self._resume(server)
             self._go_on(server)
         except (EOFError, BrokenPipeError, ValueError):
@@ -186,12 +186,10 @@ def user_removes_locks(root: Path) -> None:
             lock.unlink(missing_ok=True)
 
 
-def in_folder(
-    zygote: Zygote, folder: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0], expected: str = ""
-) -> Outcome:
+def in_folder(folder: Path, kills: Sequence[Kill], scenario: Scenario = SCENARIOS[0], expected: str = "") -> Outcome:
     """One interrupted session in a repository of its own, removed afterwards unless something was violated."""
     folder.mkdir(parents=True)
-    outcome = Interrupted(zygote, prepared(folder), kills, scenario).run()
+    outcome = Interrupted(prepared(folder), kills, scenario).run()
     if expected and outcome.final != expected:
         outcome.violations.append(f"ended as {outcome.final}\nnot as {expected}")
     if not outcome.violations:

@@ -29,7 +29,7 @@ from tests.faults.interrupted import NO_SESSION, TRIES, user_removes_locks
 from tests.faults.kills import await_git
 from tests.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE, Move, Scenario, final_state, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
-from tests.faults.zygote import ForkedServer, GatedServer, Zygote
+from tests.faults.watched import GatedServer
 
 HOWS = ("caller", "server", "EIO", "ENOSPC", "EROFS")
 """The caller of the Nth system call is killed before it; the server is killed there and its child goes on alone; an error."""
@@ -152,8 +152,8 @@ class Tally:
 class Played:
     """A session played once in `folder`, and played again from any of its moves."""
 
-    def __init__(self, zygote: Zygote, folder: Path, scenario: Scenario) -> None:
-        self.zygote, self.scenario, self.folder = zygote, scenario, folder
+    def __init__(self, folder: Path, scenario: Scenario) -> None:
+        self.scenario, self.folder = scenario, folder
         self.ground = folder / "ground"
         self.ground.mkdir(parents=True)
         self.root = prepared(self.ground)
@@ -168,7 +168,7 @@ class Played:
         before = self.folder / f"before-{number}"
         shutil.copytree(self.ground, before, symlinks=True)
         sentinel = Sentinel.of(self.root)
-        with ForkedServer(self.zygote, self.root) as server:
+        with Server(self.root) as server:
             if number:
                 assert server.call("get_session_status")["success"]
             answer = self.moves[number](server)
@@ -193,7 +193,7 @@ class Played:
         return rows + [f"lost: {row}" for row in stage.sentinel.lost(self.root) if row not in stage.spent]
 
     def _played_on(self, number: int) -> list[str]:
-        with ForkedServer(self.zygote, self.root) as server:
+        with Server(self.root) as server:
             if number + 1 < len(self.moves):
                 assert server.call("get_session_status")["success"]
             for move in self.moves[number + 1 :]:
@@ -207,7 +207,7 @@ class Played:
         """The system calls of a move without a fault, in their order."""
         self.lay(number)
         gate = Gate()
-        with GatedServer(self.zygote, self.root, gate) as server:
+        with GatedServer(self.root, gate) as server:
             if number:
                 assert server.call("get_session_status")["success"]
             gate.arm(None)
@@ -262,7 +262,7 @@ class _Run:
     def play(self) -> Point:
         """To the move's end."""
         gate, died, known = Gate(), False, False
-        server = GatedServer(self.played.zygote, self.played.root, gate)
+        server = GatedServer(self.played.root, gate)
         try:
             if self.stage.number:
                 self._restore(server)
@@ -291,7 +291,7 @@ class _Run:
             if self.played.taken_up_before(self.stage.number):
                 return True
         try:
-            with ForkedServer(self.played.zygote, self.played.root) as server:
+            with Server(self.played.root) as server:
                 if not self._restore(server) or self.stage.number:
                     self._send(server)
         except (EOFError, BrokenPipeError, ValueError):
@@ -355,14 +355,11 @@ def run(out: Path, hows: Sequence[str], scenarios: Sequence[Scenario], step: int
     `share` is which of how many processes this is."""
     done = {tuple(json.loads(line)["at"]) for line in out.read_text().splitlines()} if out.exists() else set()
     bad = 0
-    with (
-        tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch,
-        Zygote() as zygote,
-    ):
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch:
         for scenario in scenarios:
             units = [(number, how) for how in hows for number in range(len(scenario.road) - 1)]
             mine = [unit for unit in units[share[0] :: share[1]] if (scenario.name, *unit) not in done]
-            played = Played(zygote, Path(scratch) / scenario.name, scenario) if mine else None
+            played = Played(Path(scratch) / scenario.name, scenario) if mine else None
             for number, how in mine:
                 assert played is not None
                 began = time.monotonic()

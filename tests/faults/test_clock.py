@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import Server
+from tests.e2e.driver import StartedServer
 from tests.faults.results import Record, size
 from tests.faults.scenarios import SCENARIOS, final_state, prepared
 
@@ -100,7 +100,7 @@ def test_a_session_goes_its_way_whatever_the_clock_says_from_one_call_to_the_nex
         folder = tmp_path / str(turn)
         folder.mkdir()
         root = prepared(folder)
-        server = Server(root, **clock.environment())
+        server = StartedServer(root, **clock.environment())
         for number, move in enumerate(scenario.moves(root)):
             days = chance.choice((-3650, 3650, -1, 1, -0.0001, 0, 7300, -7300)) + chance.random()
             clock.set(days)
@@ -111,7 +111,7 @@ def test_a_session_goes_its_way_whatever_the_clock_says_from_one_call_to_the_nex
             if jumps % 3 == 0 and number + 2 < len(scenario.road):
                 server.kill()
                 clock.set(-days)
-                server = Server(root, **clock.environment())
+                server = StartedServer(root, **clock.environment())
                 status = server.call("get_session_status")
                 assert (status["phase"], status["step"]) == scenario.road[number + 1], (number, days)
         server.close()

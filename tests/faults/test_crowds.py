@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -20,13 +19,6 @@ from tests.faults.results import Record, size
 from tests.faults.scenarios import FILES, ROAD, moves, start
 from tests.faults.sentinel import Sentinel
 from tests.faults.test_process import EXIT_SECONDS, GONE_SECONDS, SIGNALS, Wire, descendants, gone_soon
-from tests.faults.zygote import ForkedServer, Zygote
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as running:
-        yield running
 
 
 @pytest.fixture
@@ -149,9 +141,9 @@ EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """The blob of nothing."""
 
 
-def client_dies(zygote: Zygote, root: Path, turn: int, after: float) -> tuple[tuple[str, int], tuple[str, int]]:
+def client_dies(root: Path, turn: int, after: float) -> tuple[tuple[str, int], tuple[str, int]]:
     """A process that is the client makes the session's next move and is killed so many seconds later; before and expected places."""
-    server = ForkedServer(zygote, root)
+    server = Server(root)
     status = server.call("get_session_status")
     if not status["success"]:
         (root / "app.py").write_text(f"def main():\n    return {turn} + 1\n")
@@ -184,18 +176,18 @@ def client_dies(zygote: Zygote, root: Path, turn: int, after: float) -> tuple[tu
 
 
 def test_a_client_killed_in_the_middle_of_a_call_leaves_no_process_and_a_session_that_goes_on(
-    zygote: Zygote, root: Path, record_property: Record
+    root: Path, record_property: Record
 ) -> None:
     times, chance = size(3, 500), random.Random(27)  # noqa: S311 - repeatable, not secret
     allowed: tuple[Any, ...] = ()
     for turn in range(times):
         before = Sentinel.of(root)
         if allowed:
-            with ForkedServer(zygote, root) as looking:
+            with Server(root) as looking:
                 status = looking.call("get_session_status")
                 place = (status["phase"], status["step"]) if status["success"] else ROAD[-1]
                 assert place in allowed, turn
-        allowed = client_dies(zygote, root, turn, chance.uniform(0, 0.25))
+        allowed = client_dies(root, turn, chance.uniform(0, 0.25))
         for lock in (root / ".git").rglob("*.lock"):  # of a git that was ended in the middle: the user's to remove
             lock.unlink()
         # The client that was killed as it wrote app.py left it empty: no content to be lost.
@@ -207,7 +199,7 @@ def test_a_client_killed_in_the_middle_of_a_call_leaves_no_process_and_a_session
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_each_signal_in_each_phase_ends_it_in_two_seconds_and_the_session_goes_on(
-    zygote: Zygote, tmp_path: Path, record_property: Record
+    tmp_path: Path, record_property: Record
 ) -> None:
     root = foreign_repository(tmp_path / "repo")
     (root / ".code-intel").mkdir()
@@ -216,7 +208,7 @@ def test_each_signal_in_each_phase_ends_it_in_two_seconds_and_the_session_goes_o
     git(root, "commit", "-qm", "Configure")
     scenario, phases, count = Scenario(root), set(), 0
     scenario.prepare()
-    server = ForkedServer(zygote, root)
+    server = Server(root)
     place = scenario.start(server)
     for name, move in scenario.moves():
         phases.add(place["phase"])
@@ -226,7 +218,7 @@ def test_each_signal_in_each_phase_ends_it_in_two_seconds_and_the_session_goes_o
             server.wait(EXIT_SECONDS)
             server.close()
             assert gone_soon(below), (name, number)
-            server = ForkedServer(zygote, root)
+            server = Server(root)
             status = server.call("get_session_status")
             assert (status["phase"], status["step"]) == (place["phase"], place["step"]), (name, number)
             count += 1
@@ -258,12 +250,10 @@ def test_a_child_that_will_not_end_is_ended_with_all_it_started(tmp_path: Path, 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-def test_of_ten_servers_started_at_once_one_gets_the_project(
-    zygote: Zygote, root: Path, record_property: Record
-) -> None:
+def test_of_ten_servers_started_at_once_one_gets_the_project(root: Path, record_property: Record) -> None:
     """A hundred times: each is a process of its own that asks as soon as it lives."""
     for turn in range(100):
-        servers = [ForkedServer(zygote, root) for _ in range(10)]
+        servers = [Server(root) for _ in range(10)]
         try:
             for server in servers:
                 server._number += 1

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import ENVIRONMENT, Server, git, repository
+from tests.e2e.driver import ENVIRONMENT, Server, StartedServer, git, repository
 from tests.faults.results import Record
-from tests.faults.zygote import ForkedServer, Zygote
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -143,12 +142,6 @@ class Trap:
         return found
 
 
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as running:
-        yield running
-
-
 @pytest.fixture
 def trap(tmp_path: Path) -> Trap:
     return Trap(tmp_path)
@@ -179,12 +172,10 @@ def test_no_executable_configuration_key_is_obeyed_by_a_read(trap: Trap) -> None
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("key", EXECUTABLE)
-def test_no_executable_key_alone_is_obeyed_by_a_read(
-    zygote: Zygote, trap: Trap, key: str, record_property: Record
-) -> None:
+def test_no_executable_key_alone_is_obeyed_by_a_read(trap: Trap, key: str, record_property: Record) -> None:
     trap.set(key, EXECUTABLE[key])
     trap.stale()
-    with ForkedServer(zygote, trap.root) as server:
+    with Server(trap.root) as server:
         for tool, arguments in READS:
             server.call(tool, **arguments)
             assert not trap.sprung, tool
@@ -288,7 +279,7 @@ PLANTS: tuple[Callable[[Trap], None], ...] = (
 def test_nothing_that_a_repository_plants_is_executed_or_obeyed(trap: Trap) -> None:
     for plant in PLANTS:
         plant(trap)
-    with Server(trap.root, PYTHONSAFEPATH="1") as server:
+    with StartedServer(trap.root, PYTHONSAFEPATH="1") as server:
         read_everything(server)
         assert server.call("get_session_status")["phase"] == "EXPLORATION"
         assert server.call("start_session", query="x", flags={})["error"] == "session_active"
@@ -306,13 +297,11 @@ def test_nothing_that_a_repository_plants_is_executed_or_obeyed(trap: Trap) -> N
 @pytest.mark.parametrize(
     "chosen", [*itertools.combinations(range(len(PLANTS)), 1), *itertools.combinations(range(len(PLANTS)), 2)]
 )
-def test_no_one_and_no_two_plants_of_a_repository_are_obeyed(
-    zygote: Zygote, trap: Trap, chosen: tuple[int, ...]
-) -> None:
+def test_no_one_and_no_two_plants_of_a_repository_are_obeyed(trap: Trap, chosen: tuple[int, ...]) -> None:
     for number in chosen:
         PLANTS[number](trap)
     trap.stale()
-    with ForkedServer(zygote, trap.root, PYTHONSAFEPATH="1") as server:
+    with Server(trap.root, PYTHONSAFEPATH="1") as server:
         read_everything(server)
         assert server.call("get_session_status")["phase"] == "EXPLORATION"
         server.call("start_session", flags={"clean": True})
@@ -437,7 +426,7 @@ def poisoned_environment(trap: Trap) -> Iterator[dict[str, str]]:
 def test_no_variable_of_the_environment_redirects_a_read(
     trap: Trap, poisoned_environment: dict[str, str], record_property: Record
 ) -> None:
-    with Server(trap.root, **poisoned_environment) as server:
+    with StartedServer(trap.root, **poisoned_environment) as server:
         read_everything(server)
         found = server.call("search_text", patterns="def main")
         assert [row["path"] for row in found["results"]] == ["app.py"]

@@ -1,19 +1,17 @@
 """A session that is killed again and again ends as one that was not, and loses nothing (P1, P2; SPEC 6, 7)."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import git
+from tests.e2e.driver import Server, git
 from tests.faults import around
 from tests.faults.campaign import run
 from tests.faults.interrupted import Outcome, in_folder
 from tests.faults.kills import Kill, Shim, failing, seeded
 from tests.faults.scenarios import ROAD, SCENARIOS, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
-from tests.faults.zygote import ForkedServer, Zygote
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: no kill points run")
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the forking of servers is written for Linux")
@@ -21,15 +19,9 @@ pytestmark = linux
 
 
 @pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as it:
-        yield it
-
-
-@pytest.fixture(scope="module")
-def undisturbed(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    return {scenario.name: in_folder(zygote, folder / scenario.name, [], scenario) for scenario in SCENARIOS}
+    return {scenario.name: in_folder(folder / scenario.name, [], scenario) for scenario in SCENARIOS}
 
 
 def test_the_sessions_go_their_known_roads_where_nothing_fails(undisturbed: dict[str, Outcome]) -> None:
@@ -44,10 +36,10 @@ def test_the_sessions_go_their_known_roads_where_nothing_fails(undisturbed: dict
 @needs_strace
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_session_killed_again_and_again_ends_the_same_and_keeps_every_acknowledged_submit(
-    zygote: Zygote, tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
+    tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
 ) -> None:
     scenario = SCENARIOS[seed % len(SCENARIOS)]
-    outcome = in_folder(zygote, tmp_path / "it", seeded(seed, 10), scenario, undisturbed[scenario.name].final)
+    outcome = in_folder(tmp_path / "it", seeded(seed, 10), scenario, undisturbed[scenario.name].final)
     assert outcome.violations == []
     assert sum(outcome.killed.values()) >= 2
 
@@ -55,10 +47,10 @@ def test_a_session_killed_again_and_again_ends_the_same_and_keeps_every_acknowle
 @needs_strace
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_disk_that_fails_again_and_again_costs_refusals_and_nothing_else(
-    zygote: Zygote, tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
+    tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
 ) -> None:
     scenario = SCENARIOS[seed % len(SCENARIOS)]
-    outcome = in_folder(zygote, tmp_path / "it", failing(seed, 10), scenario, undisturbed[scenario.name].final)
+    outcome = in_folder(tmp_path / "it", failing(seed, 10), scenario, undisturbed[scenario.name].final)
     assert outcome.violations == []
     assert sum(outcome.killed.values()) >= 2
 
@@ -68,34 +60,32 @@ def test_a_disk_that_fails_again_and_again_costs_refusals_and_nothing_else(
     [(SCENARIOS[1], "finished", 30), (SCENARIOS[1], "unstarted", 31), (SCENARIOS[2], "unstarted", 33)],
 )
 def test_a_kill_at_a_git_child_of_branch_commit_merge_and_clean_costs_nothing(
-    zygote: Zygote, tmp_path: Path, undisturbed: dict[str, Outcome], scenario: object, how: str, child: int
+    tmp_path: Path, undisturbed: dict[str, Outcome], scenario: object, how: str, child: int
 ) -> None:
     assert scenario in SCENARIOS
     known = next(each for each in SCENARIOS if each == scenario)
-    outcome = around.one(zygote, tmp_path / "it", known, how, child)
+    outcome = around.one(tmp_path / "it", known, how, child)
     assert outcome.violations == []
     assert outcome.final == undisturbed[known.name].final
     assert outcome.killed
 
 
 def test_an_untracked_file_stays_out_where_the_server_is_killed_after_the_branch_moved(
-    zygote: Zygote, tmp_path: Path, undisturbed: dict[str, Outcome]
+    tmp_path: Path, undisturbed: dict[str, Outcome]
 ) -> None:
     """Every child of the commit that changes something, the server killed after it; one of them moves the branch."""
     for child in range(5, 9):
         kill = Kill("finished", 1, child, writers=True)
-        outcome = in_folder(zygote, tmp_path / str(child), [kill], SCENARIOS[0], undisturbed["merged"].final)
+        outcome = in_folder(tmp_path / str(child), [kill], SCENARIOS[0], undisturbed["merged"].final)
         assert outcome.violations == []
 
 
-def test_the_last_submit_sent_again_ends_a_session_that_was_killed_after_its_answer_was_kept(
-    zygote: Zygote, tmp_path: Path
-) -> None:
+def test_the_last_submit_sent_again_ends_a_session_that_was_killed_after_its_answer_was_kept(tmp_path: Path) -> None:
     """Found by the kill run: the kept answer was told again and the checkpoint stayed."""
     root = prepared(tmp_path)
     shim, sessions, aside = Shim(tmp_path / "shim"), root / ".code-intel" / "sessions", tmp_path / "aside"
     *before, last = SCENARIOS[0].moves(root)
-    with ForkedServer(zygote, root, **shim.environment()) as server:
+    with Server(root, **shim.environment()) as server:
         for move in before:
             assert move(server)["success"]
         shim.plan(Kill("unstarted", 1, 9, writers=True))
@@ -106,7 +96,7 @@ def test_the_last_submit_sent_again_ends_a_session_that_was_killed_after_its_ans
         assert told["phase"] == "SESSION_COMPLETE"
         assert not list(sessions.glob("*.json"))
     shutil.copytree(aside, sessions, dirs_exist_ok=True)
-    with ForkedServer(zygote, root) as server:
+    with Server(root) as server:
         again = last(server)
     assert again["phase"] == "SESSION_COMPLETE"
     assert again["merge_commit"] == told["merge_commit"]
@@ -149,9 +139,9 @@ class TestTheHarnessItself:
         changed = before.changed(Sentinel.of(root))
         assert {"file .env", "ref refs/heads/mine", "ref refs/stash"} <= set(changed)
 
-    def test_a_kill_at_a_system_call_takes_place_before_that_call(self, zygote: Zygote, tmp_path: Path) -> None:
+    def test_a_kill_at_a_system_call_takes_place_before_that_call(self, tmp_path: Path) -> None:
         """So the Nth and the (N+1)th lie on both sides of it."""
-        outcome = in_folder(zygote, tmp_path / "it", [Kill("rename", 1)], SCENARIOS[0])
+        outcome = in_folder(tmp_path / "it", [Kill("rename", 1)], SCENARIOS[0])
         assert dict(outcome.killed) == {"server rename": 1}
 
     def test_there_are_as_many_moves_as_places_on_the_road(self, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import Server, git
+from tests.e2e.driver import StartedServer, git
 from tests.faults.scenarios import moves, prepared
 
 needs_strace = pytest.mark.skipif(
@@ -22,7 +22,7 @@ def test_a_whole_session_with_its_index_makes_no_connection_and_listens_nowhere(
     (root / ".code-intel" / "config.json").write_text("{}\n")
     git(root, "commit", "-qam", "The default configuration")
     tracer = ("strace", "-f", "-qqq", "-o", str(trace), "-e", "trace=%network")
-    with Server(root, *tracer) as server:
+    with StartedServer(root, *tracer) as server:
         server.call("semantic_search", query="the main function")
         server.call("sync_index")
         for move in moves(root):

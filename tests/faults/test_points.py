@@ -4,7 +4,6 @@ In CI some points of each move, spread over all of it; each of them in the full 
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.faults.gate import Fault, Gate
 from tests.faults.points import HOWS, PLAYED, Played, every_point
 from tests.faults.results import Record
 from tests.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE
-from tests.faults.zygote import GatedServer, Zygote
+from tests.faults.watched import GatedServer
 
 pytestmark = [
     pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}"),
@@ -25,14 +24,8 @@ EVERY = {"caller": 197, "server": 101, "EIO": 197}
 
 
 @pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as it:
-        yield it
-
-
-@pytest.fixture(scope="module")
-def played(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Played:
-    return Played(zygote, tmp_path_factory.mktemp("played") / "it", SCENARIOS[1])
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return Played(tmp_path_factory.mktemp("played") / "it", SCENARIOS[1])
 
 
 @pytest.mark.parametrize(
@@ -54,10 +47,10 @@ def test_a_fault_at_any_point_of_any_move_is_as_if_it_had_not_been(
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("scenario", PLAYED, ids=lambda scenario: scenario.name)
 def test_every_fiftieth_point_of_every_session_is_as_if_it_had_not_been(
-    zygote: Zygote, tmp_path: Path, record_property: Record, scenario: object
+    tmp_path: Path, record_property: Record, scenario: object
 ) -> None:
     known = next(one for one in PLAYED if one == scenario)
-    session, count = Played(zygote, tmp_path / "it", known), 0
+    session, count = Played(tmp_path / "it", known), 0
     for how in HOWS:
         for number in range(len(session.moves)):
             tally = every_point(session, number, how, 50)
@@ -74,7 +67,7 @@ class TestTheHarnessItself:
         assert {what: first[what] for what in lasting} == {what: second[what] for what in lasting}
         assert {("fsync", "server"), ("rename", "server"), ("exec", "git")} <= lasting
 
-    def test_what_is_killed_at_a_call_never_makes_it(self, zygote: Zygote, played: Played) -> None:
+    def test_what_is_killed_at_a_call_never_makes_it(self, played: Played) -> None:
         """At the renaming of the checkpoint the new generation lies beside the old one, and the server has ended."""
         renaming = ("rename", "server")
         calls = [(call.kind, call.who) for call in played.calls(5)]
@@ -83,17 +76,17 @@ class TestTheHarnessItself:
             sessions = played.root / ".code-intel/sessions"
             names = {path.name for path in sessions.iterdir()}
             before = {path.name: path.read_bytes() for path in sessions.glob("*.json")}
-            made = self._killed_at(calls.index(renaming) + 1, zygote, played)
+            made = self._killed_at(calls.index(renaming) + 1, played)
             if renaming not in made[:-1] and made[-1] == renaming:
                 break
         assert made[-1] == renaming
         assert {path.name: path.read_bytes() for path in sessions.glob("*.json")} == before
         assert {path.name for path in sessions.iterdir()} - names
 
-    def _killed_at(self, number: int, zygote: Zygote, played: Played) -> list[tuple[str, str]]:
+    def _killed_at(self, number: int, played: Played) -> list[tuple[str, str]]:
         """The calls up to the one at which somebody was killed: the server, if it was the server's."""
         keeper = Gate()
-        server = GatedServer(zygote, played.root, keeper)
+        server = GatedServer(played.root, keeper)
         assert server.call("get_session_status")["success"]
         keeper.arm(Fault(number))
         try:

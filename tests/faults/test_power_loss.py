@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import Server
+from tests.e2e.driver import StartedServer
 from tests.faults.power import TRACER, Disk, Op, Replay, recorded, replay
 from tests.faults.results import kept
 from tests.faults.scenarios import SCENARIOS, Scenario, prepared
@@ -18,7 +18,7 @@ def replayed(folder: Path, stride: int, scenario: Scenario = SCENARIOS[1]) -> Re
     """A real session is recorded, and its power losses are replayed."""
     root, trace = prepared(folder), folder / "trace"
     sessions, private = root / ".code-intel" / "sessions", root / ".git" / "code-intel"
-    with Server(root, *TRACER, "-o", str(trace)) as server:
+    with StartedServer(root, *TRACER, "-o", str(trace)) as server:
         for move in scenario.moves(root):
             assert move(server)["success"]
     ops = recorded(trace, [sessions, private])
@@ -84,7 +84,7 @@ def test_the_model_of_the_disk_forgets_what_was_not_synced() -> None:
 def test_the_replay_notices_a_server_that_does_not_sync(tmp_path: Path) -> None:
     root, scenario, trace = prepared(tmp_path), SCENARIOS[0], tmp_path / "trace"
     sessions, private = root / ".code-intel" / "sessions", root / ".git" / "code-intel"
-    with Server(root, *TRACER, "-o", str(trace)) as server:
+    with StartedServer(root, *TRACER, "-o", str(trace)) as server:
         for move in scenario.moves(root)[:2]:
             assert move(server)["success"]
     ops = [op for op in recorded(trace, [sessions, private]) if op.what not in {"sync", "folder"}]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.driver import Server
+from tests.e2e.driver import StartedServer
 
 FILES = 1_000
 ANSWER_SECONDS = 2.0
@@ -45,7 +45,7 @@ def first_answer(root: Path, before: Sequence[str]) -> tuple[float, list[str], s
     """Seconds from the start of the process to the answer, the paths found, and the libraries it has mapped."""
     shutil.rmtree(root / ".code-intel", ignore_errors=True)
     started = time.perf_counter()
-    with Server(root, *before) as server:
+    with StartedServer(root, *before) as server:
         answer = server.call("semantic_search", query="how does argparse print its usage message")
         seconds = time.perf_counter() - started
         mapped = Path(f"/proc/{server.pid}/maps").read_text()

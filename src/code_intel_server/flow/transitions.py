@@ -308,7 +308,8 @@ def _after_event(event: Event, counters: Counters) -> Counters:
 
 
 def _forward(road: Road, index: int) -> Place | End:
-    return next((place for place in ORDER[index + 1 :] if road.runs(place)), End.COMPLETE)
+    reasons = road.reasons()
+    return next((place for place in ORDER[index + 1 :] if not SKIPPED[place] & reasons), End.COMPLETE)
 
 
 def _failed(road: Road, counters: Counters) -> Settled:

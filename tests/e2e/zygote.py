@@ -1,9 +1,10 @@
 """Starts a server process in milliseconds: one interpreter that has imported everything forks them on request.
 
-A kill run starts thousands of servers, and four fifths of each start is the import of modules. A forked server is a
-process of its own with its own pipes, threads, locks and children, and runs `serve` as the installed command does.
+Four fifths of a start is the import of modules. A forked server is a process of its own with its own pipes, environment,
+threads, locks and children, and runs `serve` as the installed command does.
 """
 
+import atexit
 import ctypes
 import importlib
 import json
@@ -15,24 +16,24 @@ import socket
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from mcp.server.mcpserver import MCPServer
 
-from tests.e2e.driver import ENVIRONMENT, Server
-from tests.faults.gate import Gate, ask_from_now_on
-
+TESTS = Path(__file__).resolve().parents[2]
 WARM = ("contract", "flow", "workspace", "codebase", "tools")
 SOON = ("anyio._backends._asyncio", "numpy", "code_intel_server.index.code_index", "code_intel_server.index.opened")
 """What a server loads soon after it begins."""
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """A process that forks may have no second thread."""
-_REQUEST_BYTES = 65536
+OBSERVED = "COVERAGE_PROCESS_CONFIG"
+"""What coverage tells a child by that it is to be observed."""
+_REQUEST_BYTES = 1 << 17
 _PR_SET_PTRACER = 0x59616D61
-_ATTACH_SECONDS = 20.0
 
 
 class Zygote:
@@ -40,11 +41,13 @@ class Zygote:
 
     def __init__(self) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._alone = threading.Lock()
         os.set_inheritable(theirs.fileno(), True)
+        environment = {name: value for name, value in os.environ.items() if name != OBSERVED}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.zygote", str(theirs.fileno())],
-            cwd=Path(__file__).resolve().parents[2],
-            env={**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{ENVIRONMENT['PYTHONPATH']}{os.pathsep}.", **ALONE},
+            [sys.executable, "-m", "tests.e2e.zygote", str(theirs.fileno())],
+            cwd=TESTS,
+            env={**environment, "PYTHONPATH": f"{TESTS / 'src'}{os.pathsep}{TESTS}", **ALONE},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )
@@ -55,28 +58,49 @@ class Zygote:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it; the servers live on."""
         self._ours.close()
         self._process.wait(20)
 
     def fork(
-        self, root: Path, environment: dict[str, str], log: IO[bytes], gate: socket.socket | None = None
+        self, root: Path, environment: Mapping[str, str], log: IO[bytes], gate: socket.socket | None = None
     ) -> "Forked":
         """A server that waits, not yet serving, for `go`; behind a gate where its keeper listens on `gate`."""
         inputs, outputs, started = os.pipe(), os.pipe(), os.pipe()
-        request = json.dumps({"root": str(root), "environment": environment}).encode()
+        request = json.dumps({"root": str(root), "environment": dict(environment)}).encode()
         descriptors = [inputs[0], outputs[1], log.fileno(), started[0], *([gate.fileno()] if gate is not None else [])]
-        socket.send_fds(self._ours, [request], descriptors)
-        pid = int(self._ours.recv(16))
+        with self._alone:
+            socket.send_fds(self._ours, [request], descriptors)
+            pid = int(self._ours.recv(16))
         for descriptor in (inputs[0], outputs[1], started[0]):
             os.close(descriptor)
-        return Forked(pid, inputs[1], outputs[0], started[1])
+        return Forked(self, pid, inputs[1], outputs[0], started[1])
+
+    def status(self, pid: int) -> int:
+        """How a server that has ended did so, as `subprocess` has it."""
+        with self._alone:
+            self._ours.send(json.dumps({"ended": pid}).encode())
+            return int(self._ours.recv(16))
+
+
+@cache
+def shared() -> Zygote:
+    """The one of this process, until it ends."""
+    zygote = Zygote()
+    atexit.register(zygote.close)
+    return zygote
 
 
 class Forked:
     """One forked server, with as much of `subprocess.Popen` as the driver uses."""
 
-    def __init__(self, pid: int, stdin: int, stdout: int, gate: int) -> None:
+    def __init__(self, zygote: Zygote, pid: int, stdin: int, stdout: int, gate: int) -> None:
         self.pid = pid
+        self._zygote = zygote
+        self._status: int | None = None
         self.stdin: IO[bytes] | None = open(stdin, "wb", buffering=0)  # noqa: SIM115 - a descriptor
         self.stdout: IO[bytes] | None = open(stdout, "rb")  # noqa: SIM115 - a descriptor
         self._gate = gate
@@ -89,14 +113,18 @@ class Forked:
         os.close(self._gate)
 
     def poll(self) -> int | None:
-        """0 where it has ended."""
-        return 0 if select.select([self._handle], [], [], 0)[0] else None
+        """Its exit status where it has ended."""
+        if self._status is None and select.select([self._handle], [], [], 0)[0]:
+            self._status = self._zygote.status(self.pid)
+        return self._status
 
     def wait(self, timeout: float) -> int:
-        """Until it has ended; how is not known, for it is not our child."""
-        if not select.select([self._handle], [], [], timeout)[0]:
+        """Until it has ended; its exit status."""
+        if self._status is None and not select.select([self._handle], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired("server", timeout)
-        return 0
+        status = self.poll()
+        assert status is not None
+        return status
 
     def send_signal(self, number: int) -> None:
         """Nothing where it has ended already."""
@@ -108,67 +136,26 @@ class Forked:
             os.close(self._handle)
 
 
-class ForkedServer(Server):
-    """The driver's server, from a zygote; `tracer` are the words of a strace that is attached before it serves."""
-
-    def __init__(self, zygote: Zygote, root: Path, *tracer: str, **environment: str) -> None:
-        self._zygote, self._tracer, self.tracing = zygote, tracer, None
-        super().__init__(root, **environment)
-
-    tracing: subprocess.Popen[bytes] | None
-
-    def _started(self, before: tuple[str, ...], environment: dict[str, str]) -> Forked:
-        child = self._zygote.fork(self.root, environment, self._log)
-        if self._tracer:
-            self.tracing = subprocess.Popen([*self._tracer, "-p", str(child.pid)], stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + _ATTACH_SECONDS
-            while not _traced(child.pid):
-                assert time.monotonic() < deadline and self.tracing.poll() is None, "strace did not attach"
-                time.sleep(0.002)
-        child.go()
-        return child
-
-    def _end(self) -> None:
-        super()._end()
-        if self.tracing is not None:
-            self.tracing.wait(60)
-
-
-class GatedServer(ForkedServer):
-    """A forked server behind a gate."""
-
-    def __init__(self, zygote: Zygote, root: Path, gate: Gate) -> None:
-        self._gate = gate
-        super().__init__(zygote, root)
-
-    def _started(self, before: tuple[str, ...], environment: dict[str, str]) -> Forked:
-        child = self._zygote.fork(self.root, environment, self._log, self._gate.theirs)
-        self._gate.open(child.pid)
-        child.go()
-        return child
-
-
-def _traced(pid: int) -> bool:
-    rows = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(row for row in rows if row.startswith("TracerPid:")).split()[1] != "0"
-
-
 def main() -> int:
     """Import, then fork a server for every request until the other end is closed."""
     control = socket.socket(fileno=int(sys.argv[1]))
     _import_all()
     _build_before()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps
     assert threading.active_count() == 1 and len(list(Path("/proc/self/task").iterdir())) == 1
     control.send(b"ready")
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, _REQUEST_BYTES, 5)
         if not request:
             return 0
+        asked = json.loads(request)
+        if "ended" in asked:
+            _, status = os.waitpid(asked["ended"], 0)
+            control.send(str(os.waitstatus_to_exitcode(status)).encode())
+            continue
         pid = os.fork()
         if pid == 0:
             control.close()
-            _serve(json.loads(request), descriptors)
+            _serve(asked, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(str(pid).encode())
@@ -210,20 +197,24 @@ def _build_before() -> None:
     server.build = built
 
 
-def _serve(request: dict[str, object], descriptors: list[int]) -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def _serve(request: dict[str, Any], descriptors: list[int]) -> None:
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    environment = request["environment"]
-    assert isinstance(environment, dict)
-    os.environ.update(environment)
-    os.chdir(str(request["root"]))
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["root"])
     ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(-1 & (2**64 - 1)), 0, 0, 0)
     os.read(descriptors[3], 1)
     os.close(descriptors[3])
     for gate in descriptors[4:]:
+        from tests.faults.gate import ask_from_now_on
+
         ask_from_now_on(socket.socket(fileno=gate))
+    if OBSERVED in os.environ:
+        import coverage
+
+        coverage.process_startup()
     from code_intel_server.server import serve
 
     try:
