@@ -7,15 +7,21 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import hook
+from code_intel_server.cli import abandon, hook
 from code_intel_server.cli.view import look
+from code_intel_server.flow.phases import Phase
+from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.workbench import Workbench
+from code_intel_server.workspace.seal import sealed, unsealed
+from code_intel_server.workspace.values import TaskBranch
 from tests.cli.helpers import own_state, project, session, state
+from tests.e2e.driver import git
 
 MODULES_AT_MOST = 100
 FORBIDDEN = {
@@ -53,15 +59,30 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Ask":
-    def asked(event: object, raw: bytes | None = None) -> Asked:
+    def asked(event: object, raw: bytes | None = None, arguments: Sequence[str] = ()) -> Asked:
         data = raw if raw is not None else json.dumps(event).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         capsys.readouterr()
-        status = hook.main([])
+        status = hook.main([*arguments])
         said = capsys.readouterr()
         return Asked(status, said.out, said.err)
 
     return asked
+
+
+@contextmanager
+def left(root: Path, *, branch: str = "", **more: object) -> Iterator[Desk]:
+    """A session whose server was killed, HEAD as it left it: on its task branch, or on main."""
+    tip = git(root, "rev-parse", "main").strip()
+    if branch:
+        git(root, "checkout", "-q", "-b", branch)
+        more["task_branch"] = TaskBranch(branch, "main", tip)
+    with session(root, state(base="main", tip=tip, **more), live=False) as desk:
+        yield desk
+
+
+def started(root: Path, source: str) -> dict[str, object]:
+    return {"hook_event_name": "SessionStart", "source": source, "cwd": str(root)}
 
 
 def write(root: Path, path: str, tool: str = "Write", **more: object) -> dict[str, object]:
@@ -98,8 +119,6 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
 
 @pytest.mark.parametrize("phase", ["EXPLORATION", "POST_IMPL_VERIFY", "QUALITY_REVIEW"])
 def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> None:
-    from code_intel_server.flow.phases import Phase
-
     with session(root, state(phase=Phase(phase), substep=None)):
         refused = ask(write(root, "app.py"))
     assert refused.status == 2
@@ -121,10 +140,168 @@ def test_nothing_is_written_before_a_plan_is_accepted_be_it_the_first_or_one_aft
 
 
 def test_without_a_session_everything_passes_silently(root: Path, ask: Ask) -> None:
-    assert ask(write(root, "secrets/vault.py")).status == 0
-    with session(root, state(), live=False):
-        passed = ask(write(root, "secrets/vault.py"))
-    assert (passed.status, passed.out, passed.err) == (0, "", "")
+    for event in (
+        write(root, "secrets/vault.py"),
+        started(root, "resume"),
+        {"hook_event_name": "Stop", "cwd": str(root)},
+    ):
+        passed = ask(event)
+        assert (passed.status, passed.out, passed.err) == (0, "", "")
+
+
+class TestAfterAKill:
+    """A checkpoint that no process leads is a session all the same, for as long as it can be restored."""
+
+    def test_in_step_8_nothing_is_written_and_both_ways_on_are_named(self, root: Path, ask: Ask) -> None:
+        with left(root, phase=Phase.Q2, substep=None):
+            refused = ask(write(root, "app.py"))
+            read = ask({**write(root, "app.py"), "tool_name": "Read"})
+        assert refused.status == 2
+        assert refused.err == (
+            'code-intel: app.py may not be written: session 20260201_123456 ("Say goodbye too.") was interrupted in step 8 of 19 '
+            "(Q2), and files are written in steps 13 and 14 only. Ask the user: go on with it (get_session_status restores it), "
+            "or give it up (`code-intel-server abandon --yes`; its work is kept in the trash).\n"
+        )
+        assert (read.status, read.err) == (0, "")
+
+    def test_in_step_13_what_it_explored_is_written_and_nothing_else(
+        self, root: Path, ask: Ask, tmp_path: Path
+    ) -> None:
+        with left(root, branch="llm_task_20260201_123456"):
+            assert ask(write(root, "app.py")).status == 0
+            assert ask(write(root, str(tmp_path / "notes.txt"))).status == 0
+            refused = ask(write(root, "secrets/vault.py"))
+        assert refused.status == 2
+        assert (
+            "was interrupted in step 13 of 19 (READY), and it has not explored this file. Ask the user" in refused.err
+        )
+
+    @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
+    def test_a_conversation_is_told_of_it_and_of_both_ways_on(self, root: Path, ask: Ask, source: str) -> None:
+        with left(root, phase=Phase.Q2, substep=None):
+            told = ask(started(root, source))
+        assert told.status == 0
+        assert "interrupted in this project: 20260201_123456, step 8 of 19, phase Q2" in told.out
+        assert "get_session_status" in told.out and "code-intel-server abandon --yes" in told.out
+        assert "Until one of the two has happened" in told.out
+
+    def test_the_end_of_a_turn_is_not_held(self, root: Path, ask: Ask) -> None:
+        with left(root):
+            assert ask({"hook_event_name": "Stop", "cwd": str(root)}).out == ""
+
+    @pytest.mark.parametrize("branch", ["", "llm_task_20260201_123456"])
+    def test_who_has_gone_on_to_other_work_writes_and_is_told_that_it_waits(
+        self, root: Path, ask: Ask, branch: str
+    ) -> None:
+        with left(root, branch=branch):
+            git(root, "checkout", "-q", "main")
+            git(root, "commit", "-q", "--allow-empty", "-m", "Something else")
+            assert ask(write(root, "secrets/vault.py")).status == 0
+            told = ask(started(root, "startup"))
+        assert "step 13 of 19" in told.out
+        assert "Until one of the two" not in told.out
+
+    def test_a_branch_whose_ref_is_packed_is_found(self, root: Path, ask: Ask) -> None:
+        with left(root, branch="llm_task_20260201_123456"):
+            git(root, "pack-refs", "--all")
+            assert ask(write(root, "secrets/vault.py")).status == 2
+        with left(root):
+            git(root, "checkout", "-q", "main")
+            assert ask(write(root, "secrets/vault.py")).status == 2
+
+    def test_one_whose_branch_is_gone_counts_no_more(self, root: Path, ask: Ask) -> None:
+        with left(root, branch="llm_task_20260201_123456"):
+            git(root, "update-ref", "-d", "refs/heads/llm_task_20260201_123456")  # HEAD names it still
+            assert ask(write(root, "secrets/vault.py")).status == 0
+            assert ask(started(root, "resume")).out == ""
+
+    def test_a_damaged_a_foreign_and_a_newer_checkpoint_hold_nobody_up(self, root: Path, ask: Ask) -> None:
+        with left(root) as desk:
+            file = next((root / ".code-intel/sessions").glob("*.json"))
+            whole = file.read_bytes()
+            newer = unsealed(desk.key, whole).replace(b'"schema_version": 1', b'"schema_version": 9')
+            for data in (whole[:-9], b"", b"[]", sealed(b"x" * 32, whole), sealed(desk.key, newer[1:])):
+                file.write_bytes(data)
+                assert ask(write(root, "secrets/vault.py")).status == 0
+                assert ask(started(root, "resume")).out == ""
+            file.write_bytes(whole)
+            assert ask(write(root, "secrets/vault.py")).status == 2
+            (desk.private / "key").unlink()
+            assert ask(write(root, "secrets/vault.py")).status == 0
+
+    def test_the_generation_before_a_torn_one_counts(self, root: Path, ask: Ask) -> None:
+        with left(root) as desk:
+            desk.store.save("20260201_123456", desk.store.load("20260201_123456").body)
+            file = root / ".code-intel/sessions/20260201_123456.json"
+            file.write_bytes(file.read_bytes()[:-9])
+            assert ask(write(root, "secrets/vault.py")).status == 2
+
+    def test_of_several_the_one_whose_place_it_is_guards(self, root: Path, ask: Ask) -> None:
+        with left(root), left(root, session_id="20260202_123456", branch="llm_task_20260202_123456"):
+            assert "20260202_123456" in ask(write(root, "secrets/vault.py")).err
+            git(root, "checkout", "-q", "main")
+            assert "20260201_123456" in ask(write(root, "secrets/vault.py")).err
+            assert "20260202_123456" in ask(started(root, "startup")).out
+
+    def test_its_own_failure_refuses_with_the_reason_and_the_ways_on(self, root: Path, ask: Ask) -> None:
+        with left(root):
+            refused = ask(write(root, "app.py", tool_input={"something": "else"}))
+        assert refused.status == 2
+        assert "cannot be judged" in refused.err and "abandon --yes" in refused.err
+
+    def test_abandoned_it_is_forgotten(self, root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+        bench = Workbench(root)
+        bench.take_up(".").start("Change it", "MODIFY", {})
+        bench.desk.close()
+        monkeypatch.chdir(root)
+        assert ask(write(root, "secrets/vault.py")).status == 2
+        assert abandon.main(["--yes"]) == 0
+        assert ask(write(root, "secrets/vault.py")).status == 0
+
+    def test_without_git_it_guards_too(self, tmp_path: Path, ask: Ask) -> None:
+        plain = tmp_path / "plain"
+        (plain / "b").mkdir(parents=True)
+        with session(plain, state(), live=False):
+            assert ask(write(plain, "b/c.py")).status == 2
+
+
+def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_be_written(
+    root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / ".code-intel").mkdir()
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
+    event = {"hook_event_name": "PreToolUse", "tool_name": "mcp__code-intel__start_session", "cwd": str(root)}
+    assert ask({**event, "permission_mode": "default"}).status == 0
+    note = root / ".git" / "code-intel" / hook.CALLER
+    assert json.loads(note.read_text()) == {"mode": "default", "attended": False, "writes": False}
+    with left(root):
+        assert ask(event, arguments=["--allow-writes"]).status == 0
+    assert json.loads(note.read_text())["writes"] is True
+
+
+class TestAllowWrites:
+    """With --allow-writes Claude Code need not ask its user about what the running session may write."""
+
+    def test_what_the_session_may_write_is_allowed(self, root: Path, ask: Ask) -> None:
+        with session(root, state()):
+            allowed = ask(write(root, "app.py"), arguments=["--allow-writes"])
+            assert json.loads(allowed.out)["hookSpecificOutput"]["permissionDecision"] == "allow"
+            assert ask(write(root, "app.py")).out == ""
+            assert ask(write(root, "secrets/vault.py"), arguments=["--allow-writes"]).status == 2
+
+    def test_outside_the_project_and_for_what_rules_the_client_the_user_is_asked(
+        self, root: Path, ask: Ask, tmp_path: Path
+    ) -> None:
+        own = [".claude/settings.json", ".mcp.json", ".code-intel/config.json", ".git/hooks/pre-commit"]
+        with session(root, state(explored_files=own)):
+            for path in (str(tmp_path / "notes.txt"), *own):
+                passed = ask(write(root, path), arguments=["--allow-writes"])
+                assert (passed.status, passed.out) == (0, ""), path
+
+    def test_without_a_live_session_the_user_is_asked(self, root: Path, ask: Ask) -> None:
+        assert ask(write(root, "app.py"), arguments=["--allow-writes"]).out == ""
+        with left(root):
+            assert ask(write(root, "app.py"), arguments=["--allow-writes"]).out == ""
 
 
 def test_paths_outside_the_project_and_in_gits_folder_are_not_judged(root: Path, ask: Ask, tmp_path: Path) -> None:
@@ -262,8 +439,6 @@ def test_stopping_in_the_middle_is_answered_once(root: Path, ask: Ask) -> None:
 
 
 def test_a_worktree_has_its_own_lock(root: Path, ask: Ask, tmp_path: Path) -> None:
-    from tests.e2e.driver import git
-
     git(root, "worktree", "add", "-q", str(tmp_path / "second"))
     second = tmp_path / "second"
     with session(second, state()):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import checkpoints, files
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
+from code_intel_server.workspace.seal import sealed, unsealed
 from tests.faults.results import Record, size
 
 KEY = bytes(range(32))
@@ -46,14 +47,7 @@ def written(folder: Path, *bodies: dict[str, object], session: str = SESSION) ->
 
 def resealed(folder: Path, rest: bytes) -> None:
     """Put a file there whose seal is right for `rest`, whatever that is."""
-    helper = store(folder)
-    data = helper._sealed(SESSION, 1, {})
-    start = checkpoints._SEAL.match(data)
-    assert start is not None
-    import hashlib
-
-    head = f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}", "mac": "{helper._mac(rest)}", '.encode()
-    (folder / f"{SESSION}.json").write_bytes(head + rest)
+    (folder / f"{SESSION}.json").write_bytes(sealed(KEY, rest))
 
 
 @given(st.dictionaries(st.text(max_size=8).filter(lambda name: name not in checkpoints._OWN_FIELDS), json_values))
@@ -157,15 +151,11 @@ def test_a_checkpoint_of_another_machine_is_not_obeyed(tmp_path: Path) -> None:
 
 
 def test_an_edit_with_its_checksum_put_right_is_not_obeyed(tmp_path: Path) -> None:
-    import hashlib
-
     path = written(tmp_path, {"phase": "READY"})
-    seal = checkpoints._SEAL.match(path.read_bytes())
-    assert seal is not None
-    rest = path.read_bytes()[seal.end() :].replace(b"READY", b"MERGE")
-    path.write_bytes(
-        f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}", "mac": "{seal["mac"].decode()}", '.encode() + rest
-    )
+    before = path.read_bytes()
+    rest = unsealed(KEY, before).replace(b"READY", b"MERGE")[1:]
+    mac = before.index(b'"mac"')
+    path.write_bytes(sealed(KEY, rest)[:mac] + before[mac : -len(rest)] + rest)
     with pytest.raises(Unavailable, match="checkpoint_foreign"):
         store(tmp_path).load(SESSION)
 

@@ -1,77 +1,84 @@
-"""`hook`: what Claude Code and Codex ask before a write, after a compaction and at the end of a turn (SPEC 12).
+"""`hook`: what Claude Code and Codex ask before a write, at the start of a conversation and at the end of a turn (SPEC 12).
 
-It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies: the lock file says whether a
-live process leads a session, and which; that session's newest checkpoint says what may be written. The judgement itself is
-`flow.writable`, the same as the server's. The tree check of the server stays the law; this is the early warning.
+It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies (`hook_sessions`). The
+judgement itself is `flow.writable`, the same as the server's. The tree check of the server stays the law; this is the early
+warning. A session whose server was killed is one all the same: what it may not write is refused, with both ways on.
 
 Clients let a hook that fails (exit 1, a traceback) pass. So its own failure during a session is a refusal with the reason
 (exit 2), and without a session it is silence.
 """
 
-import fcntl
 import json
 import os
 import re
 import sys
 
+from code_intel_server.cli.hook_sessions import (
+    Session,
+    interrupted,
+    is_here,
+    led,
+    live_session,
+    private_folder,
+    project_root,
+)
 from code_intel_server.flow.writable import Why, why_writable_in
-from code_intel_server.printable import printable
 
-_READ_LIMIT = 1_000_000
+ALLOW_WRITES = "--allow-writes"
+"""The option by which Claude Code need not ask its user about what a session may write (`init --unattended`)."""
+
+CALLER = "caller.json"
+"""What the hook notes of the client before it calls start_session, beside the lock (`tools.caller`)."""
+
+_READ_LIMIT = 16_000_000
 _WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
 _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
+_STARTS = "__start_session"
+_ASKED_ABOUT = frozenset({"", ".git", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})
+"""Outside the project ('') and in what decides what a client may do nothing is written without the user's word."""
 _REFUSE = 2
+
+_WAYS_ON = (
+    "Ask the user: go on with it (get_session_status restores it), or give it up "
+    "(`code-intel-server abandon --yes`; its work is kept in the trash)."
+)
+_UNTIL_THEN = " Until one of the two has happened, files that it has not made writable are not written."
 
 Fields = dict[str, object]
 
 
-class _Session:
-    """The session a live process holds in a project; control values straight from its checkpoint."""
-
-    def __init__(self, root: str, session_id: str) -> None:
-        self.root = root
-        self.id = session_id
-        with open(os.path.join(root, ".code-intel", "sessions", f"{session_id}.json"), "rb") as stream:
-            body = json.loads(stream.read(_READ_LIMIT))
-        if "packed" in body:
-            from code_intel_server.flow.packing import unpacked
-
-            body = unpacked(body)
-        state = body["orchestrator_state"]
-        self.phase = str(state["phase_state"]["current_phase"])
-        self.substep = state["phase_state"]["ready_substep"]
-        self.step = int(state["phase_state"]["step"])
-        self.explored = {str(path) for path in state["explored_files"]}
-        self.added = {str(path) for path in state["added_files"]}
-        self.started_at = str(state["started_at"])
-        last = (state["last_submit"] or {}).get("response", {})
-        self.instruction = str(last.get("instruction", "")) if last.get("phase") == self.phase else ""
-
-
-def main(_arguments: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Answer one hook event from standard input; 0 lets pass, 2 refuses with the reason on standard error."""
     try:
-        event: Fields = json.loads(sys.stdin.buffer.read(16 * _READ_LIMIT))
+        event: Fields = json.loads(sys.stdin.buffer.read(_READ_LIMIT))
         start = str(event.get("cwd") or "")
     except (ValueError, AttributeError, RecursionError):
         event, start = {"hook_event_name": "PreToolUse", "tool_name": "Write"}, ""
     root = project_root(start or os.getcwd())
-    session_id = live_session(root) if root else ""
-    if not session_id:
+    if not root:
+        return 0
+    allow = ALLOW_WRITES in arguments
+    if str(event.get("tool_name")).endswith(_STARTS):
+        _note_caller(event, root, allow=allow)
+        return 0
+    session_id = live_session(root)
+    left = [] if session_id else interrupted(root)
+    if not session_id and not left:
         return 0
     try:
-        return answer(event, _Session(root, session_id))
+        return after_a_kill(event, left) if left else answer(event, led(root, session_id), allow=allow)
     except Exception as error:  # noqa: BLE001 - clients let exit 1 pass: whatever it is must become a refusal
         said = f"{type(error).__name__}: {error}"
-        print(f"code-intel: this cannot be judged ({said}). Call get_session_status, then try again.", file=sys.stderr)
+        way_on = _WAYS_ON if left else "Call get_session_status, then try again."
+        print(f"code-intel: this cannot be judged ({said}). {way_on}", file=sys.stderr)
         return _REFUSE
 
 
-def answer(event: Fields, session: _Session) -> int:
+def answer(event: Fields, session: Session, *, allow: bool) -> int:
     """Judge one event of a live session."""
     name = event.get("hook_event_name")
     if name == "PreToolUse":
-        return _before_write(event, session)
+        return _before_write(event, session, allow=allow)
     if name == "SessionStart":
         return _after_start(event, session)
     if name == "Stop":
@@ -79,70 +86,15 @@ def answer(event: Fields, session: _Session) -> int:
     return 0
 
 
-def project_root(start: str) -> str:
-    """The nearest folder upwards with `.code-intel/`; '' where there is none below the git root."""
-    folder = os.path.realpath(start)
-    while True:
-        if os.path.isdir(os.path.join(folder, ".code-intel")):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
-            return ""
-        folder = parent
-
-
-def live_session(root: str) -> str:
-    """The session of this project whose process lives and holds the lock; '' where there is none."""
-    try:
-        descriptor = os.open(os.path.join(lock_folder(root), "lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _holder(os.pread(descriptor, 32 * 1024, 0), root)
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
-    return ""
-
-
-def _holder(lock: bytes, root: str) -> str:
-    """The session that a lock file names for this project; '' where it names none.
-
-    Two projects of one worktree share the lock (`workspace.lock.Owner.serves`).
-    """
-    try:
-        owner = json.loads(lock)
-        held_for = owner.get("root") or ""
-        mine = not held_for or held_for == printable(os.path.realpath(root))
-        return str(owner.get("session_id") or "") if mine else ""
-    except (ValueError, AttributeError):
-        return ""
-
-
-def lock_folder(root: str) -> str:
-    """Where `workspace.lock` keeps the lock of this worktree: its git directory, or the user's state without git."""
-    folder = root
-    while True:
-        entry = os.path.join(folder, ".git")
-        if os.path.isdir(entry):
-            return os.path.join(entry, "code-intel")
-        if os.path.isfile(entry):
-            with open(entry, encoding="utf-8") as stream:
-                target = stream.read(4096).removeprefix("gitdir:").strip()
-            return os.path.join(os.path.normpath(os.path.join(folder, target)), "code-intel")
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
-    import hashlib
-
-    state = os.environ.get("XDG_STATE_HOME", "")
-    home = state if os.path.isabs(state) else os.path.join(os.path.expanduser("~"), ".local", "state")
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    return os.path.join(home, "code-intel", "projects", digest)
+def after_a_kill(event: Fields, left: list[Session]) -> int:
+    """Judge one event where sessions were interrupted: a conversation is told of the last one, writes are held to it."""
+    name = event.get("hook_event_name")
+    guarding = next((one for one in left if is_here(one)), None)
+    if name == "SessionStart":
+        _tell_of(left[0], guarded=guarding is not None)
+    elif name == "PreToolUse" and guarding is not None:
+        return _before_write(event, guarding, allow=False)
+    return 0
 
 
 def targets(event: Fields) -> list[str]:
@@ -170,37 +122,44 @@ def inside(root: str, cwd: str, path: str) -> str:
     return os.path.relpath(real, root) if real != root and os.path.commonpath([root, real]) == root else ""
 
 
-def _before_write(event: Fields, session: _Session) -> int:
+def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
     cwd = str(event.get("cwd") or session.root)
-    for path in targets(event):
-        relative = inside(session.root, cwd, path)
-        if not relative or relative.split(os.sep)[0] == ".git":
-            continue
-        if reason := refusal(session, relative):
+    paths = [inside(session.root, cwd, path) for path in targets(event)]
+    for path in paths:
+        if path and path.split(os.sep)[0] != ".git" and (reason := refusal(session, path)):
             print(reason, file=sys.stderr)
             return _REFUSE
+    if allow and paths and not any(path.split(os.sep)[0].casefold() in _ASKED_ABOUT for path in paths):
+        decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+        decision["permissionDecisionReason"] = f"writable in session {session.id}"
+        print(json.dumps({"hookSpecificOutput": decision}))
     return 0
 
 
-def refusal(session: _Session, path: str) -> str:
+def refusal(session: Session, path: str) -> str:
     """Why a file of the project may not be written now; '' where it may."""
     why = _why(session, path, exists=True)
     if why is Why.UNEXPLORED:  # only then does it matter when the file was made
         why = _why(session, path, exists=_existed(os.path.join(session.root, path), session.started_at))
+    if why not in {Why.EARLY, Why.UNEXPLORED}:
+        return ""
+    place = f"in step {session.step}{'' if session.live else ' of 19'} ({session.phase})"
+    if not session.live:
+        early = "files are written in steps 13 and 14 only" if why is Why.EARLY else "it has not explored this file"
+        which = f'session {session.id} ("{session.query}") was interrupted {place}'
+        return f"code-intel: {path} may not be written: {which}, and {early}. {_WAYS_ON}"
     if why is Why.EARLY:
         return (
-            f"code-intel: {path} may not be written in step {session.step} ({session.phase}). Files are written in steps 13 and 14 only. "
+            f"code-intel: {path} may not be written {place}. Files are written in steps 13 and 14 only. "
             "Go on with submit_phase; get_session_status tells the instruction."
         )
-    if why is Why.UNEXPLORED:
-        return (
-            f"code-intel: {path} was not explored in this session. Look at it first, then make it writable with "
-            f'add_explored_files(["{path}"], reason), and write again.'
-        )
-    return ""
+    return (
+        f"code-intel: {path} was not explored in this session. Look at it first, then make it writable with "
+        f'add_explored_files(["{path}"], reason), and write again.'
+    )
 
 
-def _why(session: _Session, path: str, *, exists: bool) -> Why:
+def _why(session: Session, path: str, *, exists: bool) -> Why:
     return why_writable_in(session.phase, session.substep, path, session.explored, session.added, exists=exists)
 
 
@@ -215,7 +174,24 @@ def _existed(path: str, started_at: str) -> bool:
     return getattr(status, "st_birthtime", status.st_ctime) < datetime.fromisoformat(started_at).timestamp()
 
 
-def _mark(session: _Session) -> None:
+def _note_caller(event: Fields, root: str, *, allow: bool) -> None:
+    """Leave a note for start_session, which is about to be called: this client's hooks run, and may it write files?"""
+    folder = private_folder(root)
+    known = {
+        "mode": str(event.get("permission_mode", "")),
+        "attended": os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0",
+        "writes": allow,
+    }
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(os.open(os.path.join(folder, CALLER), flags, 0o600), "w", encoding="utf-8") as stream:
+            json.dump(known, stream)
+    except OSError:
+        return
+
+
+def _mark(session: Session) -> None:
     """Leave the note for the server; through no link, since the agent may have put one there, and clients may confine it and not us."""
     folder = session.root
     for name in (".code-intel", "sessions"):
@@ -227,9 +203,14 @@ def _mark(session: _Session) -> None:
         os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
 
 
-def _after_start(event: Fields, session: _Session) -> int:
-    """Mark the session as compacted for the server, and hand the agent where it stands: standard output enters its context."""
-    if event.get("source") == "compact":
+def _after_start(event: Fields, session: Session) -> int:
+    """Hand an agent that has forgotten where the session stands; standard output enters its context.
+
+    One that has just started leads none: it is another client's.
+    """
+    if event.get("source") == "startup":
+        return 0
+    if event.get("source") in {"compact", "clear"}:
         _mark(session)
     print(
         f"A code-intel session is active in this project: {session.id}, step {session.step} of 19, phase {session.phase}"
@@ -241,7 +222,18 @@ def _after_start(event: Fields, session: _Session) -> int:
     return 0
 
 
-def _before_stop(event: Fields, session: _Session) -> int:
+def _tell_of(session: Session, *, guarded: bool) -> None:
+    """Tell a conversation that begins or goes on of a session that its server's end interrupted, and both ways on."""
+    print(
+        f"A code-intel session was interrupted in this project: {session.id}, step {session.step} of 19, phase {session.phase}: "
+        f'"{session.query}". Nothing of it is lost.\n'
+        "To go on with it: call get_session_status, which restores it and tells what is next. If the user wants something else, "
+        "tell them once that it waits, and that `code-intel-server abandon --yes` gives it up (its work is kept in the trash)."
+        f"{_UNTIL_THEN if guarded else ''}"
+    )
+
+
+def _before_stop(event: Fields, session: Session) -> int:
     """Remind once: a turn that goes on because of this hook is not held again."""
     if event.get("stop_hook_active"):
         return 0

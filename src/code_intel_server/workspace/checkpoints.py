@@ -1,8 +1,6 @@
 """Checkpoints: what a session needs to go on after its process died, one file a session and the generation before it.
 
-A file is one JSON object whose first two members, of fixed length, are a SHA-256 and an HMAC of every byte that follows
-them. So nothing of a file that this machine did not write reaches the JSON parser, and damage (the sum is wrong) can be
-told from a stranger's file (the sum is right, the HMAC is not).
+A file is one JSON object whose first two members are its seal (`seal`).
 
 Writing: the new generation goes to a temporary file and to the disk, the present one gets a second name, then the new
 one takes the name and the folder goes to the disk. At every moment `<id>.json` is a whole generation; once `save`
@@ -13,8 +11,6 @@ Generations count up over the whole folder, so the newest session is found witho
 
 import contextlib
 import errno
-import hashlib
-import hmac
 import json
 import os
 import re
@@ -29,15 +25,11 @@ from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.workspace import files
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
+from code_intel_server.workspace.seal import ID, MAX_FILE_BYTES, SCHEMA_VERSION, BrokenSeal, sealed, unsealed
 
-SCHEMA_VERSION = 1
-MAX_FILE_BYTES = 1_000_000
-"""What is larger is neither read nor written; the flow compresses summaries long before (SessionState.to_checkpoint)."""
 _KEPT_RESERVATIONS = 64
 
-_ID = r"\d{8}_\d{6}(?:_\d{1,4})?"
-_FILE = re.compile(rf"(?P<id>{_ID})(?:\.previous)?\.json")
-_SEAL = re.compile(rb'\{"checksum": "(?P<sum>[0-9a-f]{64})", "mac": "(?P<mac>[0-9a-f]{64})", ')
+_FILE = re.compile(rf"(?P<id>{ID})(?:\.previous)?\.json")
 _OWN_FIELDS = ("schema_version", "generation", "session_id")
 
 
@@ -254,12 +246,7 @@ class CheckpointStore:
         envelope = {"schema_version": SCHEMA_VERSION, "generation": generation, "session_id": session_id}
         if clash := envelope.keys() & body.keys():
             raise ValueError(f"a checkpoint's body may not hold {sorted(clash)}")
-        rest = _encode({**envelope, **body})[1:] + b"\n"
-        checksum, mac = hashlib.sha256(rest).hexdigest(), self._mac(rest)
-        return f'{{"checksum": "{checksum}", "mac": "{mac}", '.encode() + rest
-
-    def _mac(self, rest: bytes) -> str:
-        return hmac.digest(self._key, b"checkpoint\0" + rest, "sha256").hex()
+        return sealed(self._key, _encode({**envelope, **body})[1:] + b"\n")
 
     def _load(self, session_id: str) -> Loaded | Unusable:
         newest, previous = self._path(session_id), self._previous(session_id)
@@ -292,16 +279,10 @@ class CheckpointStore:
             raise _Unreadable(Problem.MISSING, "no such file") from None
         except OSError as error:
             raise _Unreadable(Problem.DAMAGED, error.strerror or str(error)) from None
-        seal = _SEAL.match(data)
-        if seal is None:
-            raise _Unreadable(Problem.DAMAGED, "its beginning is not a checkpoint's")
-        rest = data[seal.end() :]
-        if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):
-            raise _Unreadable(Problem.DAMAGED, "its checksum does not fit: torn or edited")
-        if not hmac.compare_digest(self._mac(rest), seal["mac"].decode()):
-            raise _Unreadable(Problem.FOREIGN, "its signature is not of this machine's key")
         try:
-            return _decode(b"{" + rest)
+            return _decode(unsealed(self._key, data))
+        except BrokenSeal as broken:
+            raise _Unreadable(Problem.FOREIGN if broken.foreign else Problem.DAMAGED, str(broken)) from None
         except (ValueError, RecursionError) as error:
             raise _Unreadable(Problem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
 
@@ -319,7 +300,7 @@ def _identity(found: os.stat_result) -> tuple[int, ...]:
 
 def is_id(text: str) -> bool:
     """Whether this has the form of a session id."""
-    return bool(re.fullmatch(_ID, text, re.ASCII))
+    return bool(re.fullmatch(ID, text, re.ASCII))
 
 
 def valid_id(session_id: object) -> str:
@@ -366,7 +347,7 @@ def _reserve(path: Path) -> bool:
 
 def _forget_old(reserved: Path) -> None:
     """Drop all but the last reservations: ids that old are protected by branch, archive and checkpoint names."""
-    names = sorted(entry.name for entry in reserved.iterdir() if re.fullmatch(_ID, entry.name, re.ASCII))
+    names = sorted(entry.name for entry in reserved.iterdir() if re.fullmatch(ID, entry.name, re.ASCII))
     for name in names[:-_KEPT_RESERVATIONS]:
         _unlink(reserved / name)
 
