@@ -285,7 +285,8 @@ def plugin() -> dict[str, str]:
     from code_intel_server.contract.skills import Client, skill_files
     from code_intel_server.resources import templates_dir
 
-    hooks = json.loads((templates_dir() / "claude" / "settings.json").read_text(encoding="utf-8"))["hooks"]
+    settings = (templates_dir() / "claude" / "settings.json").read_text(encoding="utf-8")
+    hooks = json.loads(settings.replace("mcp__code-intel", "mcp__plugin_code-intel_code-intel"))["hooks"]
     about = {
         "name": "code-intel",
         "version": __version__,

@@ -122,8 +122,8 @@ def test_claude_is_given_the_server_and_its_hooks() -> None:
     settings = json.loads((TEMPLATES / "claude" / "settings.json").read_text(encoding="utf-8"))
     assert settings["permissions"]["allow"] == ["mcp__code-intel"]
     assert hooks(settings) == {
-        "PreToolUse": "Edit|Write|NotebookEdit",
-        "SessionStart": "compact|resume",
+        "PreToolUse": "Edit|Write|NotebookEdit|mcp__code-intel__start_session",
+        "SessionStart": None,
         "Stop": None,
     }
 
@@ -140,7 +140,8 @@ def test_codex_is_given_the_server_and_its_hooks() -> None:
     }
     file = json.loads((TEMPLATES / "codex" / "hooks.json").read_text(encoding="utf-8"))
     # `Edit|Write` also matches apply_patch there; models without that tool call it in a shell.
-    assert hooks(file) == {"PreToolUse": "Edit|Write|Bash", "SessionStart": "compact|resume", "Stop": None}
+    judged = "Edit|Write|Bash|mcp__code_intel__start_session"
+    assert hooks(file) == {"PreToolUse": judged, "SessionStart": None, "Stop": None}
 
 
 def hooks(settings: dict[str, dict[str, list[dict[str, object]]]]) -> dict[str, object]:

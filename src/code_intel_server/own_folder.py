@@ -7,6 +7,9 @@ FOLDER = ".code-intel"
 CONFIG_FILE = f"{FOLDER}/config.json"
 """What names the verify commands."""
 
+CALLER_NOTE = "caller.json"
+"""What the hook notes of a client that calls start_session; it lies beside the lock, outside this folder."""
+
 EXCLUDED = ("sessions", "cache", "chroma", "logs")
 """Names under `.code-intel` that git never sees (SPEC 6.8)."""
 

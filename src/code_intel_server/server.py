@@ -138,6 +138,12 @@ def reporting(ctx: Context) -> "Progress":
     return report
 
 
+def _client(ctx: Context) -> str:
+    """The name by which the client introduced itself, '' where it did not."""
+    known = ctx.session.client_params
+    return known.client_info.name if known else ""
+
+
 def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
     def start_session(
@@ -159,7 +165,9 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Begin a task: returns the first phase with its instruction. Only where no session is active, or with clean."""
 
         def work() -> "Fields":
-            return late.bench.take_up(repo_path).start(query, intent, flags, reporting(ctx))
+            sessions = late.bench.take_up(repo_path)
+            answer = sessions.start(query, intent, flags, reporting(ctx))
+            return tools.caller.with_warnings(sessions, answer, _client(ctx) if repo_path in {"", "."} else "")
 
         return call("start_session", work)
 

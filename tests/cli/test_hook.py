@@ -16,6 +16,7 @@ import pytest
 from code_intel_server.cli import abandon, hook
 from code_intel_server.cli.view import look
 from code_intel_server.flow.phases import Phase
+from code_intel_server.own_folder import CALLER_NOTE
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.seal import sealed, unsealed
@@ -272,7 +273,7 @@ def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     event = {"hook_event_name": "PreToolUse", "tool_name": "mcp__code-intel__start_session", "cwd": str(root)}
     assert ask({**event, "permission_mode": "default"}).status == 0
-    note = root / ".git" / "code-intel" / hook.CALLER
+    note = root / ".git" / "code-intel" / CALLER_NOTE
     assert json.loads(note.read_text()) == {"mode": "default", "attended": False, "writes": False}
     with left(root):
         assert ask(event, arguments=["--allow-writes"]).status == 0

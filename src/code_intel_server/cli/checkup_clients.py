@@ -78,7 +78,8 @@ def codex(root: Path) -> Iterator[Finding]:
     if isinstance(hooks, str):
         yield bad("codex hooks", f".codex/hooks.json: {hooks}", f"mend it, then {again}")
     else:
-        yield _hooks("codex hooks", hooks, again)
+        found = _hooks("codex hooks", hooks, again)
+        yield _approved(root, found) if found.grade is Grade.GOOD else found
     yield _skill(root, "codex skill", ".agents/skills/code/SKILL.md", again)
 
 
@@ -134,6 +135,20 @@ def _hooks(name: str, settings: dict[str, Any], again: str) -> Finding:
         missing = ", ".join(event for event in _EVENTS if event not in there)
         return warning(name, f"only {', '.join(there)}: {missing} missing", again)
     return Finding(name, Grade.UNUSED, "none registered (init without --no-hooks adds them)")
+
+
+def _approved(root: Path, found: Finding) -> Finding:
+    """`found`, unless Codex says that it would leave hooks of it out: it does that in silence."""
+    from code_intel_server.cli import codex_hooks
+
+    try:
+        left_out = codex_hooks.unapproved(root)
+    except codex_hooks.Unanswered:
+        return found
+    if not left_out:
+        return good(found.name, f"{found.text}; approved in Codex")
+    text = f"not approved in Codex, which leaves them out in silence: {', '.join(left_out)}"
+    return warning(found.name, text, f"/hooks in codex, or: {COMMAND} init --unattended {quote(str(root))}")
 
 
 def _skill(root: Path, name: str, path: str, again: str) -> Finding:

@@ -23,12 +23,10 @@ from code_intel_server.cli.hook_sessions import (
     project_root,
 )
 from code_intel_server.flow.writable import Why, why_writable_in
+from code_intel_server.own_folder import CALLER_NOTE
 
 ALLOW_WRITES = "--allow-writes"
 """The option by which Claude Code need not ask its user about what a session may write (`init --unattended`)."""
-
-CALLER = "caller.json"
-"""What the hook notes of the client before it calls start_session, beside the lock (`tools.caller`)."""
 
 _READ_LIMIT = 16_000_000
 _WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
@@ -185,7 +183,7 @@ def _note_caller(event: Fields, root: str, *, allow: bool) -> None:
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(os.path.join(folder, CALLER), flags, 0o600), "w", encoding="utf-8") as stream:
+        with open(os.open(os.path.join(folder, CALLER_NOTE), flags, 0o600), "w", encoding="utf-8") as stream:
             json.dump(known, stream)
     except OSError:
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server import __version__, globs
-from code_intel_server.cli import proposals
+from code_intel_server.cli import proposals, unattended_runs
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
@@ -49,6 +49,11 @@ def _parser() -> argparse.ArgumentParser:
         "--exclude", action="append", default=[], metavar="GLOB", help="leave these out of index and searches"
     )
     made.add_argument("--no-hooks", action="store_true", help="register no hooks with the clients")
+    made.add_argument(
+        "--unattended",
+        action=argparse.BooleanOptionalAction,
+        help="let `claude -p` write what a session may write, approve the hooks in Codex (default: as before, else no)",
+    )
     made.add_argument("--no-index", action="store_true", help="leave the first index to the first session")
     made.add_argument("--no-proof", action="store_true", help="skip the scripted session that proves the set-up")
     made.add_argument("--yes", action="store_true", help="answer every question with yes")
@@ -66,20 +71,28 @@ def _init(options: argparse.Namespace) -> int:
     agreed = "verify_commands" not in scaffold.manifest.options
     choices = _choices(root, options, scaffold.manifest)
     client = _client(options.client, choices)
+    unattended, said_now = unattended_runs.wanted(options, scaffold.manifest, client)
+    if unattended:
+        choices["unattended"] = True
     wanted = wanted_files(
         root,
         client,
         hooks=not options.no_hooks,
         config=_config(choices),
         ours=scaffold.manifest.created,
+        unattended=unattended,
     )
     _tell_place(root)
     before = ConfigFile.load(root / FOLDER / "config.json")
+    if options.unattended is False and not options.dry_run:
+        unattended_runs.withdraw_from_codex(root)
     done = _apply(scaffold, wanted, choices)
     _show(done, dry_run=options.dry_run)
     if options.dry_run:
         return 0
     _exclude_from_git(root)
+    if said_now and client is not Clients.CLAUDE:
+        unattended_runs.approve_in_codex(root)
     written = {one.path for one in done if one.did in {Did.CREATED, Did.UPDATED}}
     _trust(root, before, written=f"{FOLDER}/config.json" in written, agreed=agreed)
     _programs(options)
@@ -89,7 +102,7 @@ def _init(options: argparse.Namespace) -> int:
         _prove(root)
     _offer_commit(root, yes=options.yes)
     unclear = [one.path for one in done if one.did is Did.UNCLEAR]
-    _next_steps(client, unclear)
+    _next_steps(client, unclear, unattended=unattended)
     return 1 if unclear else 0
 
 
@@ -375,7 +388,7 @@ def _collected(git: "Git", ours: Sequence[str]) -> list[str]:
     return [*words]
 
 
-def _next_steps(client: Clients, unclear: Sequence[str]) -> None:
+def _next_steps(client: Clients, unclear: Sequence[str], *, unattended: bool) -> None:
     if unclear:
         print(
             f"\nNot ready yet: {', '.join(unclear)} could not be read. Mend it, run this again; then start your client and type:"
@@ -386,6 +399,8 @@ def _next_steps(client: Clients, unclear: Sequence[str]) -> None:
         print("  Claude Code   /code <what to do>      (approve the server `code-intel` once when asked)")
     if client in {Clients.CODEX, Clients.ALL}:
         print("  Codex         $code <what to do>      (trust the project and its hooks once when asked)")
+    if unattended:
+        print("Where nobody watches: claude -p '/code <what to do>', codex exec --trust '$code <what to do>'")
     if lasting_command() is None:
         print(f"\nThe clients start `{COMMAND}`, which is not on your PATH: {how_to_install()}")
     print("\nLook: code-intel-server status, doctor.  Remove: code-intel-server init --uninstall")

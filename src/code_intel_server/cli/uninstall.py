@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from code_intel_server.cli import unattended_runs
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.console import Failed
 from code_intel_server.cli.scaffold import MANIFEST, Did, Done, Removal, leftovers
@@ -32,6 +33,7 @@ def uninstall(root: Path, *, dry_run: bool) -> int:
     _refuse_while_working(root, git)
     if not dry_run:
         Approvals().revoke(root / FOLDER / "config.json")
+        unattended_runs.withdraw_from_codex(root)
     wanted = wanted_files(root, Clients.ALL, hooks=True, config={})
     _show(Removal(root, dry_run=dry_run).run(wanted), "would be " if dry_run else "")
     if dry_run:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from code_intel_server.tools import desk, exploration, guard, learning, maintenance, workbench, writing
+    from code_intel_server.tools import caller, desk, exploration, guard, learning, maintenance, workbench, writing
 
-__all__ = ["desk", "exploration", "guard", "learning", "maintenance", "workbench", "writing"]
+__all__ = ["caller", "desk", "exploration", "guard", "learning", "maintenance", "workbench", "writing"]
 
 
 def __getattr__(name: str) -> "ModuleType":

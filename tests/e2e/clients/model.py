@@ -28,6 +28,7 @@ class Model:
         self.last: Fields = {}
         self.paused = False
         self.first_prompt = ""
+        self.session_id = ""
         self._actions = actions
         self._forbidden = forbidden
         self._pause = pause or (lambda _response: False)
@@ -94,6 +95,7 @@ class Model:
             return {}
         results = yield self.call(action.tool, action.arguments)
         answer: Fields = json.loads(results[0]["text"])
+        self.session_id = answer.get("session_id", self.session_id)
         if action.tool in {"start_session", "submit_phase"} and self._pause(answer):
             self.paused = True
             while self.paused:
@@ -110,6 +112,25 @@ class Model:
         for blocks in self.write(edit):
             results = yield blocks
             assert not results[0]["is_error"], results[0]
+
+
+class Trying(Model):
+    """Writes files of a plain conversation, and keeps what it was told of each in `told`."""
+
+    def __init__(self, root: Path, *paths: str) -> None:
+        super().__init__(root, self._writes(paths))
+        self.told: dict[str, str] = {}
+
+    def _writes(self, paths: Sequence[str]) -> Actions:
+        for path in paths:
+            before = (self.root / path).read_text(encoding="utf-8")
+            yield (Edit(path, before, before + "# tried\n"),)
+        return {}
+
+    def _edit(self, edit: Edit) -> Generator[Blocks, list[Fields], None]:
+        for blocks in self.write(edit):
+            results = yield blocks
+            self.told[edit.path] = results[0]["text"]
 
 
 class ClaudeModel(Model):
@@ -219,3 +240,11 @@ def _parsed(text: str) -> Fields:
 def names(requests: Sequence[Fields]) -> set[str]:
     """The tools that a client showed its model."""
     return {str(tool.get("name")) for body in requests for tool in body.get("tools", [])}
+
+
+class TryingClaude(Trying, ClaudeModel):
+    """A plain conversation in Claude Code."""
+
+
+class TryingCodex(Trying, CodexModel):
+    """A plain conversation in Codex."""

@@ -12,7 +12,7 @@ from code_intel_server.cli.script import Actions, Call, Script
 from tests.e2e.clients import installed
 from tests.e2e.clients.fakes import Fields, Service, anthropic
 from tests.e2e.clients.machine import Machine, events
-from tests.e2e.clients.model import ClaudeModel, names
+from tests.e2e.clients.model import ClaudeModel, TryingClaude, names
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -118,23 +118,42 @@ def test_claude_mcp_list_says_connected_once_the_user_has_approved_the_server(ma
     assert listed() == "code-intel: code-intel-server serve - ✔ Connected"
 
 
-def test_a_session_whose_client_was_killed_goes_on_with_resume(machine: Machine) -> None:
+@pytest.mark.parametrize("step", [8, 13])
+def test_after_a_kill_a_new_conversation_is_told_writes_nothing_else_and_resume_goes_on(
+    machine: Machine, step: int
+) -> None:
     work = machine.work()
+    script = Script(work)
     stopped = Event()
 
-    def at_the_plan(response: Fields) -> bool:
-        if response.get("step") == 13:
+    def at_the_step(response: Fields) -> bool:
+        if response.get("step") == step:
             stopped.set()
-        return response.get("step") == 13
+        return response.get("step") == step
 
-    first = ClaudeModel(machine.project, Script(work).run(), pause=at_the_plan)
+    first = ClaudeModel(machine.project, script.run(), pause=at_the_step)
     with (
         anthropic(first) as service,
-        machine.started(command(f"/code {work.query}"), **environment(machine, service)),
+        machine.started(command(f"/code -g=f {work.query}"), **environment(machine, service)),
     ):
         assert stopped.wait(90)
     machine.wait_until_unlocked()
-    model = ClaudeModel(machine.project, Script(work).resume())
+
+    plain = TryingClaude(machine.project, "secrets/vault.py", "app.py")
+    before = (machine.project / "app.py").read_text()
+    with anthropic(plain) as service:
+        ask(machine, service, "Tidy up a little.")
+    assert f"was interrupted in this project: {first.session_id}, step {step} of 19" in plain.first_prompt
+    assert f"was interrupted in step {step} of 19" in plain.told["secrets/vault.py"]
+    assert "get_session_status restores it" in plain.told["secrets/vault.py"]
+    assert "code-intel-server abandon --yes" in plain.told["secrets/vault.py"]
+    if step == 8:
+        assert "files are written in steps 13 and 14 only" in plain.told["app.py"]
+    else:
+        assert "has been updated successfully" in plain.told["app.py"]
+        (machine.project / "app.py").write_text(before)
+
+    model = ClaudeModel(machine.project, script.resume())
     with anthropic(model) as service:
         ask(machine, service, "/code --resume")
     assert "`--resume`" in model.first_prompt

@@ -1,14 +1,15 @@
 """The real Codex, its model scripted: `$code` from start to merge with plain tools and in code mode, hooks on apply_patch."""
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from code_intel_server.cli.script import Script
 from tests.e2e.clients import installed
-from tests.e2e.clients.fakes import responses
+from tests.e2e.clients.fakes import Fields, responses
 from tests.e2e.clients.machine import Machine, events
-from tests.e2e.clients.model import CodexCodeModel, CodexModel
+from tests.e2e.clients.model import CodexCodeModel, CodexModel, TryingCodex
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -59,3 +60,37 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     assert "Code-Intel-Session:" in machine.merged()
     calls = [event["item"] for event in events(done.stdout) if event.get("item", {}).get("type") == "mcp_tool_call"]
     assert {call["server"] for call in calls} == {"code_intel"}
+
+
+def test_after_a_kill_in_step_8_a_new_conversation_is_told_and_writes_nothing(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path)
+    work = machine.work()
+    folder = machine.home / ".codex"
+    folder.mkdir()
+    stopped = Event()
+
+    def in_step_8(response: Fields) -> bool:
+        if response.get("step") == 8:
+            stopped.set()
+        return response.get("step") == 8
+
+    def started(prompt: str, url: str) -> list[str]:
+        config = CONFIG.format(model="scripted-model", url=url, project=machine.project)
+        (folder / "config.toml").write_text(config)
+        return [str(installed.codex()), "exec", "--json", "--dangerously-bypass-hook-trust", prompt]
+
+    first = CodexModel(machine.project, Script(work).run(), pause=in_step_8)
+    with responses(first) as service:
+        command = started(f"$code -g=f {work.query}", service.url)
+        with machine.started(command, CODEX_HOME=str(folder)) as client:
+            assert client.stdin is not None
+            client.stdin.close()
+            assert stopped.wait(90)
+    machine.wait_until_unlocked()
+    plain = TryingCodex(machine.project, "app.py")
+    with responses(plain) as service:
+        done = machine.run(started("Tidy up a little.", service.url), CODEX_HOME=str(folder))
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    assert f"was interrupted in this project: {first.session_id}, step 8 of 19" in plain.first_prompt
+    assert "was interrupted in step 8 of 19" in plain.told["app.py"]
+    assert "code-intel-server abandon --yes" in plain.told["app.py"]

@@ -1,0 +1,68 @@
+"""What is known of the client that starts a session: do its hooks run, and may it write files? (SPEC 12)
+
+Its hook notes both a moment before start_session is called (`cli.hook`). Where a project has that hook and no note lies
+there, the client runs no hooks: Codex leaves out, in silence, those that its user has not approved.
+"""
+
+import json
+from pathlib import Path
+
+from code_intel_server.flow import responses
+from code_intel_server.flow.phases import READY_PLAN
+from code_intel_server.flow.turn import Note
+from code_intel_server.own_folder import CALLER_NOTE
+from code_intel_server.tools.sessions import Sessions
+from code_intel_server.tools.shaping import Fields
+from code_intel_server.workspace.files import read_regular
+
+_NOTE_BYTES, _SETTINGS_BYTES = 10_000, 4 * 1024 * 1024
+_CLIENTS = {
+    "claude": (".claude/settings.json", "warnings.hooks_unseen_claude"),
+    "codex": (".codex/hooks.json", "warnings.hooks_unseen_codex"),
+}
+_WRITING_MODES = {"acceptEdits", "bypassPermissions", "auto"}
+
+
+def with_warnings(sessions: Sessions, answer: Fields, client: str) -> Fields:
+    """The answer to start_session with what its caller lacks for the session that has begun.
+
+    `client` is the name by which it introduced itself.
+    """
+    note = _taken(sessions.desk.local / CALLER_NOTE)
+    active = sessions.active
+    if active is None:
+        return answer
+    lacks = _hooks_missing(sessions.desk.root, client) if note is None else _writes_missing(note)
+    if lacks is None or not active.state.road.runs(READY_PLAN):
+        return answer
+    given = answer.get("warnings")
+    return answer | {
+        "warnings": [*(given if isinstance(given, list) else []), responses.say(active.kit.contract, lacks)]
+    }
+
+
+def _taken(file: Path) -> Fields | None:
+    """The note of this call's hook, which no later call may take for its own."""
+    try:
+        note = json.loads(read_regular(file, _NOTE_BYTES))
+        file.unlink()
+    except (OSError, ValueError):
+        return None
+    return note if isinstance(note, dict) else None
+
+
+def _hooks_missing(root: Path, client: str) -> Note | None:
+    found = next((known for name, known in _CLIENTS.items() if client.startswith(name)), None)
+    if found is None:
+        return None
+    try:
+        registered = "__start_session" in read_regular(root / found[0], _SETTINGS_BYTES, follow=True).decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Note(found[1]) if registered else None
+
+
+def _writes_missing(note: Fields) -> Note | None:
+    if note.get("attended") or note.get("writes") or note.get("mode") in _WRITING_MODES:
+        return None
+    return Note("warnings.writes_not_granted", {"mode": str(note.get("mode"))})
