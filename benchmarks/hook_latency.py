@@ -28,6 +28,7 @@ FACTOR, LIMIT = 4, 100
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from tests.cli.helpers import project, session, state  # noqa: E402
+from tests.e2e.driver import git  # noqa: E402
 
 from code_intel_server.flow.session import SessionState  # noqa: E402
 
@@ -66,11 +67,13 @@ def main() -> None:
 @contextmanager
 def _cases(python: Path, folder: Path) -> Iterator[list[Case]]:
     """Nothing, and the hook in every situation it meets."""
-    idle, busy, full = (project(folder / name) for name in ("idle", "busy", "full"))
-    for root in (idle, busy, full):
+    idle, busy, full, left = (project(folder / name) for name in ("idle", "busy", "full", "left"))
+    for root in (idle, busy, full, left):
         (root / ".code-intel").mkdir(exist_ok=True)
     padded: SessionState = state("20260201_123457", summaries={"step_05_EXPLORATION": "seen " * (BIG // 5)})
-    with session(busy, state()), session(full, padded):
+    tip = git(left, "rev-parse", "main").strip()
+    killed = session(left, state(base="main", tip=tip), live=False)
+    with session(busy, state()), session(full, padded), killed:
         hook = _hook(python)
         yield [
             Case("`python -c pass`", (str(python), "-c", "pass"), b""),
@@ -79,6 +82,7 @@ def _cases(python: Path, folder: Path) -> Iterator[list[Case]]:
             Case("a session: write allowed", hook, _write(busy, "app.py")),
             Case("a session: write refused", hook, _write(busy, "secrets/vault.py"), 2),
             Case("the same, checkpoint of 240 KB", hook, _write(full, "secrets/vault.py"), 2),
+            Case("an interrupted session: write refused", hook, _write(left, "secrets/vault.py"), 2),
         ]
 
 

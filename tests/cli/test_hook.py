@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @contextmanager
-def left(root: Path, *, branch: str = "", **more: object) -> Iterator[Desk]:
+def left(root: Path, *, branch: str = "", **more: Any) -> Iterator[Desk]:
     """A session whose server was killed, HEAD as it left it: on its task branch, or on main."""
     tip = git(root, "rev-parse", "main").strip()
     if branch:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import checkpoints, files
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
-from code_intel_server.workspace.seal import sealed, unsealed
+from code_intel_server.workspace.seal import MAX_FILE_BYTES, SCHEMA_VERSION, sealed, unsealed
 from tests.faults.results import Record, size
 
 KEY = bytes(range(32))
@@ -263,7 +263,7 @@ def test_what_is_no_plain_file_is_refused_at_once_without_reading_it(tmp_path: P
 
 def test_a_file_of_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, {"n": 1}, {"n": 2})
-    path.write_bytes(path.read_bytes() + b" " * checkpoints.MAX_FILE_BYTES)
+    path.write_bytes(path.read_bytes() + b" " * MAX_FILE_BYTES)
     assert store(tmp_path).load(SESSION).restored_previous
 
 
@@ -271,7 +271,7 @@ def test_a_body_that_could_not_be_loaded_again_is_not_saved(tmp_path: Path) -> N
     path = written(tmp_path, {"n": 1})
     before = path.read_bytes()
     with pytest.raises(Rejected, match="checkpoint_too_large"):
-        store(tmp_path).save(SESSION, {"text": "x" * checkpoints.MAX_FILE_BYTES})
+        store(tmp_path).save(SESSION, {"text": "x" * MAX_FILE_BYTES})
     assert path.read_bytes() == before
 
 
@@ -390,7 +390,7 @@ def test_sweeping_removes_only_what_killed_writers_left(tmp_path: Path) -> None:
 
 def test_checkpoints_of_every_released_schema_can_be_read() -> None:
     found = {path.parent.name: store(path.parent).load(SESSION) for path in GOLDEN.glob("schema-*/*.json")}
-    assert found.keys() == {f"schema-{number}" for number in range(1, checkpoints.SCHEMA_VERSION + 1)}
+    assert found.keys() == {f"schema-{number}" for number in range(1, SCHEMA_VERSION + 1)}
     assert found["schema-1"].body["phase_payloads"] == {
         "step_05": {"summary": "Read src/auth.py:42, größer als gedacht."}
     }

@@ -44,8 +44,9 @@ def with_warnings(sessions: Sessions, answer: Fields, client: str) -> Fields:
 def _taken(file: Path) -> Fields | None:
     """The note of this call's hook, which no later call may take for its own."""
     try:
-        note = json.loads(read_regular(file, _NOTE_BYTES))
+        data = read_regular(file, _NOTE_BYTES)
         file.unlink()
+        note = json.loads(data)
     except (OSError, ValueError):
         return None
     return note if isinstance(note, dict) else None
