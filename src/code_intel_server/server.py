@@ -347,9 +347,13 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
 
 def _control_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Check write target", annotations=READ)
-    def check_write_target(path: Path_) -> Reported:
-        """May this file be written? Call before every edit."""
-        return call("check_write_target", lambda: tools.writing.check_write_target(late.bench, path))
+    def check_write_target(
+        paths: Annotated[str | list[str], Field(description="Files, relative to the project root")] = [],  # noqa: B006
+        path: Annotated[str, Field(description="One file")] = "",
+    ) -> Reported:
+        """May these files be written? Call before the first edit of a file; what is allowed stays so for the session."""
+        wanted = [*([paths] if isinstance(paths, str) else paths), path]
+        return call("check_write_target", lambda: tools.writing.check_write_target(late.bench, wanted))
 
     @mcp.tool(title="Add explored files", annotations=WRITE)
     def add_explored_files(

@@ -66,20 +66,18 @@ def test_an_impact_analysis_that_was_only_named(stage: Stage) -> None:
 
 
 def test_a_write_check_that_was_only_named(stage: Stage) -> None:
-    """Stopped by: check_write_target must stand in the ledger since the last report."""
+    """Stopped by: check_write_target must have allowed every changed file, as the ledger says."""
     stage.planned()
     stage.write("app.py", APP_DONE)
     stage.refused("Required tools not used: check_write_target", **report())
 
 
-def test_the_write_check_of_the_first_task_used_for_the_second(stage: Stage) -> None:
-    """Stopped by: a write check counts only since the last report."""
-    stage.ready()
-    stage.accepted(**plan("t1", [ITEM], {"id": "t2", "description": "Second", "checklist": ["Second"]}))
+def test_the_write_check_of_one_file_used_for_another(stage: Stage) -> None:
+    """Stopped by: what is allowed is a path, for the session; the file that was not is named."""
+    stage.planned("app.py", "lib.py")
     stage.edit()
-    stage.accepted(**report())
-    stage.write("app.py", APP_DONE.replace("value + 1", "value + 2"))
-    stage.refused("Required tools not used: check_write_target", **report("t2", "app.py:6", "Second"))
+    stage.write("lib.py", "x = 2\n")
+    stage.refused("Required tools not used: check_write_target for lib.py", **report())
 
 
 def test_everything_skipped_to_avoid_the_write_check_after_writing(stage: Stage) -> None:

@@ -74,7 +74,7 @@ def test_white_space_only(stage: Stage) -> None:
     """Stopped by: a range in which only white space changed proves nothing without a reason."""
     stage.planned()
     stage.edit(text=APP.replace("    return 1\n", "    return  1\n", 1))
-    stage.refused("holds only", **report())
+    stage.refused("shows no changed code", **report())
 
 
 def test_evidence_for_work_that_was_undone_before_the_report(stage: Stage) -> None:
@@ -138,7 +138,7 @@ def test_an_ignored_file_that_nobody_touched(stage: Stage) -> None:
     stage.write("build/out.py", "def built():\n    return 1\n")
     stage.planned()
     stage.call("check_write_target", path="app.py")
-    stage.refused("holds only", **report(evidence="build/out.py:1"))
+    stage.refused("shows no changed code", **report(evidence="build/out.py:1"))
 
 
 def test_a_link_to_a_file_outside(stage: Stage) -> None:

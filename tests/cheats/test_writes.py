@@ -102,7 +102,7 @@ def test_another_name_for_an_unexplored_file(stage: Stage, path: str) -> None:
     stage.planned()
     answer = stage.call("check_write_target", path=path.format(root=stage.root))
     assert answer["allowed"] is False
-    assert answer["path"] == "lib.py"
+    assert answer["results"][0]["path"] == "lib.py"
     stage.notice()
 
 

@@ -39,7 +39,7 @@ def test_it_calls_the_tools_that_the_instruction_names_at_once_and_reports_those
     named = "Use find_definitions or search_text, not submit_phase, and unknown_tool never."
     wanted = actions.send([answer("ANYTHING", {"summary": "str", "tools_used": "list"}, named)])
     assert [call.tool for call in wanted if isinstance(call, Call)] == ["find_definitions", "search_text"]
-    (submit,) = actions.send([{"results": [{"path": "app.py", "start_line": 1}]}, {"success": False, "message": "no"}])
+    (submit,) = actions.send([{"results": [{"path": "app.py", "rows": ["1: x"]}]}, {"success": False, "message": "no"}])
     assert isinstance(submit, Call)
     assert submit.arguments["data"]["tools_used"] == ["find_definitions"]
     assert "app.py:1" in submit.arguments["data"]["summary"]
@@ -50,15 +50,16 @@ def test_it_asks_before_writing_and_widens_the_writable_set_where_that_is_the_an
     next(actions)
     task = {"id": "t1", "description": "Add it", "checklist": ["the item"]}
     (asked,) = actions.send([answer("READY", {"task_id": "str", "checklist": "list"}, next_task=task)])
-    (added,) = actions.send([{"allowed": False, "reason": "not explored"}])
+    (added,) = actions.send([{"results": [{"path": "app.py", "allowed": False}, {"path": "b.py", "allowed": True}]}])
     (again,) = actions.send([{}])
-    (edit,) = actions.send([{"allowed": True}])
+    (edit,) = actions.send([{}])
     (submit,) = actions.send([{}])
-    assert [one.tool for one in (asked, added, again) if isinstance(one, Call)] == [
-        "check_write_target",
-        "add_explored_files",
-        "check_write_target",
-    ]
+    assert isinstance(again, Call)
+    assert (again.tool, again.arguments["paths"]) == ("check_write_target", ["app.py"])
+    assert isinstance(asked, Call)
+    assert asked.tool == "check_write_target"
+    assert isinstance(added, Call)
+    assert (added.tool, added.arguments["paths"]) == ("add_explored_files", ["app.py"])
     assert isinstance(edit, Edit)
     assert isinstance(submit, Call)
     assert submit.arguments["data"]["checklist"] == [{"item": "the item", "status": "done", "evidence": "app.py:4-6"}]

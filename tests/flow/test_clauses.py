@@ -57,7 +57,7 @@ def test_where_tasks_are_named_the_failure_counts_for_them_alone() -> None:
     session.plan("t1", "t2")
     session.edit().report("t1")
     session.edit("README.md", "# App\n\nMore.\n")
-    session.world.call("check_write_target")
+    session.world.call("check_write_target", *session.world.files)
     skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is done already."}
     session.state.added_files["README.md"] = "It says how to start."
     session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
@@ -157,7 +157,7 @@ def test_who_has_forgotten_the_plan_is_told_the_next_task_and_how_far_it_is() ->
     for answer in (session.status(), session.raw({})):
         assert answer["task_progress"] == "1/2"
         assert answer["next_task"] == {"id": "t2", "description": "Do t2", "checklist": ["Item of t2"]}
-    session.world.call("check_write_target")
+    session.world.call("check_write_target", *session.world.files)
     skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is done already."}
     session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
     assert "next_task" not in session.status()
@@ -307,7 +307,7 @@ def test_a_round_that_changed_nothing_is_not_said_to_have_left_the_files_as_in_t
     session.commit()
     session.send(issues=["app.py:2 - is this right?"], quality_prompt_used="quality_review")
     session.plan("t2")
-    session.world.call("check_write_target")
+    session.world.call("check_write_target", *session.world.files)
     skipped = {"item": "Item of t2", "status": "skipped", "reason": "It is right as it is."}
     session.send(task_id="t2", checklist=[skipped], tools_used=["check_write_target"])
     session.send(summary="Done.")

@@ -94,9 +94,9 @@ class World:
     snapshots: dict[str, Files] = field(default_factory=dict)
     heads: dict[str, Files] = field(default_factory=dict)
 
-    def call(self, tool: str, *files: str, results: int = 1, outcome: str = "ok") -> None:
+    def call(self, tool: str, *files: str, results: int = 1, outcome: str = "ok", tree: str = "") -> None:
         """Let a tool run: one more line in the ledger."""
-        self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files))
+        self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files, tree))
 
     def head(self) -> str:
         return f"{self.tip_count:040x}"
@@ -195,7 +195,8 @@ class WorldEvidence:
         return RangeVerdict(
             empty=path in self.world.empty or (path, start, end) in self.world.empty_parts,
             trivial=path in self.world.trivial,
-            why="comments",
+            why="only comments or documentation",
+            prose=path in self.world.trivial,
         )
 
     def weakened(
@@ -409,6 +410,7 @@ class Session:
         )
         start = self.ports.tree.snapshot()
         self.world.base = start
+        self.world.heads.setdefault(self.world.head(), dict(self.world.files))
         self.state = SessionState(
             session_id="20260201_123456",
             intent=intent,
@@ -496,8 +498,8 @@ class Session:
         self.world.files[path] = text
         return self
 
-    def report(self, task: str, evidence: str = "app.py:2", **item: object) -> dict[str, object]:
-        self.world.call("check_write_target")
+    def report(self, task: str, evidence: object = "app.py:2", **item: object) -> dict[str, object]:
+        self.world.call("check_write_target", *{*self.world.files, *self.world.snapshots.get(self.world.base, {})})
         entry = {"item": f"Item of {task}", "status": "done", "evidence": evidence, **item}
         return self.send(task_id=task, checklist=[entry], tools_used=["check_write_target"])
 

@@ -55,7 +55,6 @@ def test_a_task_is_split_after_the_plan(stage: Stage) -> None:
     assert "dropped t1" in answer["warning"]
     stage.edit(text=APP_DONE.replace("value + 1", "value + 1 + 0"))
     stage.accepted(**report("t1a", "app.py:2", "Part t1a"))
-    stage.call("check_write_target", path="app.py")
     stage.accepted(**report("t1b", "app.py:6", "Part t1b"))
     finish(stage)
 
@@ -163,7 +162,7 @@ def test_a_binary_file_is_added_and_one_changed(stage: Stage) -> None:
     base(stage, {"logo.png": b"\x89PNG\0old"})
     stage.ready("app.py", "logo.png")
     stage.accepted(**plan("t1", [ITEM, "New logo"]))
-    stage.call("check_write_target", path="logo.png")
+    stage.call("check_write_target", paths=["logo.png", "icon.png"])
     (stage.root / "logo.png").write_bytes(b"\x89PNG\0new")
     (stage.root / "icon.png").write_bytes(b"\x89PNG\0icon")
     items = [
@@ -192,7 +191,7 @@ def test_a_file_becomes_executable(stage: Stage) -> None:
 
 def test_a_link_is_added(stage: Stage) -> None:
     stage.planned("app.py", "main.py")
-    stage.call("check_write_target", path="app.py")
+    stage.call("check_write_target", path="main.py")
     stage.edit()
     (stage.root / "main.py").symlink_to("app.py")
     stage.accepted(**report())
@@ -213,7 +212,7 @@ def test_a_link_is_turned_elsewhere(stage: Stage) -> None:
         stage.accepted(**{reason: False}, reason="It is all known already.")
     stage.explain("away")
     stage.accepted(**plan(items=[ITEM, "Turn the other link"]))
-    assert stage.call("check_write_target", path="main.py")["allowed"]
+    assert stage.call("check_write_target", paths=["main.py", "away"])["allowed"]
     for name, target in (("main.py", "lib.py"), ("away", "pkg")):
         (stage.root / name).unlink()
         (stage.root / name).symlink_to(target)
@@ -731,6 +730,7 @@ def test_what_the_tasks_took_of_the_users_uncommitted_text_is_in_the_trash(stage
     stage.planned(*paths, **({"quick": True, "no_verify": True} if quick else {}))
     stage.edit()
     stage.edit("draft.py", "finished = True\n")
+    stage.call("check_write_target", path="gone.py")
     (stage.root / "gone.py").unlink()
     stage.accepted(**report())
     done = stage.accepted(summary="All tasks are done.") if quick else finish(stage)

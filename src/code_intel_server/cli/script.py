@@ -269,12 +269,13 @@ class Script:
     def _implemented(self, task: Fields) -> Generator[tuple[Action, ...], Answers, Fields]:
         """Ask before writing, widen the writable set where that is the answer, write, and name the lines."""
         change = self.work.implement(task)
-        for path in dict.fromkeys(edit.path for edit in change.edits):
-            (verdict,) = yield (Call("check_write_target", {"path": path}),)
-            if not verdict.get("allowed"):
-                reason = f"Task {task['id']} changes it: {task['description']}"
-                yield (Call("add_explored_files", {"paths": [path], "reason": reason}),)
-                yield (Call("check_write_target", {"path": path}),)
+        paths = list(dict.fromkeys(edit.path for edit in change.edits))
+        (verdict,) = yield (Call("check_write_target", {"paths": paths}),)
+        refused = [row["path"] for row in verdict.get("results", ()) if not row["allowed"]]
+        if refused:
+            reason = f"Task {task['id']} changes it: {task['description']}"
+            yield (Call("add_explored_files", {"paths": refused, "reason": reason}),)
+            yield (Call("check_write_target", {"paths": refused}),)
         self._notes.used.append("check_write_target")
         for edit in change.edits:
             yield (edit,)

@@ -94,7 +94,8 @@ def _of_nothing(lines: Sequence[str]) -> RangeVerdict:
     if _only_to_do(lines):
         return _TO_DO
     words = any(re.search(r"\w", line) for line in lines)
-    return RangeVerdict(empty=False, trivial=True, why="only comments" if words else "only white space or punctuation")
+    why = "only comments or documentation" if words else "only white space or punctuation"
+    return RangeVerdict(empty=False, trivial=True, why=why, prose=words)
 
 
 def _only_to_do(lines: Sequence[str]) -> bool:

@@ -8,6 +8,8 @@ _STRICT = re.compile(r"(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?", r
 _LINES = re.compile(r":(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?")
 _NO_PATH = re.compile(r"[^\w./@+~\-]")
 _ENDS_AS_PATH = re.compile(r"[\w\-]\.?\Z")
+_BETWEEN = re.compile(r"[,;\n]")
+_BARE = re.compile(r"\d{1,9}(?:-\d{1,9})?")
 _PATH_AT_MOST = 1024
 
 Version = tuple[str, Sequence[str] | None, Sequence[str] | None]
@@ -22,23 +24,40 @@ class Reference:
     start: int
     end: int
 
+    def __str__(self) -> str:
+        """As it is written."""
+        return f"{self.path}:{self.start}" if self.start == self.end else f"{self.path}:{self.start}-{self.end}"
+
 
 @dataclass(frozen=True, slots=True)
 class RangeVerdict:
     """What the code at a range is: `empty` implementation, only `trivial` lines (comment, blank, declaration), or code.
 
-    `why` says which, in words for a sentence; '' for code.
+    `why` says which, in words for a sentence; '' for code. `prose` where it is comments or docstrings.
     """
 
     empty: bool
     trivial: bool
     why: str = ""
+    prose: bool = False
 
 
 def parse_reference(text: str) -> Reference | None:
     """The reference that `text` is, or None where it has any other form."""
     match = _STRICT.fullmatch(text)
     return _reference(match["path"], match) if match else None
+
+
+def parse_references(text: str) -> list[Reference]:
+    """The references a list of them is (`a.py:1-5, b.py:7; 9-12`, a bare range being one of the file before); [] for anything else."""
+    found: list[Reference] = []
+    for piece in filter(None, map(str.strip, _BETWEEN.split(text))):
+        one = parse_reference(f"{found[-1].path}:{piece}" if found and _BARE.fullmatch(piece) else piece)
+        if one is None:
+            whole = parse_reference(text.strip())  # a name may hold what stands between two
+            return [whole] if whole else []
+        found.append(one)
+    return found
 
 
 def find_references(text: str) -> list[Reference]:

@@ -59,7 +59,10 @@ ACCESS: Mapping[str, Access] = {
         Group.CONTROL, frozenset({Phase.READY}), outside=False, blocked="tool_errors.add_explored_files.phase_mismatch"
     ),
     "review_changes": Access(
-        Group.CONTROL, frozenset({Phase.PRE_COMMIT}), outside=False, blocked="tool_errors.review_changes.phase_blocked"
+        Group.CONTROL,
+        frozenset({Phase.READY, Phase.POST_IMPL_VERIFY, Phase.PRE_COMMIT, Phase.QUALITY_REVIEW}),
+        outside=False,
+        blocked="tool_errors.review_changes.phase_blocked",
     ),
     "cleanup_stale_branches": Access(Group.BRANCH, frozenset({Phase.BRANCH_INTERVENTION})),
     "sync_index": Access(Group.INDEX, _EVERY),

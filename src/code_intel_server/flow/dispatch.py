@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.contract.schema import AnyOf
+from code_intel_server.contract.schema import AnyOf, RequiredTool
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.handlers import HANDLERS
+from code_intel_server.flow.judgement import WRITE_CHECK, named, unchecked
 from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
     Payload,
@@ -144,8 +145,8 @@ def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
 def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> None:
     """Required tools: really called first, then reported (SPEC 4)."""
     required = contract.phase(place.contract_key).required_tools
-    if place == READY_IMPL and (not turn.state.tasks or _nothing_written(turn)):
-        required = ()  # without a plan that is what has to be said
+    if place == READY_IMPL:
+        required = _of_a_report(turn, required)
     called = {call.tool for call in turn.calls(_since(turn.state, place))}
     reported = {_bare(name) for name in turn.payload.tools_used or ()}
     names = [entry for entry in required if isinstance(entry, str)]
@@ -171,18 +172,24 @@ def _members(group: AnyOf) -> frozenset[str]:
     )
 
 
-def _nothing_written(turn: Turn[Payload]) -> bool:
-    """A report that skips everything needs no write check, as long as nothing was written."""
-    payload = turn.payload
+def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tuple[RequiredTool, ...]:
+    """What a report requires beside the write check, which belongs to the session and the path: held against the tree here.
+
+    Where there is no git to tell what changed, one check is enough, and none where everything was skipped.
+    """
+    payload, state = turn.payload, turn.state
     assert isinstance(payload, ReportPayload)  # noqa: S101 - asked for READY_IMPL only
+    if not state.tasks or WRITE_CHECK not in required:
+        return required if state.tasks else ()  # without a plan that is what has to be said
+    files = unchecked(state, turn.ports, turn.now)
+    if files:
+        raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=named(files))
     skipped = bool(payload.checklist) and all(item.status is ItemStatus.SKIPPED for item in payload.checklist)
-    return skipped and turn.ports.tree.snapshot() == turn.state.trees.judged
+    return required if not turn.now and not skipped else tuple(tool for tool in required if tool != WRITE_CHECK)
 
 
 def _since(state: SessionState, place: Place) -> int:
-    """From where in the ledger a place's required tools count: a write check since the last report, a review since the plan."""
-    if place == READY_IMPL:
-        return state.marks.report
+    """From where in the ledger a place's required tools count: a review since the round's plan."""
     return state.marks.round if place.phase is Phase.PRE_COMMIT else 0
 
 

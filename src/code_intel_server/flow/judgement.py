@@ -7,10 +7,11 @@ was there before makes a comment or a stub no implementation. Where there is no 
 file is judged.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase.reference import Reference, parse_reference
+from code_intel_server.codebase.reference import Reference, parse_references
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.ports import Evidence, Ports
 from code_intel_server.flow.ranges import Spots, followed, meets, only_white_space, overlap, spots
@@ -21,8 +22,25 @@ from code_intel_server.own_folder import is_written
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
 REASON_LENGTH = 10
+WRITE_CHECK = "check_write_target"
 NAMED_AT_MOST = 20
 _JUDGED_AT_MOST = 50
+_UNPROVEN = frozenset(
+    f"failures.READY.{name}"
+    for name in (
+        "checklist_evidence_empty_impl",
+        "checklist_evidence_unchanged",
+        "trivial_needs_reason",
+        "range_reused_needs_reason",
+    )
+)
+"""Refusals of a range that is there and proves nothing: another one of the item may."""
+
+_DOCUMENTATION = re.compile(
+    r"\b(?:document\w*|docs?|docstrings?|comment\w*|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of an item for which comments and docstrings are the work."""
 
 
 def has_reason(item: ChecklistItem) -> bool:
@@ -84,6 +102,20 @@ def refuse_unexplored(
         raise Rejected(key, details={"unexplored": [*strays]}, files=named(strays))
 
 
+def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
+    """The paths changed since the last judgement that were allowed at no time of the session (SPEC 4, READY impl).
+
+    `check_write_target` allows, and so does a reason given for a path once it may be written or was. None while there are strays: what nobody explored has to be said first.
+    """
+    before = state.trees.judged
+    if not before or not now or before == now or unexplored(state, ports, before, now):
+        return []
+    checks = (call for call in ports.ledger.entries() if call.tool == WRITE_CHECK and call.outcome == "ok")
+    allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
+    changes = ports.tree.changes(before, now)
+    return sorted(change.path for change in changes if allowed.isdisjoint((change.path, change.old_path)))
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """Judges the evidence of one report against one moment of the tree."""
@@ -103,9 +135,25 @@ class Judge:
         by_path |= {change.old_path: change for change in changes if change.old_path}
         return cls(state, ports, now, by_path)
 
-    def accept(self, task_id: str, item: ChecklistItem) -> UsedRange:
-        """The range that a done item proves. Raises Rejected with the READY message that applies."""
-        reference = self._parse(item)
+    def accept(self, task_id: str, item: ChecklistItem) -> list[UsedRange]:
+        """The ranges that prove a done item: at least one of those it names, all of which are there.
+
+        Raises Rejected with the READY message that applies to the first range.
+        """
+        proven: list[UsedRange] = []
+        refusals: list[Rejected] = []
+        for reference in self._parse(item):
+            try:
+                proven.append(self._accept(task_id, item, reference))
+            except Rejected as refusal:
+                if refusal.key not in _UNPROVEN:
+                    raise
+                refusals.append(refusal)
+        if not proven:
+            raise refusals[0]
+        return [used for used in proven if not used.trivial] or proven
+
+    def _accept(self, task_id: str, item: ChecklistItem, reference: Reference) -> UsedRange:
         change = self.changes.get(reference.path)
         if change is not None and self._gone(reference, change):
             total = self._base_lines(change, reference)
@@ -122,14 +170,14 @@ class Judge:
             return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
         self._in_range(reference, total)
         if self.ports.evidence.judge(reference.path, reference.start, reference.end).empty:
-            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=item.evidence)
+            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)
         return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
 
     def _weakness(self, item: ChecklistItem, reference: Reference, change: Change | None) -> bool:
         """Whether the range passes only for its reason. Raises Rejected where it touches no change, or has no reason."""
         what = self._what_is_weak(item, reference, change)
         if what and not has_reason(item):
-            raise Rejected("failures.READY.trivial_needs_reason", item=item.item, evidence=item.evidence, what=what)
+            raise Rejected("failures.READY.trivial_needs_reason", item=item.item, evidence=reference, what=what)
         return bool(what)
 
     def _what_is_weak(self, item: ChecklistItem, reference: Reference, change: Change | None) -> str:
@@ -140,7 +188,7 @@ class Judge:
             return "a file that git ignores, so nobody can tell whether it was changed"
         touched = [hunk for hunk in change.hunks if meets(hunk, reference.start, reference.end)] if change else []
         if change is None or not touched:
-            raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=item.evidence, item=item.item)
+            raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=reference, item=item.item)
         telling = [hunk for hunk in touched if not self._only_white_space(change, hunk)]
         if not telling:
             return "changes of white space"
@@ -156,7 +204,9 @@ class Judge:
             if not (verdicts[-1].empty or verdicts[-1].trivial):
                 return ""
         if any(verdict.empty for verdict in verdicts):
-            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=item.evidence)
+            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)
+        if any(verdict.prose for verdict in verdicts) and _DOCUMENTATION.search(item.item):
+            return ""
         return verdicts[0].why or "comments, white space or declarations"
 
     def _only_white_space(self, change: Change, hunk: Hunk) -> bool:
@@ -164,13 +214,16 @@ class Judge:
         after = self.ports.tree.lines(self.now, change.path)
         return before is not None and after is not None and only_white_space(hunk, before, after, change.path)
 
-    def _parse(self, item: ChecklistItem) -> Reference:
+    def _parse(self, item: ChecklistItem) -> list[Reference]:
         text = (item.evidence or "").strip()
         if not text:
             raise Rejected("failures.READY.checklist_evidence_required", item=item.item)
-        reference = parse_reference(text)
-        if reference is None or reference.start > reference.end:
+        references = parse_references(text)
+        if not references or any(reference.start > reference.end for reference in references):
             raise Rejected("failures.READY.checklist_evidence_format_invalid", evidence=text)
+        return list(dict.fromkeys(map(self._in_project, references)))
+
+    def _in_project(self, reference: Reference) -> Reference:
         path = self.ports.evidence.normal(reference.path)
         own = self.ports.evidence.own_name(reference.path) or ""
         if path is not None and (reference.start, reference.end) == (1, 1) and self._is_changed_link(own):
@@ -227,7 +280,7 @@ class Judge:
                 "failures.READY.range_reused_needs_reason",
                 item=item.item,
                 other_item=twin.item,
-                evidence=item.evidence,
+                evidence=reference,
             )
         return used
 

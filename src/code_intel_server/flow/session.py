@@ -138,6 +138,7 @@ class SessionState(_Stored):
 
     explored_files: list[str] = []
     added_files: dict[str, str] = {}
+    explained_files: list[str] = []
     query_frame: QueryFrame | None = None
     confidence: float | None = None
     unseen_files: list[str] = []

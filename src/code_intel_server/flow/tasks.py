@@ -27,14 +27,19 @@ class ItemStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+def _in_one_text(value: object) -> object:
+    several = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+    return ", ".join(value) if several else value  # type: ignore[arg-type]
+
+
 class ChecklistItem(BaseModel):
-    """One implementation item; `evidence` where done, `reason` where skipped or where the evidence needs one."""
+    """One implementation item; `evidence` where done (one range or several), `reason` where skipped or where that needs one."""
 
     model_config = ConfigDict(frozen=True)
 
     item: str
     status: ItemStatus = ItemStatus.PENDING
-    evidence: str | None = None
+    evidence: Annotated[str | None, BeforeValidator(_in_one_text)] = None
     reason: str | None = None
 
 

@@ -30,6 +30,14 @@ class Turn(Generic[P]):
     state: SessionState
     payload: P
     ports: Ports
+    _now: str | None = None
+
+    @property
+    def now(self) -> str:
+        """The tree as it was when this submit first asked: one moment for all that is judged. '' without git."""
+        if self._now is None:
+            self._now = self.ports.tree.snapshot()
+        return self._now
 
     def calls(self, since: int = 0) -> tuple[LedgerEntry, ...]:
         """The successful tool calls of this session after position `since`."""

@@ -102,7 +102,8 @@ class Guard:
     def _note(self, tool: str, active: Active | None, outcome: str, answer: Fields) -> None:
         if active is None or ACCESS[tool].group is Group.SESSION:
             return
-        active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer))
+        tree = str(answer.get("tree", ""))
+        active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal with the whole re-instruction where a session is active."""
@@ -171,14 +172,14 @@ def _rows_of(answer: Fields) -> int:
 
 
 def _files_shown(answer: Fields) -> list[str]:
-    """The project paths that an answer named, each once."""
+    """The project paths that an answer named, each once; those that it refused aside."""
     found: dict[str, None] = {}
     stack: list[JsonValue] = [answer]
     while stack and len(found) < _FILES_AT_MOST:
         node = stack.pop()
         if isinstance(node, dict):
             path = node.get("path")
-            if isinstance(path, str):
+            if isinstance(path, str) and node.get("allowed") is not False:
                 found[path] = None
             stack.extend(reversed(list(node.values())))
         elif isinstance(node, list):

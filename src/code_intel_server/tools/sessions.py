@@ -30,7 +30,7 @@ from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings, with_cleaned
 from code_intel_server.tools.flags import parse_flags, parse_intent
 from code_intel_server.tools.recovery import lost_submits, recoverable, to_restore
-from code_intel_server.tools.standing import first_answer, standing, told_at_start
+from code_intel_server.tools.standing import changes_so_far, first_answer, standing, told_at_start
 from code_intel_server.workspace.checkpoints import Loaded
 from code_intel_server.workspace.journals import LedgerFile
 from code_intel_server.workspace.paths import exclude_from_git
@@ -287,7 +287,7 @@ class Sessions:
         """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
         active = self.active  # read once: a verification under way holds the mutex for minutes
         if active is not None and (not discard_active or session_id == active.state.session_id):
-            answer = self._standing(active)
+            answer = self._standing(active) | changes_so_far(self._desk, active.state)
             if session_id is not None and session_id != active.state.session_id:
                 other = Note("warnings.not_restored", {"wanted": session_id, "session_id": active.state.session_id})
                 answer["warnings"] = [responses.say(active.kit.contract, other)]
@@ -323,7 +323,7 @@ class Sessions:
         self.active = Active(state, kit, self._desk.ledger(state.session_id), survey)
         self._desk.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
-        answer = self._standing(self.active)
+        answer = self._standing(self.active) | changes_so_far(self._desk, state)
         note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
         answer |= {"restored": True, "message": responses.say(kit.contract, note)}
         warnings: list[JsonValue] = [*left]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
+from code_intel_server.codebase.answers import lines_of
 from code_intel_server.flow import responses
 from code_intel_server.flow.phases import READY_PLAN, Phase
 from code_intel_server.flow.ports import Ports
@@ -11,10 +12,13 @@ from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import learning
 from code_intel_server.tools.desk import Desk, Kit
+from code_intel_server.tools.shaping import fitting
 from code_intel_server.workspace.trust import Approvals
-from code_intel_server.workspace.values import Survey
+from code_intel_server.workspace.values import Hunk, Survey
 
 Fields = dict[str, JsonValue]
+
+_CHANGES_CHARACTERS = 4_000
 
 
 def first_answer(
@@ -116,3 +120,39 @@ def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, 
     if skipped and state.phase is not Phase.POST_IMPL_VERIFY:
         notes.append(Note("warnings.skipped_gates", {"phases": ", ".join(skipped)}))
     return notes
+
+
+def changes_so_far(desk: Desk, state: SessionState) -> Fields:
+    """What this session has changed since its base, for an agent that did not see it happen: files, lines and tasks.
+
+    Only once a plan was accepted; as many files as there is room for.
+    """
+    if not state.trees.base or not state.trees.ready:
+        return {}
+    tasks = tasks_of(desk, state)
+    rows: list[Fields] = []
+    for change in desk.tree.changes(state.trees.base, desk.tree.snapshot()):
+        row: Fields = {"path": change.path, "status": str(change.kind), "lines": ", ".join(map(_lines, change.hunks))}
+        task = tasks.get(change.path, "")
+        rows.append(row | ({"old_path": change.old_path} if change.old_path else {}) | ({"task": task} if task else {}))
+    shown = fitting(rows, _CHANGES_CHARACTERS)
+    more = len(rows) - shown.rows
+    return {"changed_files": shown.results} | ({"more_changed_files": more} if more else {})
+
+
+def _lines(hunk: Hunk) -> str:
+    """`12-15` as it is now, or where lines were only deleted."""
+    if hunk.new_count:
+        return lines_of(hunk.new_start, hunk.new_start + hunk.new_count - 1)
+    return f"{hunk.old_count} deleted after {hunk.new_start}"
+
+
+def tasks_of(desk: Desk, state: SessionState) -> dict[str, str]:
+    """Each changed path's task: the first at whose report it differed from the report before."""
+    found: dict[str, str] = {}
+    before = state.trees.ready or state.trees.base
+    for task_id, tree in state.trees.by_task.items():
+        for change in desk.tree.changes(before, tree):
+            found.setdefault(change.path, task_id)
+        before = tree
+    return found

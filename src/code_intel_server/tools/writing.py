@@ -1,25 +1,29 @@
 """check_write_target, add_explored_files, review_changes: what may be written, and what was (SPEC 2, 4)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow import responses
 from code_intel_server.flow.handlers.review import beside, weakened
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
+from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
+from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
-from code_intel_server.flow.turn import Note
 from code_intel_server.flow.writable import Why
-from code_intel_server.tools.desk import Desk, now
+from code_intel_server.tools.desk import now
 from code_intel_server.tools.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting, narrowed, size_of
+from code_intel_server.tools.standing import tasks_of
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.review import PAGE_CHARACTERS, review
 
 ADDED_AT_MOST = 2_000
+CHECKED_AT_MOST = 100
+"""Paths that one call asks for: what the ledger keeps of one, and an answer shows."""
 _WEAK_CHARACTERS = 2_500
 _DIFFS_IN_JSON = 2
 """A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
@@ -35,22 +39,33 @@ def _active(sessions: Sessions) -> Active:
     return sessions.active
 
 
-def check_write_target(bench: Workbench, path: str) -> Fields:
-    """May this file be written? `{allowed, reason}`, with the way out where it may not."""
+def check_write_target(bench: Workbench, paths: Sequence[str]) -> Fields:
+    """May these files be written? `{path, allowed, reason}` of each, and the ways out for those that may not."""
     active = _active(bench.sessions)
-    contract = active.kit.contract
-    try:
-        normal = bench.desk.project.inside(path)
-    except CodeIntelError:
-        text = responses.say(contract, Note("tool_errors.check_write_target.outside_project", {"path": path}))
-        return {"allowed": True, "reason": text, "path": path, "judged": False}
-    ports = bench.desk.ports(active.kit, active.ledger, lambda _intent: None, lambda *_progress: None)
-    why = why_writable_now(active.state, ports, normal)
-    if why in _REFUSALS:
-        message = contract.message(_REFUSALS[why])
-        blocked: Fields = {"allowed": False, "reason": message.text, "error": message.error, "path": normal}
-        return blocked | ({"remedy": message.instruction} if message.instruction else {})
-    return {"allowed": True, "reason": str(why), "path": normal}
+    wanted = list(dict.fromkeys(path for path in paths if path.strip()))
+    if not 0 < len(wanted) <= CHECKED_AT_MOST:
+        expected = f"1 to {CHECKED_AT_MOST} paths"
+        raise Rejected("tool_errors.generic.argument_invalid", field="paths", expected=expected)
+    ports = bench.sessions.ports(active)
+    verdicts = [row for path in wanted for row in _verdicts(active, ports, bench.desk.project, path)]
+    remedies = dict.fromkeys(str(row.pop("remedy")) for row in verdicts if "remedy" in row)
+    answer: Fields = {"results": [*verdicts], "allowed": all(row["allowed"] for row in verdicts)}
+    return answer | ({"remedy": " ".join(remedies)} if remedies else {})
+
+
+def _verdicts(active: Active, ports: Ports, project: Project, path: str) -> Iterator[Fields]:
+    """The row of a path; of a link one for what it leads to and one for itself."""
+    reasons: dict[str, Why | None] = {path: None}
+    with suppress(CodeIntelError):
+        reasons = {name: why_writable_now(active.state, ports, name) for name in _names(project, path)}
+    for name, why in reasons.items():
+        key = _REFUSALS.get(why) if why else "tool_errors.check_write_target.outside_project"
+        if key is None:
+            yield {"path": name, "allowed": True, "reason": str(why)}
+            continue
+        message = active.kit.contract.message(key, {"path": path})
+        row: Fields = {"path": name, "allowed": False, "reason": message.text, "error": message.error}
+        yield row | ({"remedy": message.instruction} if message.instruction else {})
 
 
 def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> Fields:
@@ -66,6 +81,7 @@ def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> F
         added = list(dict.fromkeys(name for path in paths for name in _names(desk.project, path)))
         state = active.state.draft()
         state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
+        state.explained_files = sorted({*state.explained_files, *_explained(state, sessions.ports(active), added)})
         if len(state.added_files) > ADDED_AT_MOST:
             size, limit = f"{len(state.added_files)} items", f"{ADDED_AT_MOST} files in a session"
             raise Rejected("common_failures.payload_too_large", field="paths", size=size, limit=limit)
@@ -81,6 +97,16 @@ def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> F
             }
         )
     return {"added": [*added], "reason": reason.strip(), "writable": len(state.explored_files) + len(state.added_files)}
+
+
+def _explained(state: SessionState, ports: Ports, added: Sequence[str]) -> list[str]:
+    """Those of the paths that may be written now, or were before they were added: the reason speaks of that change."""
+    if state.place in {READY_IMPL, READY_COMPLETE}:
+        return [*added]
+    now = ports.tree.snapshot() if state.trees.judged else ""
+    changes = ports.tree.changes(state.trees.judged, now) if now else ()
+    changed = {path for change in changes for path in (change.path, change.old_path)}
+    return [path for path in added if path in changed]
 
 
 def _names(project: Project, path: str) -> list[str]:
@@ -101,6 +127,8 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     state, desk = active.state, bench.desk
     if not state.trees.base:
         raise Rejected("tool_errors.review_changes.task_branch_not_enabled")
+    if state.phase is Phase.READY and not state.trees.ready:
+        raise Rejected("tool_errors.review_changes.phase_blocked", phase=state.phase)
     present = desk.tree.snapshot()
     ports = bench.sessions.ports(active)
     wanted = None if path is None else _names(desk.project, path)[-1]
@@ -113,7 +141,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         path=wanted,
         limit=min(max(limit, 1), 200),
         offset=max(offset, 0),
-        tasks=_tasks(desk, state),
+        tasks=tasks_of(desk, state),
         characters=budget,
         weakened=lambda path, before, after, old: weakened(
             ports, path, before.split("\n"), after.split("\n"), old, lambda: beside(ports, path, sides, changes)
@@ -134,6 +162,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         "truncated": truncated,
         "engine": "tree",
         "complete": not truncated,
+        "tree": present,
     }
     if following < page.total:
         answer["next_offset"] = following
@@ -155,14 +184,3 @@ def _weak_evidence(state: SessionState) -> Fields:
         if used.trivial
     ]
     return narrowed({"weak_evidence": weak}, _WEAK_CHARACTERS) if weak else {}
-
-
-def _tasks(desk: Desk, state: SessionState) -> dict[str, str]:
-    """Each changed path's task: the first at whose report it differed from the report before."""
-    found: dict[str, str] = {}
-    before = state.trees.ready or state.trees.base
-    for task_id, tree in state.trees.by_task.items():
-        for change in desk.tree.changes(before, tree):
-            found.setdefault(change.path, task_id)
-        before = tree
-    return found

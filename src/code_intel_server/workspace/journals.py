@@ -124,11 +124,13 @@ class LedgerFile:
         with self._mutex:
             return tuple(self._entries)
 
-    def add(self, tool: str, phase: str, outcome: str, results: int = 0, files: Sequence[str] = ()) -> LedgerEntry:
+    def add(
+        self, tool: str, phase: str, outcome: str, results: int = 0, files: Sequence[str] = (), tree: str = ""
+    ) -> LedgerEntry:
         """Record a call: in memory for certain, and in the file at once where it can be written. `files` is cut after 200, or where a line is full."""
         with self._mutex:
             seq = self._entries[-1].seq + 1 if self._entries else 1
-            call = LedgerEntry(seq, tool, phase, outcome, results, _fitting(files))
+            call = LedgerEntry(seq, tool, phase, outcome, results, _fitting(files), tree)
             self._entries.append(call)
             if self._ended:
                 return call
@@ -150,7 +152,7 @@ class LedgerFile:
             raise
 
     def _line(self, call: LedgerEntry) -> bytes:
-        content = [call.seq, call.tool, call.phase, call.outcome, call.results, list(call.files)]
+        content = [call.seq, call.tool, call.phase, call.outcome, call.results, list(call.files), call.tree]
         # Not `encode`: what is signed must not be shortened. `add` has made it fit.
         return json.dumps({"schema": SCHEMA_VERSION, "call": content, "mac": self._mac(content)}).encode() + b"\n"
 
@@ -176,8 +178,10 @@ class LedgerFile:
             return None
         if not hmac.compare_digest(mac, self._mac(content)):
             return None
-        seq, tool, phase, outcome, results, files = content  # its form is ours: we have signed it
-        return LedgerEntry(int(seq), str(tool), str(phase), str(outcome), int(results), tuple(map(str, files)))
+        # Its form is ours: we have signed it; release 1.16 without a tree.
+        seq, tool, phase, outcome, results, files, *tree = content
+        named = tuple(map(str, files))
+        return LedgerEntry(int(seq), str(tool), str(phase), str(outcome), int(results), named, "".join(map(str, tree)))
 
 
 def encode(record: Record) -> bytes:

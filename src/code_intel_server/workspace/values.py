@@ -257,7 +257,10 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One call of one tool. `seq` counts from 1 within the session; `results` is the number of rows it returned."""
+    """One call of one tool. `seq` counts from 1 within the session; `results` is the number of rows it returned.
+
+    `tree` is the snapshot that it showed, where it showed one.
+    """
 
     seq: int
     tool: str
@@ -265,3 +268,4 @@ class LedgerEntry:
     outcome: str
     results: int
     files: tuple[str, ...]
+    tree: str = ""

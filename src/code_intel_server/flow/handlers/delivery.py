@@ -40,6 +40,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
     now = turn.ports.tree.snapshot()
     review = reviewed(turn, turn.ports.tree.changes(state.trees.base, now), now)
+    _refuse_unseen(turn, review.keep, now)
     request = _request(turn, review, now)
     archived: tuple[str, ...] = ()
     if review.discard:
@@ -54,6 +55,16 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     _refuse_unreviewed(turn, request, now, proven)
     voided = before is not None and before is not state.receipt and before.status is not ProofStatus.NONE
     return _commit(turn, request, proven, archived, adopted, voided=voided)
+
+
+def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> None:
+    """What is to be committed was looked at as it is: refused are files that changed since the last look."""
+    looks = [call.tree for call in turn.calls() if call.tool == "review_changes" and call.tree]
+    if not looks or not now or now in looks:
+        return
+    moved = sorted({change.path for change in turn.ports.tree.changes(looks[-1], now)} & {*keep})
+    if moved:
+        raise Rejected("failures.PRE_COMMIT.changed_meanwhile", details={"changed": [*moved]}, files=named(moved))
 
 
 def _finish_pending(turn: Turn[CommitPayload]) -> str:

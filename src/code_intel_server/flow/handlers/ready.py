@@ -1,6 +1,7 @@
 """Steps 12 to 14: the plan, the reports, the completion (SPEC 4, READY)."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
@@ -21,6 +22,7 @@ from code_intel_server.flow.tasks import (
     register,
 )
 from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.workspace.values import Change
 
 
 def plan(turn: Turn[PlanPayload]) -> Outcome:
@@ -49,7 +51,7 @@ def _planned_already(state: SessionState) -> Outcome:
 
 def _enter_ready(turn: Turn[PlanPayload]) -> None:
     state, ports = turn.state, turn.ports
-    now = ports.tree.snapshot()
+    now = turn.now
     touched = _refuse_early_changes(turn, now)
     if state.branch_policy is None and not state.flags.quick and state.task_branch is None:
         # An explanation is one of what the session changed: what was uncommitted before it is the user's (SPEC 6.2).
@@ -61,17 +63,24 @@ def _enter_ready(turn: Turn[PlanPayload]) -> None:
 
 
 def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
-    """What changed between the session's start and its plan, written before it was understood: refused without a reason."""
-    state, start = turn.state, turn.state.trees.start
+    """What changed between the session's start and its plan, written before it was understood: refused without a reason.
+
+    What was uncommitted at the start and is now as the last commit has it was undone, which a warning may have asked for.
+    """
+    state, start, tree = turn.state, turn.state.trees.start, turn.ports.tree
     if not start or not now or start == now:
         return frozenset()
-    touched = {
-        path for change in turn.ports.tree.changes(start, now) for path in (change.path, change.old_path) if path
-    }
+    touched = _paths(tree.changes(start, now))
     early = touched - set(state.added_files)
+    if early and state.head_at_start:
+        early &= _paths(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
         raise Rejected("failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=named(early))
     return frozenset(touched)
+
+
+def _paths(changes: Iterable[Change]) -> set[str]:
+    return {path for change in changes for path in (change.path, change.old_path) if path}
 
 
 def report(turn: Turn[ReportPayload]) -> Outcome:
@@ -79,13 +88,14 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     state, ports, payload = turn.state, turn.ports, turn.payload
     task = expect_report(state.tasks, payload.task_id)
     items = _checklist(task, payload.checklist)
-    now = ports.tree.snapshot()
+    now = turn.now
     judge = Judge.at(state, ports, now)
     used: list[UsedRange] = []
     for item in items:
         if item.status is ItemStatus.DONE:
-            used.append(judge.accept(task.id, item))
-            state.used_ranges.append(used[-1])
+            proven = judge.accept(task.id, item)
+            used += proven
+            state.used_ranges += proven
     refuse_unexplored(state, ports, now)
     state.tasks = tuple(_completed(t, items) if t.id == task.id else t for t in state.tasks)
     state.round_tasks.append(task.id)

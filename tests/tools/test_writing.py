@@ -1,0 +1,164 @@
+"""What may be written, what was, and who has looked at it: the control tools of a session (SPEC 2, 4)."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.driver import git, repository
+
+from code_intel_server.tools import writing
+from code_intel_server.tools.guard import Guard
+from code_intel_server.tools.workbench import Workbench
+
+FILES = {
+    "app.py": "def main():\n    return 1\n",
+    "README.md": "# App\n\nSays one.\n",
+    ".code-intel/config.json": json.dumps({"sync_on_start": False}),
+}
+DONE = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
+REVIEW = {"commit_message": "Return two", "review_prompt_used": "garbage_detection", "tools_used": ["review_changes"]}
+
+
+class Client:
+    """Calls tools as the server does, without a process between."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.bench = Workbench(root)
+        self.guard = Guard(self.bench)
+
+    def submit(self, **data: object) -> dict[str, Any]:
+        answer: dict[str, Any] = {**self.bench.sessions.submit({"summary": "Done.", "tools_used": [], **data})}  # type: ignore[dict-item]
+        return answer
+
+    def accepted(self, **data: object) -> dict[str, Any]:
+        answer = self.submit(**data)
+        assert answer["success"], answer
+        return answer
+
+    def check(self, *paths: str) -> dict[str, Any]:
+        return self.guard.call("check_write_target", lambda: writing.check_write_target(self.bench, paths)).fields
+
+    def add(self, *paths: str) -> None:
+        reason = "It belongs to the change."
+        self.guard.call("add_explored_files", lambda: writing.add_explored_files(self.bench, paths, reason))
+
+    def review(self, path: str | None = None) -> dict[str, Any]:
+        return self.guard.call("review_changes", lambda: writing.review_changes(self.bench, path, 50, 0)).fields
+
+    def planned(self) -> None:
+        """A fast session at step 13, with app.py explained."""
+        self.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+        self.accepted(action_type="change")
+        self.add("app.py")
+        self.plan()
+
+    def plan(self) -> dict[str, Any]:
+        return self.submit(tasks=[{"id": "t1", "description": "Return two", "checklist": ["Return two"]}])
+
+    def reported(self) -> None:
+        self.planned()
+        self.check("app.py")
+        (self.root / "app.py").write_text("def main():\n    return 2\n")
+        self.accepted(task_id="t1", checklist=[DONE])
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = Client(repository(tmp_path / "repo", FILES))
+    yield made
+    made.bench.desk.close()
+
+
+def test_many_write_targets_are_answered_each_on_its_own(client: Client) -> None:
+    client.planned()
+    answer = client.check("app.py", "README.md", "../outside.py", "app.py", "new.py")
+    assert answer["allowed"] is False
+    rows = {row["path"]: row["allowed"] for row in answer["results"]}
+    assert rows == {"app.py": True, "README.md": False, "../outside.py": False, "new.py": True}
+    assert "outside of the project" in answer["results"][2]["reason"]
+    assert "add_explored_files" in answer["remedy"]
+
+
+@pytest.mark.parametrize("paths", [(), ("", " "), tuple(f"new_{number}.py" for number in range(101))])
+def test_no_write_target_and_too_many_are_refused(client: Client, paths: tuple[str, ...]) -> None:
+    client.planned()
+    assert "1 to 100 paths" in client.check(*paths)["message"]
+
+
+def test_a_refused_path_gives_no_permission(client: Client) -> None:
+    client.planned()
+    client.check("app.py", "README.md")
+    (client.root / "app.py").write_text("def main():\n    return 2\n")
+    (client.root / "README.md").write_text("# App\n\nSays two.\n")
+    assert client.submit(task_id="t1", checklist=[DONE])["unexplored"] == ["README.md"]
+    client.add("README.md")
+    client.accepted(task_id="t1", checklist=[DONE])
+
+
+def test_a_resumed_agent_learns_what_is_changed_already(client: Client) -> None:
+    client.reported()
+    (client.root / "app.py").write_text("import os\n\ndef main():\n    return 2\n")
+    expected = [{"path": "app.py", "status": "modified", "lines": "1-2, 4", "task": "t1"}]
+    assert client.bench.sessions.status()["changed_files"] == expected
+    client.bench.desk.close()
+    again = Client(client.root)
+    restored: dict[str, Any] = {**again.bench.sessions.status()}
+    assert (restored["restored"], restored["changed_files"]) == (True, expected)
+    again.bench.desk.close()
+
+
+def test_changes_are_reviewed_from_step_13_on(client: Client) -> None:
+    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    assert client.review()["error"] == "phase_blocked"
+    client.accepted(action_type="change")
+    assert client.review()["error"] == "phase_blocked"
+    client.add("app.py")
+    client.plan()
+    (client.root / "app.py").write_text("def main():\n    return 2\n")
+    assert [row["path"] for row in client.review()["results"]] == ["app.py"]
+
+
+def test_what_is_committed_was_looked_at_as_it_is(client: Client) -> None:
+    client.reported()
+    client.review()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    (client.root / "app.py").write_text("def main():\n    return 3\n")
+    (client.root / "junk.txt").write_text("left behind\n")
+    files = ["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left behind by a test"}]
+    answer = client.submit(reviewed_files=files, **REVIEW)
+    assert answer["changed"] == ["app.py"]
+    client.review("app.py")
+    client.accepted(reviewed_files=files, **REVIEW)
+    assert git(client.root, "show", "HEAD:app.py").endswith("3\n")
+
+
+def test_a_look_in_step_13_is_enough_where_nothing_changed_since(client: Client) -> None:
+    client.reported()
+    client.review()
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    client.accepted(reviewed_files=["app.py"], **REVIEW)
+
+
+@pytest.mark.parametrize("branch", ["", "llm_task_20200101_000000"])
+def test_early_changes_that_were_undone_are_none(client: Client, branch: str) -> None:
+    """What lay there uncommitted is back as committed, which is what the warning asks for; after `continue` too."""
+    if branch:
+        git(client.root, "switch", "-qc", branch)
+    (client.root / "app.py").write_text("def main():\n    return 7\n")
+    (client.root / "draft.py").write_text("x = 1\n")
+    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    if branch:
+        client.accepted(choice="continue")
+    client.accepted(action_type="change")
+    (client.root / "app.py").write_text("def main():\n    return 8\n")
+    assert client.plan()["unexplored"] == ["app.py"]
+    git(client.root, "checkout", "-q", "--", "app.py")
+    (client.root / "draft.py").unlink()
+    answer = client.plan()
+    assert (answer["success"], answer["step"]) == (True, 13)
