@@ -21,6 +21,11 @@ CHANGED = {
         "Submit via submit_phase, one task at a time, with the items worded as in the plan.",
         "SPEC 5: complete_task is a leftover; submit_phase is the only exit",
     ),
+    "tool_errors.review_changes.phase_blocked": (
+        "in PRE_COMMIT phase",
+        "from step 13 to QUALITY_REVIEW",
+        "SPEC 2 [2.0]: a resumed agent looks at what is changed",
+    ),
     **{
         f"tool_errors.check_phase_necessity.{key}": (field, "reason", "SPEC 4: worded for `reason`")
         for key, field in {
