@@ -23,7 +23,7 @@ import re
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import metadata
@@ -307,6 +307,19 @@ def _is_rubble(root: tree_sitter.Node) -> bool:
         if node.child_count <= _MOST_LOOSE_MARKS:
             pending += [child for child in node.children if child.has_error]
     return False
+
+
+def matches(parsed: Parsed, text: str) -> Iterator[Captures]:
+    """What another query finds in a parsed file: the captures of each match. The query is kept compiled."""
+    if parsed.is_rubble:
+        return
+    cursor = tree_sitter.QueryCursor(_compiled(parsed.language.grammar, text))
+    yield from (captures for _, captures in cursor.matches(parsed.root))
+
+
+@cache
+def _compiled(grammar: str, text: str) -> tree_sitter.Query:
+    return tree_sitter.Query(_grammar(grammar), text)
 
 
 @cache

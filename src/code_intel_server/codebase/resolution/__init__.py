@@ -1,0 +1,10 @@
+"""What a name means, by scope, imports and annotations, without a language server and without running anything.
+
+Ask a `Resolver` where the name at a place is defined, which symbol a qualified name is, and whether occurrences of a name
+mean that symbol: `certain`, `possible` where the text does not tell, `other` where it certainly means something else.
+"""
+
+from code_intel_server.codebase.resolution.resolver import Definition, Found, Resolver, Target
+from code_intel_server.codebase.resolution.values import Binding
+
+__all__ = ["Binding", "Definition", "Found", "Resolver", "Target"]

@@ -1,0 +1,688 @@
+"""What names and expressions mean, worked out from what files declare; nothing is run, and what cannot be told stays unknown.
+
+Lazy: of a question only what its names lead to is parsed. Bounded: cycles end as unknown, as do chains deeper than
+`_DEPTH` and everything behind the deadline. The generic rules stand here, what differs between languages in `Language`.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.values import (
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Function,
+    Instance,
+    Module,
+    Outside,
+    Unknown,
+    Value,
+    Values,
+    instances,
+    one,
+    outside,
+    union,
+)
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from code_intel_server.codebase.resolution.language import Language
+
+Environment = Mapping[Key | str, Values]
+"""What type parameters stand for; under SELF what a method was called on."""
+
+SELF = "self"
+_EMPTY: Environment = {}
+_DEPTH = 40
+_MOST_VALUES = 12
+_CLASSES = frozenset({"type", "Type", "Class"})
+"""Types of classes themselves."""
+
+
+class Files(Protocol):
+    """The project's files as models."""
+
+    def model(self, path: str) -> Model | None:
+        """A file's model; None where there is no such file, or it cannot be parsed."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether the project has such a file."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether the project has such a folder."""
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """The project's files of that name, whatever their folder, in order."""
+
+    def in_folder(self, path: str) -> tuple[str, ...]:
+        """The files directly in a folder, in order."""
+
+    def text(self, path: str) -> str:
+        """A file's text, '' where there is none."""
+
+    def holding(self, pattern: str) -> Mapping[str, tuple[str, ...]]:
+        """The lines that match a regular expression, by file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name means: symbols and modules of the project; `outside` of it; `unknown` where there may be more."""
+
+    symbols: frozenset[Symbol] = frozenset()
+    modules: frozenset[str] = frozenset()
+    outside: str = ""
+    unknown: bool = False
+
+    @classmethod
+    def of(cls, every: "Iterable[Meaning]") -> "Meaning":
+        """All of these."""
+        found = list(every)
+        return cls(
+            frozenset().union(*(each.symbols for each in found)),
+            frozenset().union(*(each.modules for each in found)),
+            next((each.outside for each in found if each.outside), ""),
+            any(each.unknown for each in found),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.symbols or self.modules or self.outside or self.unknown)
+
+
+NO_MEANING = Meaning()
+NOT_KNOWN = Meaning(unknown=True)
+
+
+class Evaluator:
+    """Answers the questions of one lookup; remembers what it found, so that files must not change meanwhile."""
+
+    def __init__(self, files: Files, deadline: float = float("inf")) -> None:
+        self.files = files
+        self._deadline = deadline
+        self._values: dict[tuple[str, int], Values] = {}
+        self._of_symbols: dict[Key, Values] = {}
+        self._followed: dict[Key, Meaning] = {}
+        self._bases: dict[Key, list[Value]] = {}
+        self._returned: dict[tuple[Key, Value | None], Values] = {}
+        self._active: set[object] = set()
+        self._depth = 0
+        self._cuts = 0
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self._deadline
+
+    # What a name means
+
+    def meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+        """What the name at a leaf means, imports followed."""
+        if self.late:
+            return NOT_KNOWN
+        language = model.language
+        own = model.by_name_byte.get(node.start_byte)
+        if own is not None and own.name == language.spelled(model.text(node)):
+            return self.follow(own)
+        found = language.at(self, model, node)
+        if found is not None:
+            return found
+        parent = node.parent
+        if parent is not None:
+            for table in (language.members, language.type_members):
+                fields = table.get(parent.type)
+                if fields and parent.child_by_field_name(fields[1]) == node:
+                    holder = parent.child_by_field_name(fields[0])
+                    if holder is None:
+                        return NOT_KNOWN
+                    return self.members(self.infer(model, holder), language.spelled(model.text(node)))
+        return self.name(model, node)
+
+    def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+        """What a bare name means where it stands."""
+        name = model.language.spelled(model.text(node))
+        found = self.lookup(model, name, node)
+        if found is not None:
+            return found
+        beyond = model.language.beyond(self, model, name)
+        return Meaning(outside=name) if beyond is None else beyond
+
+    def lookup(self, model: Model, name: str, node: "tree_sitter.Node") -> Meaning | None:
+        """What the scopes around a place bind to a name, imports followed; None where none does."""
+        scope: Scope | None = model.scope_at(node.start_byte)
+        innermost = True
+        while scope is not None:
+            symbol = scope.symbols.get(name)
+            if symbol is not None and not model.language.hides(scope, symbol, node):
+                seen = scope.kind != "class" or innermost or model.language.members_in_scope
+                if seen or symbol.declarations[0].kind == "typeparam":
+                    return self.follow(symbol)
+            if scope.kind == "class" and scope.owner and model.language.members_in_scope:
+                found = self.members(model.language.self_of(scope.owner), name)
+                if found.symbols:
+                    return found
+            innermost = innermost and scope.kind == "block"
+            scope = scope.parent
+        return self._widely(model, name)
+
+    def _widely(self, model: Model, name: str) -> Meaning | None:
+        found = [model.language.wide(self, one, name) for one in model.top.wide]
+        meant = Meaning.of(found)
+        return meant if meant.symbols or meant.modules or meant.unknown else None
+
+    def follow(self, symbol: Symbol) -> Meaning:
+        """The symbols that a symbol stands for: itself, or what it imports."""
+        if symbol.key in self._followed:
+            return self._followed[symbol.key]
+        mark = ("follow", symbol.key)
+        if mark in self._active:
+            return NOT_KNOWN
+        self._active.add(mark)
+        try:
+            meant = symbol.declarations[0].model.language.canonical(self, symbol)
+            found = Meaning.of(
+                one.model.language.imported(self, one) if one.kind == "import" else Meaning(frozenset({meant}))
+                for one in symbol.declarations
+            )
+        finally:
+            self._active.discard(mark)
+        self._followed[symbol.key] = found
+        return found
+
+    def in_module(self, path: str, name: str) -> Meaning:
+        """What a module of the project holds under a name, imports followed."""
+        model = self.files.model(path)
+        if model is None:
+            return NOT_KNOWN
+        symbol = model.top.symbols.get(name)
+        if symbol is not None:
+            return self.follow(symbol)
+        further = model.language.module_member(self, path, name)
+        if further is not None:
+            return further
+        mark = ("wide", path, name)
+        if mark in self._active:
+            return NO_MEANING
+        self._active.add(mark)
+        try:
+            return self._widely(model, name) or NO_MEANING
+        finally:
+            self._active.discard(mark)
+
+    # Members
+
+    def members(self, values: Values, name: str) -> Meaning:
+        """What the values have under a name."""
+        every = [self.member(value, name) for value in values if value != Outside("None")]
+        return Meaning.of(every) if every else Meaning(outside="None") if values else NOT_KNOWN
+
+    def member(self, value: Value, name: str) -> Meaning:
+        """What one value has under a name."""
+        if isinstance(value, Module):
+            return self.in_module(value.path, name) or NOT_KNOWN
+        if isinstance(value, Class | Instance):
+            return self._in_class(value, name)
+        if isinstance(value, Outside):
+            return Meaning(outside=f"{value.name}.{name}")
+        return Meaning(outside=f"function.{name}") if isinstance(value, Function) else NOT_KNOWN
+
+    def _in_class(self, value: Class | Instance, name: str) -> Meaning:
+        beyond = ""
+        line = self.line_of_descent(value)
+        for base in line:
+            if isinstance(base, Class):
+                found = self.own_member(base.declaration, name)
+                if found:
+                    canonical = base.declaration.model.language.canonical
+                    return Meaning(frozenset(canonical(self, symbol) for symbol in found))
+            elif isinstance(base, Outside):
+                beyond = base.name
+            else:
+                return NOT_KNOWN
+        if beyond:
+            return Meaning(outside=f"{beyond}.{name}")
+        return NOT_KNOWN
+
+    def own_member(self, declaration: Declaration, name: str) -> list[Symbol]:
+        """The members of that name that a class declares itself."""
+        language = declaration.model.language
+        symbol = declaration.inner.symbols.get(name) if declaration.inner else None
+        found = [] if symbol is None or symbol.declarations[0].kind == "typeparam" else [symbol]
+        return [*found, *language.further_member(self, declaration, name)]
+
+    def line_of_descent(self, value: Class | Instance) -> list[Value]:
+        """A class and all it is built on, the nearest first; what is not of the project or not known stands among them."""
+        first = Class(value.declaration, value.arguments)
+        seen: dict[object, Value] = {value.declaration.key: first}
+        pending: list[Class] = [first]
+        while pending and len(seen) < 60:
+            current = pending.pop(0)
+            env = self.environment(current)
+            for base in self.bases_of(current.declaration, env):
+                if isinstance(base, Class | Instance):
+                    if base.declaration.key not in seen:
+                        added = Class(base.declaration, base.arguments)
+                        seen[base.declaration.key] = added
+                        pending.append(added)
+                else:
+                    seen.setdefault(base, base)
+        line = list(seen.values())
+        return line[1:] if isinstance(value, Instance) and value.above else line
+
+    def bases_of(self, declaration: Declaration, env: Environment = _EMPTY) -> list[Value]:
+        """What a class is directly built on, in order."""
+        known = self._bases.get(declaration.key)
+        if known is not None and not env:
+            return known
+        mark = ("bases", declaration.key)
+        if mark in self._active:
+            return []
+        self._active.add(mark)
+        try:
+            language = declaration.model.language
+            every = [self.denoted(declaration.model, node, env) for node in language.bases(declaration)]
+            every.append(language.further_bases(self, declaration))
+            found = list(dict.fromkeys(base for values in every for base in sorted(values, key=_order)))
+        finally:
+            self._active.discard(mark)
+        if not env:
+            self._bases[declaration.key] = found
+        return found
+
+    def environment(self, value: Value | None) -> Environment:
+        """What the type parameters of a value's class stand for."""
+        if not isinstance(value, Class | Instance) or not value.arguments:
+            return _EMPTY
+        parameters = value.declaration.model.language.parameters(self, value.declaration)
+        return {symbol.key: given for symbol, given in zip(parameters, value.arguments, strict=False)}
+
+    def _seen_from(self, symbol: Symbol, value: Value | None) -> Environment:
+        """What type parameters of a member's class stand for, seen from an object of that class or of one built on it."""
+        if not isinstance(value, Class | Instance):
+            return _EMPTY
+        env: dict[Key | str, Values] = {SELF: one(Instance(value.declaration, value.arguments))}
+        owner = symbol.owner
+        if owner is None or not self.language_of(owner).parameters(self, owner):
+            return env
+        for base in self.line_of_descent(value):
+            if isinstance(base, Class) and base.declaration == owner:
+                env |= self.environment(base)
+        return env
+
+    @staticmethod
+    def language_of(declaration: Declaration) -> "Language":
+        """The language a declaration is written in."""
+        return declaration.model.language
+
+    # Values
+
+    def infer(self, model: Model, node: "tree_sitter.Node") -> Values:
+        """What an expression stands for."""
+        key = (model.path, node.id)
+        known = self._values.get(key)
+        if known is not None:
+            return known
+        if key in self._active or self._depth > _DEPTH or self.late:
+            self._cuts += 1
+            return UNKNOWN
+        cuts = self._cuts
+        self._active.add(key)
+        self._depth += 1
+        try:
+            found = self._infer(model, node)
+        finally:
+            self._depth -= 1
+            self._active.discard(key)
+        if len(found) > _MOST_VALUES:
+            found = UNKNOWN
+        if cuts == self._cuts:
+            self._values[key] = found
+        return found
+
+    def _infer(self, model: Model, node: "tree_sitter.Node") -> Values:
+        language, kind = model.language, node.type
+        special = language.special(self, model, node)
+        if special is not None:
+            return special
+        if kind in language.names:
+            return self.values(self.name(model, node))
+        if kind in language.members:
+            return self._member_values(model, node, language.members[kind])
+        if kind in language.calls:
+            return self._call(model, node, language.calls[kind])
+        if kind in language.literals:
+            return outside(language.literals[kind])
+        if kind in language.same:
+            return self.infer(model, node.named_children[0]) if node.named_children else UNKNOWN
+        if kind in language.either:
+            parts = [node.child_by_field_name(name) for name in language.either[kind]]
+            return union(self.infer(model, part) for part in parts if part)
+        if kind in language.lists:
+            held = union(self.infer(model, part) for part in node.named_children[:4])
+            return outside("list", held)
+        return UNKNOWN
+
+    def _member_values(self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str]) -> Values:
+        holder, name = (node.child_by_field_name(field) for field in fields)
+        if holder is None or name is None:
+            return UNKNOWN
+        return self.taken(self.infer(model, holder), model.language.spelled(model.text(name)))
+
+    def taken(self, values: Values, name: str) -> Values:
+        """What the values give under a name."""
+        found = []
+        for value in values:
+            if value == Outside("None"):
+                continue
+            if isinstance(value, Outside):
+                found.append(one(Outside(f"{value.name}.{name}", value.arguments)))
+                continue
+            meant = self.member(value, name)
+            found += [self._taken(symbol, value) for symbol in meant.symbols]
+            found.append(self._rest(meant))
+        return union(found) if found else UNKNOWN
+
+    def _taken(self, symbol: Symbol, value: Value) -> Values:
+        receiver = value if isinstance(value, Instance | Class) else None
+        if receiver is None:
+            return self.value_of(symbol)
+        env = self._seen_from(symbol, receiver)
+        found = []
+        for declaration in _told(symbol):
+            language = declaration.model.language
+            if declaration.kind == "function":
+                if language.is_property(declaration):
+                    found.append(self.returns(declaration, receiver))
+                else:
+                    found.append(one(Function(declaration, receiver)))
+            else:
+                values = self.value_of_declaration(declaration, env)
+                found.append(language.of_class(self, declaration, one(receiver), values))
+        return union(found)
+
+    def values(self, meaning: Meaning) -> Values:
+        """What stands for a meaning in an expression."""
+        return union([*map(self.value_of, meaning.symbols), self._rest(meaning)])
+
+    @staticmethod
+    def _rest(meaning: Meaning) -> Values:
+        found: set[Value] = {Module(path) for path in meaning.modules}
+        if meaning.outside:
+            found.add(Outside(meaning.outside))
+        if meaning.unknown:
+            found.add(Unknown())
+        return frozenset(found)
+
+    def value_of(self, symbol: Symbol) -> Values:
+        """What a symbol stands for in an expression."""
+        known = self._of_symbols.get(symbol.key)
+        if known is not None:
+            return known
+        mark = ("value", symbol.key)
+        if mark in self._active or self._depth > _DEPTH:
+            self._cuts += 1
+            return UNKNOWN
+        cuts = self._cuts
+        self._active.add(mark)
+        self._depth += 1
+        try:
+            found = union(self.value_of_declaration(one) for one in _told(symbol))
+        finally:
+            self._depth -= 1
+            self._active.discard(mark)
+        if cuts == self._cuts:
+            self._of_symbols[symbol.key] = found
+        return found
+
+    def value_of_declaration(self, declaration: Declaration, env: Environment = _EMPTY) -> Values:
+        """What one declaration says that its symbol stands for."""
+        model, language = declaration.model, declaration.model.language
+        if declaration.kind == "class":
+            return language.class_value(declaration)
+        if declaration.kind == "function":
+            return one(Function(declaration))
+        if declaration.kind == "import":
+            return self.values(language.imported(self, declaration))
+        if declaration.kind == "alias" and declaration.type_node is not None:
+            return self.denoted(model, declaration.type_node, env)
+        if declaration.type_node is not None:
+            return self.typed(model, declaration.type_node, declaration.how, env)
+        if declaration.value_node is None:
+            return language.implicit(self, declaration)
+        values = self.infer(model, declaration.value_node)
+        if declaration.kind == "part":
+            return language.held(self, language.held(self, values), declaration.index)
+        if declaration.how == "element":
+            return language.held(self, values)
+        if declaration.how == "item":
+            return language.held(self, values, declaration.index)
+        return language.entered(self, values) if declaration.how == "enter" else values
+
+    def typed(self, model: Model, node: "tree_sitter.Node", how: str, env: Environment) -> Values:
+        """What something is that is declared to be of a type."""
+        return model.language.as_type(self.denoted(model, node, env))
+
+    # Types
+
+    def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = _EMPTY) -> Values:
+        """The classes that a type as it is written stands for."""
+        if self._depth > _DEPTH or self.late:
+            self._cuts += 1
+            return UNKNOWN
+        self._depth += 1
+        try:
+            return self._denoted(model, node, env)
+        finally:
+            self._depth -= 1
+
+    def _denoted(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
+        language, kind = model.language, node.type
+        special = language.special_type(self, model, node, env)
+        if special is not None:
+            return special
+        if kind in language.type_names:
+            return self.denoted_by(self.name(model, node), env)
+        if kind in language.type_members:
+            fields = language.type_members[kind]
+            holder, name = (node.child_by_field_name(field) for field in fields)
+            if holder is None or name is None:
+                return UNKNOWN
+            return self.denoted_by(self.members(self.infer(model, holder), model.text(name)), env)
+        if kind in language.type_arguments:
+            return self._with_arguments(model, node, language.type_arguments[kind], env)
+        if kind in language.type_same:
+            inner = next((child for child in node.named_children if child.type not in language.type_parents), None)
+            return self.denoted(model, inner, env) if inner else UNKNOWN
+        if kind in language.type_either:
+            return union(self.denoted(model, child, env) for child in node.named_children)
+        if kind in language.type_lists:
+            return outside("list", *(language.as_type(self.denoted(model, one, env)) for one in node.named_children[-1:]))
+        if kind in language.literals:
+            return outside(language.literals[kind])
+        return UNKNOWN
+
+    def _with_arguments(
+        self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str], env: Environment
+    ) -> Values:
+        language = model.language
+        base = node.child_by_field_name(fields[0]) or (node.named_children[0] if node.named_children else None)
+        given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
+        if base is None or given is None:
+            return UNKNOWN
+        arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in given.named_children)
+        return self.applied(language, self.denoted(model, base, env), arguments)
+
+    def applied(self, language: "Language", values: Values, arguments: tuple[Values, ...]) -> Values:
+        """Types with these arguments."""
+        found = []
+        for value in values:
+            if isinstance(value, Class | Instance):
+                found.append(one(Class(value.declaration, arguments)))
+            elif isinstance(value, Outside):
+                last = value.name.rpartition(".")[2]
+                found.append(arguments[0] if last in language.transparent and arguments else outside(last, *arguments))
+            else:
+                found.append(one(value))
+        return union(found)
+
+    def denoted_by(self, meaning: Meaning, env: Environment = _EMPTY) -> Values:
+        """What a name stands for as a type."""
+        found = [self._rest(meaning)]
+        for symbol in meaning.symbols:
+            if symbol.key in env:
+                found.append(env[symbol.key])
+                continue
+            for declaration in _told(symbol):
+                if declaration.kind == "typeparam":
+                    bound = declaration.type_node
+                    found.append(self.denoted(declaration.model, bound, env) if bound else UNKNOWN)
+                elif declaration.kind == "alias" and declaration.type_node is not None:
+                    found.append(self._alias(declaration, declaration.type_node, env))
+                else:
+                    found.append(self._as_alias(declaration, env))
+        return union(found)
+
+    def _as_alias(self, declaration: Declaration, env: Environment) -> Values:
+        """A variable that is used as a type: what it is set to is one."""
+        language, value = declaration.model.language, declaration.value_node
+        if declaration.kind != "variable" or value is None or not language.aliases_by_value:
+            return self.value_of_declaration(declaration, env)
+        return self._alias(declaration, value, env)
+
+    def _alias(self, declaration: Declaration, node: "tree_sitter.Node", env: Environment) -> Values:
+        mark = ("alias", declaration.key)
+        if mark in self._active:
+            self._cuts += 1
+            return UNKNOWN
+        self._active.add(mark)
+        try:
+            return self.denoted(declaration.model, node, env)
+        finally:
+            self._active.discard(mark)
+
+    # Calls
+
+    def _call(self, model: Model, node: "tree_sitter.Node", field: str) -> Values:
+        function = node.child_by_field_name(field)
+        if function is None:
+            return UNKNOWN
+        arguments = node.child_by_field_name("arguments")
+        given = list(arguments.named_children) if arguments is not None else []
+        return self.called(model, self.infer(model, function), given)
+
+    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]") -> Values:
+        """What calling the values gives."""
+        found = []
+        for value in values:
+            if isinstance(value, Class):
+                found.append(one(Instance(value.declaration, value.arguments)))
+            elif isinstance(value, Function):
+                found.append(self.returns(value.declaration, value.receiver, (model, given)))
+            elif isinstance(value, Outside):
+                found.append(model.language.outside_call(self, value, given, model))
+            elif isinstance(value, Instance) and model.language.call_member:
+                found.append(self.called(model, self.taken(one(value), model.language.call_member), given))
+            else:
+                found.append(UNKNOWN)
+        return union(found) if found else UNKNOWN
+
+    def returns(
+        self,
+        declaration: Declaration,
+        receiver: Instance | Class | None = None,
+        given: "tuple[Model, list[tree_sitter.Node]] | None" = None,
+    ) -> Values:
+        """What a call of a function gives."""
+        language = declaration.model.language
+        symbol = declaration.scope.symbols.get(declaration.name) or Symbol(declaration.name, declaration.scope, [declaration])
+        env = dict(self._seen_from(symbol, receiver))
+        if declaration.type_node is not None:
+            env |= self._from_arguments(declaration, receiver, *(given or (declaration.model, [])))
+            values = language.as_type(self.denoted(declaration.model, declaration.type_node, env))
+            return language.returned_type(self, declaration, values)
+        mark = (declaration.key, receiver)
+        known = self._returned.get(mark)
+        if known is not None:
+            return known
+        active = ("returns", declaration.key)
+        if active in self._active or self._depth > _DEPTH // 2:
+            self._cuts += 1
+            return UNKNOWN
+        cuts = self._cuts
+        self._active.add(active)
+        try:
+            found = language.returned(self, declaration)
+        finally:
+            self._active.discard(active)
+        owner = declaration.owner
+        if isinstance(receiver, Class | Instance) and owner is not None and Instance(owner) in found:
+            found = (found - {Instance(owner)}) | {Instance(receiver.declaration, receiver.arguments)}
+        if cuts == self._cuts:
+            self._returned[mark] = found
+        return found
+
+    def _from_arguments(
+        self,
+        declaration: Declaration,
+        receiver: Instance | Class | None,
+        model: Model,
+        given: "list[tree_sitter.Node]",
+    ) -> dict[Key | str, Values]:
+        """What a function's own type parameters stand for, as the arguments tell."""
+        language = declaration.model.language
+        own = {symbol.key for symbol in language.parameters(self, declaration)}
+        found: dict[Key | str, Values] = {}
+        if not own or declaration.inner is None:
+            return found
+        parameters = [
+            symbol.declarations[0]
+            for symbol in declaration.inner.symbols.values()
+            if symbol.declarations[0].kind == "parameter"
+        ]
+        arguments: list[Callable[[], Values]] = [partial(self.infer, model, node) for node in given]
+        if language.names_self and declaration.owner is not None and receiver is not None:
+            arguments.insert(0, lambda: one(receiver))
+        for parameter, values in zip(parameters, arguments, strict=False):
+            if parameter.type_node is not None:
+                for key, bound in self._bound_by(declaration.model, parameter.type_node, own, values):
+                    found.setdefault(key, bound)
+        return found
+
+    def _bound_by(
+        self, model: Model, node: "tree_sitter.Node", own: set[Key], values: Callable[[], Values]
+    ) -> Iterator[tuple[Key, Values]]:
+        """The type parameters that a parameter's type names, with what an argument makes of them."""
+        language = model.language
+        while node.type in language.type_same and node.named_children:
+            inner = [child for child in node.named_children if child.type not in language.type_parents]
+            node = inner[0] if inner else node.named_children[0]
+        if node.type in language.type_names:
+            for symbol in self.name(model, node).symbols:
+                if symbol.key in own:
+                    yield symbol.key, values()
+        elif node.type in language.type_arguments and node.named_children:
+            parts = node.named_children[-1].named_children
+            if len(parts) == 1:
+                is_class = model.text(node.named_children[0]) in _CLASSES
+                inner_values = partial(self._unwrapped, language, values, is_class=is_class)
+                yield from self._bound_by(model, parts[0], own, inner_values)
+
+    def _unwrapped(self, language: "Language", values: Callable[[], Values], *, is_class: bool) -> Values:
+        return instances(values()) if is_class else language.held(self, values())
+
+
+def _told(symbol: Symbol) -> list[Declaration]:
+    """The declarations that say what a symbol is: those with a type where there are any."""
+    if len(symbol.declarations) == 1:
+        return symbol.declarations
+    typed = [one for one in symbol.declarations if one.type_node is not None or one.kind in {"class", "function", "import"}]
+    return typed or symbol.declarations
+
+
+def _order(value: Value) -> tuple[int, object]:
+    if isinstance(value, Class | Instance):
+        return 0, (value.declaration.key)
+    return 1, (str(value), 0)

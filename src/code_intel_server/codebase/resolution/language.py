@@ -1,0 +1,231 @@
+"""What resolution must know of a language: tables of node types, and how its imports find a file."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, ClassVar
+
+from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.values import (
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Instance,
+    Outside,
+    Values,
+    instances,
+    outside,
+    union,
+)
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from code_intel_server.codebase.grammars import Captures, Parsed
+    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator, Meaning
+
+_MOST_ARGUMENTS = 8
+_CAMEL = re.compile(r"_*[A-Z]\w*[a-z]")
+
+
+class Language:
+    """A language as tables; what no table can say is a method. Node types are those of its grammar."""
+
+    name: ClassVar[str]
+    query_name: ClassVar[str] = ""
+    names: ClassVar[frozenset[str]] = frozenset({"identifier"})
+    """Leaves that name something in an expression."""
+    members: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """What takes a member: the fields of the object and of the member's name."""
+    calls: ClassVar[Mapping[str, str]] = {}
+    """What calls: the field of what is called."""
+    same: ClassVar[frozenset[str]] = frozenset()
+    """What stands for the first thing in it."""
+    either: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """What stands for one of several fields."""
+    literals: ClassVar[Mapping[str, str]] = {}
+    """What the standard library makes of what is written."""
+    lists: ClassVar[frozenset[str]] = frozenset()
+    """What holds what is in it."""
+    type_names: ClassVar[frozenset[str]] = frozenset({"type_identifier", "identifier"})
+    type_members: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    type_arguments: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """What gives a type its arguments: the fields of the type and of the arguments."""
+    type_same: ClassVar[frozenset[str]] = frozenset()
+    type_either: ClassVar[frozenset[str]] = frozenset()
+    type_lists: ClassVar[frozenset[str]] = frozenset()
+    type_parents: ClassVar[frozenset[str]] = frozenset()
+    transparent: ClassVar[frozenset[str]] = frozenset()
+    """Outside types that behave as what they hold: a promise, a pointer, an optional."""
+    elements: ClassVar[Mapping[str, int]] = {}
+    """Outside types of many: which argument is what they hold, from the end where negative."""
+    giving: ClassVar[frozenset[str]] = frozenset()
+    """Methods of outside types that give what these hold."""
+    keeping: ClassVar[frozenset[str]] = frozenset()
+    """Methods of outside types that give such a type of the same."""
+    plain: ClassVar[frozenset[str]] = frozenset()
+    """Outside types all of whose methods give outside things."""
+    members_in_scope: ClassVar[bool] = False
+    """Whether a class's members are seen by their bare name from within its functions."""
+    constructor: ClassVar[frozenset[str]] = frozenset()
+    call_member: ClassVar[str] = ""
+    aliases_by_value: ClassVar[bool] = False
+    """Whether a variable set to a type is one."""
+    names_self: ClassVar[bool] = False
+    """Whether a method's first parameter is the object that it is called on."""
+
+    def matches(self, parsed: "Parsed") -> "Iterator[Captures]":
+        """What the language's query finds in a file."""
+        from code_intel_server.codebase import grammars
+
+        return grammars.matches(parsed, self.query)
+
+    @cached_property
+    def query(self) -> str:
+        """What opens a scope and what declares a name."""
+        folder = files("code_intel_server.codebase.resolution").joinpath("queries")
+        return folder.joinpath(f"{self.query_name or self.name}.scm").read_text(encoding="utf-8")
+
+    def spelled(self, text: str) -> str:
+        """A name as it is compared."""
+        return text
+
+    def declare(self, model: Model, one: Declaration, scope: Scope) -> None:
+        """Bind a declaration that stands in `scope`."""
+        model.bind(one, scope)
+
+    def imported(self, ev: "Evaluator", one: Declaration) -> "Meaning":
+        """What an import stands for."""
+        raise NotImplementedError
+
+    def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+        """The symbol that a symbol is, where another declares the same."""
+        return symbol
+
+    def bases(self, one: Declaration) -> "list[tree_sitter.Node]":
+        """The types that a class is built on, as they are written."""
+        return []
+
+    def further_bases(self, ev: "Evaluator", one: Declaration) -> Values:
+        """The classes that it is built on elsewhere than where it is declared."""
+        return NOTHING
+
+    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[Symbol]:
+        """Members of a class that are declared elsewhere than in it."""
+        return ()
+
+    def parameters(self, ev: "Evaluator", one: Declaration) -> Sequence[Symbol]:
+        """The type parameters of a class, in order."""
+        if one.inner is None:
+            return ()
+        return [symbol for symbol in one.inner.symbols.values() if symbol.declarations[0].kind == "typeparam"]
+
+    def beyond(self, ev: "Evaluator", model: Model, name: str) -> "Meaning | None":
+        """What a name means that no scope of the file binds; None where the language's own library has it."""
+        return None
+
+    def hides(self, scope: Scope, symbol: Symbol, node: "tree_sitter.Node") -> bool:
+        """Whether a scope's symbol is not seen from a place within it."""
+        return False
+
+    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+        """What an expression stands for that no table knows; None for what is no special one."""
+        return None
+
+    def special_type(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
+    ) -> Values | None:
+        """The same of a type."""
+        return None
+
+    def implicit(self, ev: "Evaluator", one: Declaration) -> Values:
+        """What a variable or parameter is of which nothing is written."""
+        return UNKNOWN
+
+    def is_property(self, one: Declaration) -> bool:
+        """Whether a function is called by being named."""
+        return False
+
+    def returned(self, ev: "Evaluator", one: Declaration) -> Values:
+        """What a function gives that declares nothing."""
+        return UNKNOWN
+
+    def returned_type(self, ev: "Evaluator", one: Declaration, values: Values) -> Values:
+        """What a call gives of a function that declares to give `values`."""
+        return values
+
+    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> "Meaning | None":
+        """What a name means that stands neither for a variable nor for a member; None where it is one of these."""
+        return None
+
+    def wide(self, ev: "Evaluator", one: Declaration, name: str) -> "Meaning":
+        """What an import of everything gives a name."""
+        raise NotImplementedError
+
+    def module_member(self, ev: "Evaluator", path: str, name: str) -> "Meaning | None":
+        """What a module holds that its file does not bind."""
+        return None
+
+    def entered(self, ev: "Evaluator", values: Values) -> Values:
+        """What entering these gives (`with`)."""
+        return values
+
+    def of_class(self, ev: "Evaluator", one: Declaration, holder: Values, values: Values) -> Values:
+        """What a class's own field is when taken from the class."""
+        return values
+
+    def held(self, ev: "Evaluator", values: Values, index: int | None = None) -> Values:
+        """What collections of these values hold, or their item at `index`."""
+        return union(self._held(ev, value, index) for value in values)
+
+    def _held(self, ev: "Evaluator", value: object, index: int | None) -> Values:
+        if isinstance(value, Outside):
+            last = value.name.rpartition(".")[2]
+            if index is not None and last == "tuple":
+                return value.arguments[index] if index < len(value.arguments) else UNKNOWN
+            if last in self.elements and value.arguments:
+                place = self.elements[last]
+                return value.arguments[place] if -len(value.arguments) <= place < len(value.arguments) else UNKNOWN
+            if last in self.plain:
+                return outside(last)
+        if isinstance(value, Instance):
+            return self.iterated(ev, value)
+        return UNKNOWN
+
+    def iterated(self, ev: "Evaluator", value: Instance) -> Values:
+        """What going over an object of the project gives."""
+        return UNKNOWN
+
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model) -> Values:
+        """What calling something outside gives."""
+        owner, _, method = called.name.rpartition(".")
+        kind = owner.rpartition(".")[2]
+        if called.arguments and method in self.giving:
+            return self.held(ev, frozenset({Outside(owner, called.arguments)}))
+        if called.arguments and method in self.keeping:
+            return outside(owner, *called.arguments)
+        if kind in self.plain:
+            return outside(kind)
+        if method in self.plain or _CAMEL.match(method):
+            return outside(method)
+        # What is given nothing of the project's gives nothing of it.
+        given = union(ev.infer(model, node) for node in arguments[:_MOST_ARGUMENTS])
+        return outside(f"{called.name}()") if all(isinstance(value, Outside) for value in given) else UNKNOWN
+
+    def as_type(self, values: Values) -> Values:
+        """What a type stands for when it is named as one."""
+        return instances(values)
+
+    def class_of(self, model: Model, byte: int) -> Declaration | None:
+        """The class around a place."""
+        scope = model.scope_at(byte).around("class")
+        return scope.owner if scope else None
+
+    def self_of(self, one: Declaration) -> Values:
+        """An object of a class, seen from within."""
+        return frozenset({Instance(one)})
+
+    def class_value(self, one: Declaration) -> Values:
+        """A class itself."""
+        return frozenset({Class(one)})

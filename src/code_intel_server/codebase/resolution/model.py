@@ -1,0 +1,220 @@
+"""What a file declares: its scopes, the symbols bound in each, and their declarations, read from its syntax tree.
+
+A language says with one tree-sitter query what opens a scope and what declares a name. Captures of a match: `decl.KIND` the
+whole declaration, `name` its name, `type` its declared type, `value` what it is set to; in place of `value` stand `element`
+(each of what it goes over), `item` (a part of it) or `enter` (what entering it gives). `scope.KIND` opens a scope by itself;
+a `decl.class` and a `decl.function` open one behind their name.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from code_intel_server.codebase.grammars import Parsed
+    from code_intel_server.codebase.resolution.language import Language
+
+Key = tuple[str, int]
+"""A symbol's file and the byte at which its first name begins: one wherever it is looked at from."""
+
+_HOW = ("value", "element", "item", "enter")
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Scope:
+    """A stretch of a file in which names are bound. `owner` is the class or function that it is the inside of."""
+
+    kind: str
+    start: int
+    end: int
+    parent: "Scope | None" = None
+    owner: "Declaration | None" = None
+    symbols: dict[str, "Symbol"] = field(default_factory=dict)
+    wide: list["Declaration"] = field(default_factory=list)
+    """Imports of everything: what they bind is not written here."""
+
+    def around(self, *kinds: str) -> "Scope | None":
+        """The innermost scope of one of these kinds, this one or around it."""
+        scope: Scope | None = self
+        while scope is not None and scope.kind not in kinds:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Declaration:
+    """One place that gives a name its meaning; `inner` is the scope it opens."""
+
+    model: "Model"
+    name: str
+    kind: str
+    node: "tree_sitter.Node"
+    name_node: "tree_sitter.Node"
+    scope: Scope
+    type_node: "tree_sitter.Node | None" = None
+    value_node: "tree_sitter.Node | None" = None
+    how: str = "value"
+    inner: Scope | None = None
+    index: int = 0
+    """Which part of the value it is, for an `item`."""
+
+    @property
+    def key(self) -> Key:
+        """See `Key`."""
+        return self.model.path, self.name_node.start_byte
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Declaration) and self.key == other.key
+
+    @property
+    def line(self) -> int:
+        """1-based line of the name."""
+        return self.name_node.start_point.row + 1
+
+    @property
+    def owner(self) -> "Declaration | None":
+        """The class that it is a member of."""
+        return self.scope.owner if self.scope.kind == "class" else None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Symbol:
+    """All declarations of one name in one scope."""
+
+    name: str
+    scope: Scope
+    declarations: list[Declaration] = field(default_factory=list)
+
+    @property
+    def key(self) -> Key:
+        """See `Key`."""
+        return self.declarations[0].key
+
+    @property
+    def owner(self) -> Declaration | None:
+        """The class that it is a member of."""
+        return self.declarations[0].owner
+
+    def __repr__(self) -> str:
+        first = self.declarations[0]
+        return f"<{first.kind} {self.name} {first.model.path}:{first.line}>"
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbol) and self.key == other.key
+
+
+class Model:
+    """One parsed file and what it declares."""
+
+    def __init__(self, path: str, parsed: "Parsed", language: "Language") -> None:
+        self.path = path
+        self.parsed = parsed
+        self.language = language
+        self.top = Scope("module", 0, len(parsed.text) + 1)
+        self._scopes: list[Scope] = [self.top]
+        self._starts: list[int] = [0]
+        self.by_name_byte: dict[int, Symbol] = {}
+        _read(self)
+
+    @property
+    def size(self) -> int:
+        """Bytes of its text."""
+        return len(self.parsed.text)
+
+    def scope_at(self, byte: int) -> Scope:
+        """The innermost scope around a byte."""
+        scope: Scope | None = self._scopes[bisect_right(self._starts, byte) - 1]
+        while scope is not None and scope.end <= byte:
+            scope = scope.parent
+        return scope or self.top
+
+    def nest(self, scopes: Iterable[Scope]) -> None:
+        """Put these scopes into each other, as they lie."""
+        around = [self.top]
+        for scope in sorted(scopes, key=lambda one: (one.start, -one.end)):
+            while around[-1].end < scope.end or around[-1].end <= scope.start:
+                around.pop()
+            scope.parent = around[-1]
+            around.append(scope)
+            self._scopes.append(scope)
+        self._starts = [scope.start for scope in self._scopes]
+
+    def bind(self, declaration: Declaration, scope: Scope) -> Symbol:
+        """Add a declaration to the symbol of its name in `scope`."""
+        declaration.scope = scope
+        symbol = scope.symbols.get(declaration.name)
+        if symbol is None:
+            symbol = scope.symbols[declaration.name] = Symbol(declaration.name, scope)
+        symbol.declarations.append(declaration)
+        self.by_name_byte[declaration.name_node.start_byte] = symbol
+        return symbol
+
+    def leaf(self, byte: int) -> "tree_sitter.Node | None":
+        """The innermost node around a byte."""
+        return self.parsed.root.descendant_for_byte_range(byte, byte + 1)
+
+    def text(self, node: "tree_sitter.Node") -> str:
+        """What a node spans."""
+        return self.parsed.text[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _read(model: Model) -> None:
+    """Find all scopes, then bind every declaration in the one it stands in."""
+    found: list[tuple[str, dict[str, Sequence[tree_sitter.Node]]]] = []
+    scopes: dict[tuple[int, int], Scope] = {}
+    for captures in model.language.matches(model.parsed):
+        for capture, nodes in captures.items():
+            part, _, kind = capture.partition(".")
+            if part == "scope":
+                for node in nodes:
+                    start, end = node.byte_range
+                    scopes.setdefault((start, end), Scope(kind, start, end))
+            elif part == "decl":
+                found.append((kind, dict(captures)))
+    declarations = []
+    for kind, captures in found:
+        for name in captures.get("name", ()):
+            one = _declaration(model, kind, captures, name)
+            declarations.append(one)
+            if kind in {"class", "function"}:
+                start, end = name.end_byte, one.node.end_byte
+                one.inner = scopes.setdefault((start, end), Scope(kind, start, end, owner=one))
+    model.nest(scopes.values())
+    for one in sorted(declarations, key=lambda one: one.name_node.start_byte):
+        if one.name_node.start_byte not in model.by_name_byte:
+            model.language.declare(model, one, model.scope_at(one.name_node.start_byte))
+
+
+def _declaration(
+    model: Model,
+    kind: str,
+    captures: "dict[str, Sequence[tree_sitter.Node]]",
+    name: "tree_sitter.Node",
+) -> Declaration:
+    how = next((one for one in _HOW if one in captures), "value")
+    return Declaration(
+        model=model,
+        name=model.language.spelled(model.text(name)),
+        kind=kind,
+        node=captures[f"decl.{kind}"][0],
+        name_node=name,
+        scope=model.top,
+        type_node=next(iter(captures.get("type", ())), None),
+        value_node=next(iter(captures.get(how, ())), None),
+        how=how,
+        index=_place(name) if how == "item" or kind == "part" else 0,
+    )
+
+
+def _place(name: "tree_sitter.Node") -> int:
+    """Which of its parent's children a name is."""
+    return name.parent.named_children.index(name) if name.parent is not None else 0

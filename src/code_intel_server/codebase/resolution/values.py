@@ -1,0 +1,90 @@
+"""What an expression may stand for, as far as its text tells: sets of these values, `UNKNOWN` among them where it does not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from code_intel_server.codebase.resolution.model import Declaration
+
+
+class Binding(StrEnum):
+    """Whether an occurrence of a name means a symbol: `other` certainly means something else."""
+
+    CERTAIN = "certain"
+    POSSIBLE = "possible"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """The names at the top of a file, or of a package's folder."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class, interface or type itself."""
+
+    declaration: Declaration
+    arguments: tuple["Values", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Something of that class. `above`: seen from within as one of what the class is built on (`super()`)."""
+
+    declaration: Declaration
+    arguments: tuple["Values", ...] = ()
+    above: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function; `receiver` is what it was taken from."""
+
+    declaration: Declaration
+    receiver: "Instance | Class | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the project does not define: of the standard library, of an absent package, a literal."""
+
+    name: str
+    arguments: tuple["Values", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The text does not tell."""
+
+
+Value: TypeAlias = Module | Class | Instance | Function | Outside | Unknown
+Values: TypeAlias = frozenset[Value]
+
+UNKNOWN: Values = frozenset({Unknown()})
+NOTHING: Values = frozenset()
+
+
+def one(value: Value) -> Values:
+    """The set of one value."""
+    return frozenset({value})
+
+
+def union(every: Iterable[Values]) -> Values:
+    """All values of these sets."""
+    return frozenset().union(*every)
+
+
+def outside(name: str, *arguments: Values) -> Values:
+    """Something that the project does not define, with what it holds."""
+    return one(Outside(name, arguments))
+
+
+def instances(values: Values) -> Values:
+    """What objects of these classes are; anything else is left as it is."""
+    return frozenset(
+        Instance(value.declaration, value.arguments) if isinstance(value, Class) else value for value in values
+    )
