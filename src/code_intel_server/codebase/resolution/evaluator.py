@@ -5,12 +5,12 @@ Lazy: of a question only what its names lead to is parsed. Bounded: cycles end a
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol, fills
 from code_intel_server.codebase.resolution.values import (
     NOTHING,
     UNKNOWN,
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 
     from code_intel_server.codebase.resolution.language import Language
 
+Answered = TypeVar("Answered")
 Environment = Mapping[Key | str, Values]
 """What type parameters stand for; under SELF what a method was called on."""
 
 SELF = "self"
 _EMPTY: Environment = {}
 _DEPTH = 40
+_ELSEWHERE = frozenset({"import", "export"})
+"""Kinds of declarations that stand for what is declared elsewhere."""
 _MOST_VALUES = 12
 _CLASSES = frozenset({"type", "Type", "Class"})
 """Types of classes themselves."""
@@ -109,6 +112,7 @@ class Evaluator:
         self._bases: dict[Key, list[Value]] = {}
         self._returned: dict[tuple[Key, Value | None], Values] = {}
         self._active: set[object] = set()
+        self._once: dict[object, Any] = {}
         self._depth = 0
         self._cuts = 0
 
@@ -116,6 +120,19 @@ class Evaluator:
     def late(self) -> bool:
         """Whether the time is over."""
         return time.monotonic() > self._deadline
+
+    def once(self, key: object, answer: Callable[[], Answered]) -> Answered:
+        """What `answer` gives; asked once for a key, and not again while it works on it."""
+        if key in self._once:
+            return self._once[key]  # type: ignore[no-any-return]
+        cuts = self._cuts
+        self._once[key] = frozenset()
+        found = answer()
+        if cuts == self._cuts:
+            self._once[key] = found
+        else:
+            del self._once[key]
+        return found
 
     # What a name means
 
@@ -126,7 +143,8 @@ class Evaluator:
         language = model.language
         own = model.by_name_byte.get(node.start_byte)
         if own is not None and own.name == language.spelled(model.text(node)):
-            return self.follow(own)
+            also = language.also(self, model, node)
+            return self.follow(own) if also is None else also
         found = language.at(self, model, node)
         if found is not None:
             return found
@@ -134,7 +152,7 @@ class Evaluator:
         if parent is not None:
             for table in (language.members, language.type_members):
                 fields = table.get(parent.type)
-                if fields and parent.child_by_field_name(fields[1]) == node:
+                if fields and fills(parent, fields[1], node):
                     holder = parent.child_by_field_name(fields[0])
                     if holder is None:
                         return NOT_KNOWN
@@ -184,7 +202,7 @@ class Evaluator:
         try:
             meant = symbol.declarations[0].model.language.canonical(self, symbol)
             found = Meaning.of(
-                one.model.language.imported(self, one) if one.kind == "import" else Meaning(frozenset({meant}))
+                one.model.language.imported(self, one) if one.kind in _ELSEWHERE else Meaning(frozenset({meant}))
                 for one in symbol.declarations
             )
         finally:
@@ -197,6 +215,9 @@ class Evaluator:
         model = self.files.model(path)
         if model is None:
             return NOT_KNOWN
+        exported = model.language.exported(self, model, name)
+        if exported is not None:
+            return exported
         symbol = model.top.symbols.get(name)
         if symbol is not None:
             return self.follow(symbol)
@@ -391,7 +412,7 @@ class Evaluator:
             return self.value_of(symbol)
         env = self._seen_from(symbol, receiver)
         found = []
-        for declaration in _told(symbol):
+        for declaration in _told(symbol, as_type=False):
             language = declaration.model.language
             if declaration.kind == "function":
                 if language.is_property(declaration):
@@ -429,7 +450,7 @@ class Evaluator:
         self._active.add(mark)
         self._depth += 1
         try:
-            found = union(self.value_of_declaration(one) for one in _told(symbol))
+            found = union(self.value_of_declaration(one) for one in _told(symbol, as_type=False))
         finally:
             self._depth -= 1
             self._active.discard(mark)
@@ -440,11 +461,13 @@ class Evaluator:
     def value_of_declaration(self, declaration: Declaration, env: Environment = _EMPTY) -> Values:
         """What one declaration says that its symbol stands for."""
         model, language = declaration.model, declaration.model.language
-        if declaration.kind == "class":
+        if declaration.kind in {"class", "namespace"}:
             return language.class_value(declaration)
+        if declaration.kind == "part":
+            return language.part(self, declaration)
         if declaration.kind == "function":
             return one(Function(declaration))
-        if declaration.kind == "import":
+        if declaration.kind in _ELSEWHERE:
             return self.values(language.imported(self, declaration))
         if declaration.kind == "alias" and declaration.type_node is not None:
             return self.denoted(model, declaration.type_node, env)
@@ -453,8 +476,6 @@ class Evaluator:
         if declaration.value_node is None:
             return language.implicit(self, declaration)
         values = self.infer(model, declaration.value_node)
-        if declaration.kind == "part":
-            return language.held(self, language.held(self, values), declaration.index)
         if declaration.how == "element":
             return language.held(self, values)
         if declaration.how == "item":
@@ -535,7 +556,7 @@ class Evaluator:
             if symbol.key in env:
                 found.append(env[symbol.key])
                 continue
-            for declaration in _told(symbol):
+            for declaration in _told(symbol, as_type=True):
                 if declaration.kind == "typeparam":
                     bound = declaration.type_node
                     found.append(self.denoted(declaration.model, bound, env) if bound else UNKNOWN)
@@ -674,12 +695,8 @@ class Evaluator:
         return instances(values()) if is_class else language.held(self, values())
 
 
-def _told(symbol: Symbol) -> list[Declaration]:
-    """The declarations that say what a symbol is: those with a type where there are any."""
-    if len(symbol.declarations) == 1:
-        return symbol.declarations
-    typed = [one for one in symbol.declarations if one.type_node is not None or one.kind in {"class", "function", "import"}]
-    return typed or symbol.declarations
+def _told(symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+    return symbol.declarations[0].model.language.told(symbol, as_type=as_type)
 
 
 def _order(value: Value) -> tuple[int, object]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.grammars import Captures, Parsed
     from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator, Meaning
 
+_TELLING = frozenset({"class", "function", "import", "namespace"})
 _MOST_ARGUMENTS = 8
 _CAMEL = re.compile(r"_*[A-Z]\w*[a-z]")
 
@@ -33,7 +34,8 @@ class Language:
     """A language as tables; what no table can say is a method. Node types are those of its grammar."""
 
     name: ClassVar[str]
-    query_name: ClassVar[str] = ""
+    queries: ClassVar[Sequence[str]]
+    """The files of its query, beside this one."""
     names: ClassVar[frozenset[str]] = frozenset({"identifier"})
     """Leaves that name something in an expression."""
     members: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -85,7 +87,7 @@ class Language:
     def query(self) -> str:
         """What opens a scope and what declares a name."""
         folder = files("code_intel_server.codebase.resolution").joinpath("queries")
-        return folder.joinpath(f"{self.query_name or self.name}.scm").read_text(encoding="utf-8")
+        return "\n".join(folder.joinpath(f"{name}.scm").read_text(encoding="utf-8") for name in self.queries)
 
     def spelled(self, text: str) -> str:
         """A name as it is compared."""
@@ -98,6 +100,29 @@ class Language:
     def imported(self, ev: "Evaluator", one: Declaration) -> "Meaning":
         """What an import stands for."""
         raise NotImplementedError
+
+    def told(self, symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+        """The declarations that say what a symbol is: those with a type where there are any."""
+        if len(symbol.declarations) == 1:
+            return symbol.declarations
+        typed = [one for one in symbol.declarations if one.type_node is not None or one.kind in _TELLING]
+        return typed or symbol.declarations
+
+    def exported(self, ev: "Evaluator", model: Model, name: str) -> "Meaning | None":
+        """What a module gives others under a name; None where that is what it binds."""
+        return None
+
+    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> "Meaning | None":
+        """What else a name means that declares something where it stands."""
+        return None
+
+    def part(self, ev: "Evaluator", one: Declaration) -> Values:
+        """What a name in a pattern stands for."""
+        return self.held(ev, self.held(ev, ev.infer(one.model, one.value_node)), one.index) if one.value_node else UNKNOWN
+
+    def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+        """The symbol that stands for all that are renamed with a symbol."""
+        return symbol
 
     def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
         """The symbol that a symbol is, where another declares the same."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Key = tuple[str, int]
 """A symbol's file and the byte at which its first name begins: one wherever it is looked at from."""
 
+_OPENING = {"class": "class", "function": "function", "alias": "block"}
+"""Kinds of declarations that open a scope behind their name, and its kind."""
 _HOW = ("value", "element", "item", "enter")
 
 
@@ -123,6 +125,8 @@ class Model:
         self._scopes: list[Scope] = [self.top]
         self._starts: list[int] = [0]
         self.by_name_byte: dict[int, Symbol] = {}
+        self.nameless_at: dict[tuple[int, int], Declaration] = {}
+        self.exports: dict[str, Symbol] = {}
         _read(self)
 
     @property
@@ -136,6 +140,13 @@ class Model:
         while scope is not None and scope.end <= byte:
             scope = scope.parent
         return scope or self.top
+
+    def nameless(self, kind: str, node: "tree_sitter.Node", scope: Scope) -> Declaration:
+        """The declaration of a class or function without a name: an object as it is written, a lambda."""
+        returned = node.child_by_field_name("return_type") if kind == "function" else None
+        made = Declaration(self, "", kind, node, node, self.top, type_node=returned, inner=scope)
+        self.nameless_at[node.start_byte, node.end_byte] = made
+        return made
 
     def nest(self, scopes: Iterable[Scope]) -> None:
         """Put these scopes into each other, as they lie."""
@@ -176,8 +187,9 @@ def _read(model: Model) -> None:
             part, _, kind = capture.partition(".")
             if part == "scope":
                 for node in nodes:
-                    start, end = node.byte_range
-                    scopes.setdefault((start, end), Scope(kind, start, end))
+                    scope = scopes.setdefault(node.byte_range, Scope(kind, *node.byte_range))
+                    if scope.owner is None and kind in {"class", "function"}:
+                        scope.owner = model.nameless(kind, node, scope)
             elif part == "decl":
                 found.append((kind, dict(captures)))
     declarations = []
@@ -185,12 +197,21 @@ def _read(model: Model) -> None:
         for name in captures.get("name", ()):
             one = _declaration(model, kind, captures, name)
             declarations.append(one)
-            if kind in {"class", "function"}:
+            if kind in _OPENING:
                 start, end = name.end_byte, one.node.end_byte
-                one.inner = scopes.setdefault((start, end), Scope(kind, start, end, owner=one))
+                one.inner = scopes.setdefault((start, end), Scope(_OPENING[kind], start, end, owner=one))
+            elif kind == "namespace":
+                one.inner = scopes[captures["scope.namespace"][0].byte_range]
+                one.inner.owner = one
     model.nest(scopes.values())
+    for scope in scopes.values():
+        if scope.owner is not None and not scope.owner.name and scope.parent is not None:
+            scope.owner.scope = scope.parent
     for one in sorted(declarations, key=lambda one: one.name_node.start_byte):
-        if one.name_node.start_byte not in model.by_name_byte:
+        known = model.by_name_byte.get(one.name_node.start_byte)
+        if known is not None and one.type_node is not None and known.declarations[-1].type_node is None:
+            known.declarations[-1].type_node = one.type_node
+        elif known is None:
             model.language.declare(model, one, model.scope_at(one.name_node.start_byte))
 
 
@@ -218,3 +239,9 @@ def _declaration(
 def _place(name: "tree_sitter.Node") -> int:
     """Which of its parent's children a name is."""
     return name.parent.named_children.index(name) if name.parent is not None else 0
+
+
+def fills(parent: "tree_sitter.Node", field_name: str, node: "tree_sitter.Node") -> bool:
+    """Whether a node fills a field of its parent: told by place, since nodes that a grammar renames twice are not equal."""
+    child = parent.child_by_field_name(field_name)
+    return child is not None and child.byte_range == node.byte_range

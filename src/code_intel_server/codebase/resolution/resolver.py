@@ -57,6 +57,7 @@ class Resolver:
     def __init__(self, project: Project, seconds: float = SECONDS) -> None:
         self.files = ProjectFiles(project)
         self._evaluator = Evaluator(self.files, time.monotonic() + seconds)
+        self._root: dict[Key, Symbol] = {}
         self._related: dict[tuple[Key, Key], bool] = {}
 
     @property
@@ -115,17 +116,25 @@ class Resolver:
                 own = model.by_name_byte.get(node.start_byte)
                 declares = own is not None and not any(one.kind == "import" for one in own.declarations)
                 verdict = self.verdict(target, meant)
-                yield match.start() + 1, Binding.OTHER if declares and verdict is Binding.POSSIBLE else verdict
+                yield match.start() + 1, Binding.OTHER if declares and verdict is Binding.POSSIBLE and not meant.unknown else verdict
 
     def verdict(self, target: Target, meant: Meaning) -> Binding:
         """Whether a meaning is the target's."""
-        if meant.symbols & target.symbols:
+        if meant.symbols & target.symbols or self._roots(meant.symbols) & self._roots(target.symbols):
             return Binding.CERTAIN
         if meant.unknown or not meant:
             return Binding.POSSIBLE
         if any(self._may_be(symbol, wanted) for symbol in meant.symbols for wanted in target.symbols):
             return Binding.POSSIBLE
         return Binding.OTHER
+
+    def _roots(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        found = []
+        for symbol in symbols:
+            if symbol.key not in self._root:
+                self._root[symbol.key] = symbol.declarations[0].model.language.root(self._evaluator, symbol)
+            found.append(self._root[symbol.key])
+        return frozenset(found)
 
     def _may_be(self, symbol: Symbol, wanted: Symbol) -> bool:
         """Whether `wanted` overrides a member, so that who uses that one may get it."""

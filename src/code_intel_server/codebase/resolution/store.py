@@ -1,12 +1,10 @@
 """The project's files as resolution reads them: parsed on first need, kept by content, looked for where imports lead."""
 
 import os
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from pathlib import PurePosixPath
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.ignore import project_files
@@ -153,19 +151,3 @@ def resolver_of(path: str) -> Language | None:
     """The resolver of a file's language; None where there is none."""
     language = language_of(path)
     return LANGUAGES.get(language.name) if language else None
-
-
-_SEPARATORS = re.compile(r"/+")
-
-
-def joined(*parts: str) -> str:
-    """A path of the project, `..` and `.` taken away; '' for the root, and for what leads out of it."""
-    found: list[str] = []
-    for part in PurePosixPath(*[one for one in parts if one]).parts:
-        if part == "..":
-            if not found:
-                return ""
-            found.pop()
-        elif part != ".":
-            found.append(part)
-    return "/".join(found)

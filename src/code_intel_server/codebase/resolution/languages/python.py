@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Meaning
 from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
     Class,
@@ -40,6 +40,7 @@ class Python(Language):
     """Python 3."""
 
     name: ClassVar[str] = "python"
+    queries: ClassVar[Sequence[str]] = ("python",)
     members: ClassVar[Mapping[str, tuple[str, str]]] = {"attribute": ("object", "attribute")}
     calls: ClassVar[Mapping[str, str]] = {"call": "function"}
     same: ClassVar[frozenset[str]] = frozenset({"parenthesized_expression", "await", "list_splat", "expression_list", "unary_operator"})
@@ -92,7 +93,7 @@ class Python(Language):
             if one_.name not in scope.symbols and one_.kind == "capture" and one_.name != "_" and one_.name[:1].islower():
                 model.bind(one_, scope)
         else:
-            if one_.scope.kind == "module" and one_.node.type == "named_expression":
+            if one_.node.type == "named_expression":
                 scope = scope.around("function", "module", "class") or scope
             model.bind(one_, scope)
 
@@ -101,7 +102,7 @@ class Python(Language):
         holder = one_.node.child_by_field_name("left")
         holder = holder.child_by_field_name("object") if holder else None
         function = scope.around("function")
-        while function is not None and function.owner is None:
+        while function is not None and not (function.owner and function.owner.name):
             function = function.parent.around("function") if function.parent else None
         method = function.owner if function else None
         if holder is None or method is None or function is None or function.parent is None:
@@ -246,11 +247,11 @@ class Python(Language):
         parent = node.parent
         if parent is None:
             return NOT_KNOWN
-        if parent.type == "keyword_argument" and parent.child_by_field_name("name") == node:
+        if parent.type == "keyword_argument" and fills(parent, "name", node):
             return self._keyword(ev, model, parent, model.text(node))
         if parent.type == "aliased_import" or parent.type == "dotted_name":
             return self._in_import(ev, model, node, parent)
-        if parent.type == "attribute" and node == parent.child_by_field_name("attribute") and "attribute" not in self.members:
+        if parent.type == "attribute" and fills(parent, "attribute", node) and "attribute" not in self.members:
             return NOT_KNOWN
         return None
 
@@ -391,7 +392,7 @@ class Python(Language):
         name, inner, above = node.text, node, node.parent
         while above is not None and above.type not in {"function_definition", "module", "lambda", "class_definition"}:
             consequence = above.child_by_field_name("consequence") if above.type in {"if_statement", "elif_clause"} else None
-            if consequence is not None and inner == consequence:
+            if consequence is not None and inner.byte_range == consequence.byte_range:
                 condition = above.child_by_field_name("condition")
                 tested = _tested(condition, name or b"") if condition is not None else None
                 if tested is not None:

@@ -1,7 +1,7 @@
 (class_definition name: (identifier) @name) @decl.class
 (function_definition name: (identifier) @name return_type: (_)? @type) @decl.function
 (lambda) @scope.function
-[(list_comprehension) (dictionary_comprehension) (set_comprehension) (generator_expression)] @scope.function
+[(list_comprehension) (dictionary_comprehension) (set_comprehension) (generator_expression)] @scope.block
 (type_alias_statement left: (type (identifier) @name) right: (type) @type) @decl.alias
 (_ type_parameters: (type_parameter (type (identifier) @name) @decl.typeparam))
 (_ type_parameters: (type_parameter (type (constrained_type (type (identifier) @name) (type) @type)) @decl.typeparam))

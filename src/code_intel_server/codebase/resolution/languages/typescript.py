@@ -1,0 +1,797 @@
+"""TypeScript and JavaScript: blocks, modules by relative path or workspace package, types as they are written."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Meaning
+from code_intel_server.codebase.resolution.language import Language
+from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.paths import joined
+from code_intel_server.codebase.resolution.values import (
+    NOTHING,
+    UNKNOWN,
+    Class,
+    Function,
+    Instance,
+    Module,
+    Outside,
+    Unknown,
+    Values,
+    one,
+    outside,
+    union,
+)
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
+
+_ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
+_SWAPPED = re.compile(r"\.([mc]?)jsx?$")
+_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
+_ON_ELEMENTS = frozenset("map forEach filter find findIndex findLast some every flatMap sort toSorted".split())
+_PASSING = frozenset({"then", "finally"})
+_TYPES_ONLY = frozenset({"interface_declaration"})
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_MAPPINGS = frozenset({"Map", "ReadonlyMap", "WeakMap", "Record"})
+
+
+class TypeScript(Language):
+    """TypeScript; JavaScript differs in its query."""
+
+    name: ClassVar[str] = "typescript"
+    queries: ClassVar[Sequence[str]] = ("javascript", "typescript_own")
+    names: ClassVar[frozenset[str]] = frozenset({"identifier", "shorthand_property_identifier", "undefined"})
+    members: ClassVar[Mapping[str, tuple[str, str]]] = {"member_expression": ("object", "property")}
+    calls: ClassVar[Mapping[str, str]] = {"call_expression": "function", "new_expression": "constructor"}
+    same: ClassVar[frozenset[str]] = frozenset(
+        {"parenthesized_expression", "await_expression", "non_null_expression", "spread_element"}
+    )
+    either: ClassVar[Mapping[str, Sequence[str]]] = {
+        "ternary_expression": ("consequence", "alternative"),
+        "assignment_expression": ("right",),
+        "augmented_assignment_expression": ("right",),
+    }
+    literals: ClassVar[Mapping[str, str]] = {
+        "string": "string",
+        "template_string": "string",
+        "number": "number",
+        "true": "boolean",
+        "false": "boolean",
+        "null": "None",
+        "undefined": "None",
+        "regex": "RegExp",
+        "unary_expression": "number",
+        "update_expression": "number",
+        "template_literal_type": "string",
+        "index_type_query": "string",
+        "type_predicate_annotation": "boolean",
+        "asserts_annotation": "None",
+    }
+    lists: ClassVar[frozenset[str]] = frozenset({"array"})
+    type_names: ClassVar[frozenset[str]] = frozenset({"type_identifier", "identifier"})
+    type_members: ClassVar[Mapping[str, tuple[str, str]]] = {"nested_type_identifier": ("module", "name")}
+    type_arguments: ClassVar[Mapping[str, tuple[str, str]]] = {"generic_type": ("name", "type_arguments")}
+    type_same: ClassVar[frozenset[str]] = frozenset(
+        {"type_annotation", "parenthesized_type", "readonly_type", "rest_type", "optional_type", "constraint"}
+    )
+    type_either: ClassVar[frozenset[str]] = frozenset({"union_type", "intersection_type"})
+    type_lists: ClassVar[frozenset[str]] = frozenset({"array_type"})
+    transparent: ClassVar[frozenset[str]] = frozenset(
+        "Promise PromiseLike Readonly Partial Required NonNullable Awaited Pick Omit Exclude Extract MaybePromise"
+        " NoInfer Omit".split()
+    )
+    elements: ClassVar[Mapping[str, int]] = {
+        **dict.fromkeys(
+            "list Array ReadonlyArray Set ReadonlySet Iterable Iterator AsyncIterable AsyncIterator Generator AsyncGenerator"
+            " IterableIterator AsyncIterableIterator WeakSet".split(),
+            0,
+        ),
+        **dict.fromkeys(_MAPPINGS, 1),
+    }
+    giving: ClassVar[frozenset[str]] = frozenset({"pop", "shift", "find", "findLast", "at", "get"})
+    keeping: ClassVar[frozenset[str]] = frozenset(
+        "filter slice concat reverse sort splice toSorted toReversed values entries".split()
+    )
+    plain: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "RegExp", "bigint", "symbol", "None"})
+
+    # Declarations
+
+    def declare(self, model: Model, one_: Declaration, scope: Scope) -> None:
+        """Bind by block; `var` and `this.x` further out; exports in a table of their own."""
+        kind = one_.kind
+        if kind == "wide":
+            model.top.wide.append(one_)
+        elif kind in {"export", "default"}:
+            self._export(model, one_)
+        elif kind == "exports":
+            one_.kind = "variable"
+            _add(model, model.exports, one_)
+        elif kind == "whole":
+            if one_.name == "exports":
+                one_.kind, one_.name = "variable", "export="
+                _add(model, model.exports, one_)
+        elif kind == "assigned":
+            self._assigned(model, one_, scope)
+        elif kind == "prototype":
+            self._prototype(model, one_)
+        elif kind == "shorthand":
+            one_.kind = "field"
+            model.bind(one_, scope)
+        elif kind == "member":
+            one_.kind = "field"
+            model.bind(one_, scope)
+        elif kind == "parameter":
+            self._parameter(model, one_, scope)
+        else:
+            if kind == "variable" and one_.node.parent is not None and one_.node.parent.type == "variable_declaration":
+                scope = scope.around("function", "namespace", "module") or scope
+            model.bind(one_, scope)
+
+    def _export(self, model: Model, one_: Declaration) -> None:
+        if one_.kind == "default":
+            one_.name = "default"
+            value = one_.value_node
+            name = value.child_by_field_name("name") if value is not None and value.type.endswith("declaration") else None
+            one_.kind = "export" if name is not None or (value is not None and value.type == "identifier") else "variable"
+            if name is not None:
+                one_.value_node = name
+        _add(model, model.exports, one_)
+
+    @staticmethod
+    def _assigned(model: Model, one_: Declaration, scope: Scope) -> None:
+        owner: Scope | None = scope
+        while owner is not None and not (owner.kind == "class" and owner.owner is not None and owner.owner.name):
+            owner = owner.parent
+        one_.kind = "field"
+        if owner is None:
+            function = scope.around("function")
+            if function is not None and function.owner is not None and function.owner.name and function.parent and function.parent.kind != "class":
+                model.bind(one_, _members_of(function))
+            return
+        known = owner.symbols.get(one_.name)
+        if known is None:
+            model.bind(one_, owner)
+
+    @staticmethod
+    def _prototype(model: Model, one_: Declaration) -> None:
+        left = one_.node.child_by_field_name("left")
+        holder = left.child_by_field_name("object") if left else None
+        holder = holder.child_by_field_name("object") if holder else None
+        symbol = model.top.symbols.get(model.text(holder)) if holder else None
+        inner = symbol.declarations[0].inner if symbol else None
+        if inner is not None:
+            one_.kind = "field"
+            model.bind(one_, _members_of(inner))
+
+    @staticmethod
+    def _parameter(model: Model, one_: Declaration, scope: Scope) -> None:
+        symbol = model.bind(one_, scope)
+        function = scope.around("function")
+        marked = any(child.type in {"accessibility_modifier", "readonly", "override_modifier"} for child in one_.node.children)
+        if marked and function is not None and function.parent is not None and function.parent.kind == "class":
+            function.parent.symbols.setdefault(one_.name, symbol)
+
+    def told(self, symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+        """Types where a type is asked for, else what is not only a type."""
+        if len(symbol.declarations) == 1:
+            return symbol.declarations
+        if as_type:
+            found = [one_ for one_ in symbol.declarations if one_.kind in {"class", "alias", "typeparam", "import", "export", "namespace"}]
+        else:
+            found = [one_ for one_ in symbol.declarations if one_.kind != "alias" and one_.node.type not in _TYPES_ONLY]
+        return super().told(Symbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
+
+    def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
+        """What stands behind `extends` and `implements`."""
+        found: list[tree_sitter.Node] = []
+        for child in one_.node.named_children:
+            if child.type == "class_heritage":
+                for part in child.named_children:
+                    found += part.named_children if part.type.endswith("_clause") else [part]
+            elif child.type in {"extends_type_clause", "extends_clause"}:
+                found += child.named_children
+        return [node for node in found if node.type != "type_arguments"]
+
+    def further_bases(self, ev: "Evaluator", one_: Declaration) -> Values:
+        """What other declarations of the same interface are built on."""
+        symbol = one_.scope.symbols.get(one_.name) if one_.name else None
+        others = [other for other in symbol.declarations if other is not one_ and other.kind == "class"] if symbol else []
+        return union(one(Class(other)) for other in others)
+
+    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[Symbol]:
+        """What is set on a function's prototype, or by a namespace of the same name."""
+        symbol = one_.scope.symbols.get(one_.name) if one_.name else None
+        found = []
+        for other in symbol.declarations if symbol else ():
+            if other.inner is not None and other is not one_ and other.kind == "namespace" and name in other.inner.symbols:
+                found.append(other.inner.symbols[name])
+        return found
+
+    # Modules
+
+    def imported(self, ev: "Evaluator", one_: Declaration) -> Meaning:
+        """What an import or an export of another name stands for."""
+        model, node = one_.model, one_.name_node
+        if one_.kind == "export" and one_.name == "default" and one_.value_node is not None:
+            return ev.name(model, one_.value_node)
+        statement = _statement(node)
+        source = _source(model, statement) if statement is not None else None
+        parent = node.parent
+        if parent is None or statement is None:
+            return NOT_KNOWN
+        if parent.type in {"export_specifier", "import_specifier"}:
+            original = parent.child_by_field_name("name") or node
+            if source is None:
+                symbol = model.top.symbols.get(model.text(original))
+                return ev.follow(symbol) if symbol else Meaning(outside=model.text(original))
+            return self._from(ev, self.module(ev, model.path, source), model.text(original))
+        found = self.module(ev, model.path, source or "")
+        if parent.type == "import_clause":
+            return self._from(ev, found, "default")
+        return found
+
+    def _from(self, ev: "Evaluator", found: Meaning, name: str) -> Meaning:
+        if found.outside:
+            return Meaning(outside=f"{found.outside}.{name}")
+        meant = Meaning.of(ev.in_module(path, name) for path in found.modules)
+        if not meant and name == "default" and found.modules:
+            return self._whole(ev, found)
+        return meant or NOT_KNOWN
+
+    @staticmethod
+    def _whole(ev: "Evaluator", found: Meaning) -> Meaning:
+        meant = Meaning.of(ev.in_module(path, "export=") for path in found.modules)
+        return meant if meant.symbols else found
+
+    def exported(self, ev: "Evaluator", model: Model, name: str) -> Meaning | None:
+        """From the table of exports, then what the file binds."""
+        symbol = model.exports.get(name)
+        if symbol is not None:
+            return ev.follow(symbol)
+        whole = model.exports.get("export=")
+        if whole is not None and name != "default":
+            return ev.members(ev.value_of(whole), name)
+        return None
+
+    def wide(self, ev: "Evaluator", one_: Declaration, name: str) -> Meaning:
+        """What `export * from` gives a name."""
+        source = _source(one_.model, one_.node)
+        found = self.module(ev, one_.model.path, source or "")
+        if found.outside or found.unknown or name == "default":
+            return NO_MEANING
+        return Meaning.of(ev.in_module(path, name) for path in found.modules)
+
+    def module(self, ev: "Evaluator", path: str, source: str) -> Meaning:
+        """The file of a module as it is written in an import."""
+        if source.startswith("."):
+            folder = path.rpartition("/")[0]
+            found = _file(ev, joined(folder, source))
+            return Meaning(modules=frozenset({found})) if found else NOT_KNOWN
+        for candidate in _mapped(ev, path, source):
+            found = _file(ev, candidate)
+            if found:
+                return Meaning(modules=frozenset({found}))
+        return Meaning(outside=source)
+
+    # What a name means in other places
+
+    def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+        """A key of a pattern, a name within an import or export."""
+        parent = node.parent
+        if parent is None:
+            return NOT_KNOWN
+        if parent.type == "pair_pattern" and fills(parent, "key", node):
+            return ev.members(self._pattern(ev, model, parent.parent or parent), model.text(node))
+        if parent.type in {"import_specifier", "export_specifier"}:
+            statement = _statement(node)
+            source = _source(model, statement) if statement else None
+            if source is not None:
+                return self._from(ev, self.module(ev, model.path, source), model.text(node))
+            symbol = model.top.symbols.get(model.text(node))
+            return ev.follow(symbol) if symbol else Meaning(outside=model.text(node))
+        if parent.type in {"jsx_attribute", "labeled_statement", "break_statement", "continue_statement", "index_signature"}:
+            return NOT_KNOWN if parent.type == "jsx_attribute" else Meaning(outside="label")
+        if parent.type in {"property_signature", "pair", "method_definition", "type_predicate"} and node.type == "property_identifier":
+            return NOT_KNOWN
+        if node.type == "statement_identifier":
+            return Meaning(outside="label")
+        return None
+
+    def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
+        """A key of an object is that of the type wanted there; a bare name in a pattern or object is two things."""
+        parent = node.parent
+        own = model.by_name_byte[node.start_byte]
+        if node.type == "shorthand_property_identifier_pattern":
+            pattern = parent
+            while pattern is not None and pattern.type != "object_pattern":
+                pattern = pattern.parent
+            values = self._pattern(ev, model, pattern) if pattern else UNKNOWN
+            return Meaning.of([ev.follow(own), ev.members(values, own.name)])
+        if parent is None or own.scope.owner is None or own.scope.owner.node.type != "object":
+            return None
+        values = self.expected(ev, model, own.scope.owner.node)
+        wanted = ev.members(values, own.name)
+        here = wanted if wanted.symbols else Meaning(frozenset({own}), unknown=wanted.unknown and bool(values))
+        if node.type == "shorthand_property_identifier":
+            return Meaning.of([here, ev.name(model, node)])
+        return here
+
+    def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+        """A key of an object is that of the type wanted there."""
+        owner = symbol.owner
+        if owner is None or owner.node.type != "object":
+            return symbol
+        wanted = ev.members(self.expected(ev, owner.model, owner.node), symbol.name).symbols
+        return min(wanted, key=lambda one_: one_.key) if wanted else symbol
+
+    def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+        """The member of the topmost type: types are compared by what they have, so that all below it are renamed with it."""
+        owner = symbol.owner
+        if owner is None:
+            return symbol
+        found = symbol
+        for base in ev.line_of_descent(Class(owner))[1:]:
+            if isinstance(base, Class):
+                found = next(iter(ev.own_member(base.declaration, symbol.name)), found)
+        return found
+
+    # Expressions
+
+    def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+        """`this`, functions and objects as they are written, casts, `require`."""
+        kind = node.type
+        if kind in {"this", "super"}:
+            return self._this(model, node, above=kind == "super")
+        if kind in _FUNCTIONS or kind == "object" or kind == "class":
+            made = model.nameless_at.get((node.start_byte, node.end_byte))
+            if made is None:
+                return UNKNOWN
+            if kind == "object":
+                return self.expected_class(ev, model, node) or one(Instance(made))
+            return one(Class(made)) if kind == "class" else one(Function(made))
+        if kind in {"as_expression", "satisfies_expression"}:
+            if node.named_child_count < 2:
+                return ev.infer(model, node.named_children[0])
+            return self.as_type(ev.denoted(model, node.named_children[1]))
+        if kind == "binary_expression":
+            left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+            operator = node.child_by_field_name("operator")
+            if operator is not None and operator.type in {"||", "??", "&&"}:
+                return union(ev.infer(model, part) for part in (left, right) if part)
+            return outside("number")
+        if kind == "subscript_expression":
+            return self._item(ev, model, node)
+        if kind in {"call_expression", "new_expression"}:
+            return self._special_call(ev, model, node)
+        if kind == "undefined":
+            return outside("None")
+        return None
+
+    def _this(self, model: Model, node: "tree_sitter.Node", *, above: bool) -> Values:
+        scope: Scope | None = model.scope_at(node.start_byte)
+        while scope is not None and scope.kind != "class":
+            owner = scope.owner
+            if scope.kind == "function" and owner is not None and owner.node.type in {"function_declaration", "function_expression"}:
+                members = owner.inner and _MEMBERS.get(id(owner.inner))
+                return one(Instance(owner)) if members else UNKNOWN
+            scope = scope.parent
+        if scope is None or scope.owner is None:
+            return UNKNOWN
+        return one(Instance(scope.owner, (), above=above))
+
+    def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None or arguments is None:
+            return None
+        name, given = model.text(function), arguments.named_children
+        if function.type == "super":
+            return UNKNOWN
+        if name == "require" and given and given[0].type == "string":
+            return ev.values(self._whole(ev, self.module(ev, model.path, model.text(given[0]).strip("'\"`"))))
+        if function.type == "import" and given and given[0].type == "string":
+            return ev.values(self.module(ev, model.path, model.text(given[0]).strip("'\"`")))
+        if name in {"Object.freeze", "Object.assign", "Object.seal", "structuredClone"} and given:
+            return ev.infer(model, given[0])
+        if name == "Object.values" and given:
+            return outside("list", self.held(ev, ev.infer(model, given[0])))
+        if name in {"Array.from"} and given:
+            return outside("list", self.held(ev, ev.infer(model, given[0])))
+        if name == "Promise.all" and given:
+            return ev.infer(model, given[0])
+        return None
+
+    def _item(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        holder, index = node.child_by_field_name("object"), node.child_by_field_name("index")
+        if holder is None or index is None:
+            return UNKNOWN
+        values = ev.infer(model, holder)
+        if index.type == "string":
+            return ev.taken(values, model.text(index).strip("'\"`"))
+        found = [self.held(ev, one(value)) if isinstance(value, Outside) else UNKNOWN for value in values]
+        return union(found)
+
+    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model) -> Values:
+        """Also what `map` gives."""
+        owner, _, method = called.name.rpartition(".")
+        if called.name == "Function" and called.arguments:
+            return called.arguments[0]
+        if method in {"map", "flatMap"} and called.arguments and arguments:
+            return outside("list", ev.called(model, ev.infer(model, arguments[0]), []))
+        return super().outside_call(ev, called, arguments, model)
+
+    # Types that are wanted
+
+    def expected_class(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        """The types of the project that an object as it is written is to be of."""
+        return frozenset(value for value in self.expected(ev, model, node) if isinstance(value, Instance))
+
+    def expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        """What the place of an expression wants it to be."""
+        return ev.once(("expected", model.path, node.id), partial(self._expected, ev, model, node))
+
+    def _expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        parent = node.parent
+        if parent is None:
+            return NOTHING
+        kind = parent.type
+        if kind == "arguments" and parent.parent is not None:
+            return self._expected_argument(ev, model, parent.parent, parent.named_children.index(node))
+        if kind in {"variable_declarator", "public_field_definition", "required_parameter", "optional_parameter"}:
+            declared = parent.child_by_field_name("type")
+            return self.as_type(ev.denoted(model, declared)) if declared else NOTHING
+        if kind in {"as_expression", "satisfies_expression"} and parent.named_child_count > 1:
+            return self.as_type(ev.denoted(model, parent.named_children[1]))
+        if kind == "pair" and parent.parent is not None:
+            key = parent.child_by_field_name("key")
+            holder = self.expected(ev, model, parent.parent)
+            return ev.taken(holder, model.text(key)) if key is not None and holder else NOTHING
+        if kind == "assignment_expression":
+            left = parent.child_by_field_name("left")
+            return ev.infer(model, left) if left is not None and not fills(parent, "left", node) else NOTHING
+        if kind in {"parenthesized_expression", "ternary_expression", "await_expression", "spread_element"}:
+            return self.expected(ev, model, parent)
+        if kind == "array":
+            holder = self.expected(ev, model, parent)
+            return self.held(ev, holder) if holder else NOTHING
+        if kind == "return_statement" or kind == "arrow_function":
+            return self._expected_return(ev, model, parent)
+        return NOTHING
+
+    def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around("function")
+        function = scope.owner if scope else None
+        if function is None:
+            return NOTHING
+        if function.type_node is not None:
+            return self.as_type(ev.denoted(model, function.type_node))
+        if function.node.type in _FUNCTIONS:
+            wanted = self.expected(ev, model, function.node)
+            known = frozenset(value for value in wanted if isinstance(value, Function))
+            return ev.called(model, known, []) if known else NOTHING
+        return NOTHING
+
+    def _expected_argument(self, ev: "Evaluator", model: Model, call: "tree_sitter.Node", index: int) -> Values:
+        function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
+        if function is None:
+            return NOTHING
+        found = []
+        for value in ev.infer(model, function):
+            if isinstance(value, Unknown):
+                return UNKNOWN
+            if isinstance(value, Class):
+                made = ev.member(value, "constructor").symbols
+                found += [self._argument(ev, one_, index, value) for symbol in made for one_ in symbol.declarations]
+            elif isinstance(value, Function):
+                symbol = value.declaration.scope.symbols.get(value.declaration.name) if value.declaration.name else None
+                every = [one_ for one_ in symbol.declarations if one_.kind == "function"] if symbol else [value.declaration]
+                found += [self._argument(ev, one_, index, value.receiver) for one_ in every]
+            elif isinstance(value, Outside):
+                owner, _, method = value.name.rpartition(".")
+                if method in _ON_ELEMENTS and value.arguments and index == 0:
+                    found.append(one(Outside("Callback", (self.held(ev, one(Outside(owner, value.arguments))),))))
+        return union(found)
+
+    def _argument(self, ev: "Evaluator", function: Declaration, index: int, receiver: "Instance | Class | None") -> Values:
+        parameter = _parameter_at(function.node, index)
+        declared = parameter.child_by_field_name("type") if parameter is not None else None
+        if declared is None:
+            return NOTHING
+        values = self.as_type(ev.denoted(function.model, declared, ev.environment(receiver)))
+        if parameter is not None and parameter.named_children and parameter.named_children[0].type == "rest_pattern":
+            return self.held(ev, values)
+        return values
+
+    def implicit(self, ev: "Evaluator", one_: Declaration) -> Values:
+        """Of a function given to another, what that one calls it with."""
+        function = one_.scope.owner
+        if one_.kind == "field" and one_.node.type == "enum_body":
+            return one(Instance(one_.scope.owner)) if one_.scope.owner else UNKNOWN
+        if one_.kind != "parameter" or function is None or function.node.type not in _FUNCTIONS | {"method_definition"}:
+            return UNKNOWN
+        node = one_.node if one_.node.parent is not None and one_.node.parent.type == "formal_parameters" else None
+        index = node.parent.named_children.index(node) if node is not None and node.parent is not None else 0
+        return self._given(ev, one_.model, function.node, index)
+
+    def _given(self, ev: "Evaluator", model: Model, function: "tree_sitter.Node", index: int) -> Values:
+        found = []
+        if function.type == "method_definition":
+            holder = function.parent
+            name = function.child_by_field_name("name")
+            if holder is None or holder.type != "object" or name is None:
+                return UNKNOWN
+            wanted = ev.taken(self.expected(ev, model, holder), model.text(name))
+        else:
+            wanted = self.expected(ev, model, function)
+        for value in wanted:
+            if isinstance(value, Outside) and value.name == "Callback" and index == 0:
+                found.append(value.arguments[0])
+            elif isinstance(value, Function):
+                found.append(self._argument(ev, value.declaration, index, value.receiver))
+        return union(found) or UNKNOWN
+
+    # Patterns
+
+    def part(self, ev: "Evaluator", one_: Declaration) -> Values:
+        """What a name in a pattern stands for."""
+        node, parent = one_.name_node, one_.name_node.parent
+        if parent is not None and parent.type in {"assignment_pattern", "object_assignment_pattern", "rest_pattern"}:
+            if parent.type == "rest_pattern":
+                return self._pattern(ev, one_.model, parent.parent) if parent.parent else UNKNOWN
+            node, parent = parent, parent.parent
+        return self._piece(ev, one_.model, node, parent, one_.name)
+
+    def _piece(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node | None", name: str) -> Values:
+        if parent is None:
+            return UNKNOWN
+        if parent.type == "array_pattern":
+            return self._at_index(ev, self._pattern(ev, model, parent), parent.named_children.index(node))
+        if parent.type == "pair_pattern":
+            key = parent.child_by_field_name("key")
+            name = model.text(key) if key is not None else name
+            parent = parent.parent
+        return ev.taken(self._pattern(ev, model, parent), name) if parent is not None else UNKNOWN
+
+    def _at_index(self, ev: "Evaluator", values: Values, index: int) -> Values:
+        return union(
+            self.held(ev, one(value), index) if isinstance(value, Outside) and value.name == "tuple" else self.held(ev, one(value))
+            for value in values
+        )
+
+    def _pattern(self, ev: "Evaluator", model: Model, pattern: "tree_sitter.Node") -> Values:
+        """What a whole pattern is given."""
+        parent = pattern.parent
+        node = pattern
+        if parent is not None and parent.type == "assignment_pattern":
+            node, parent = parent, parent.parent
+        if parent is None:
+            return UNKNOWN
+        if parent.type in {"variable_declarator", "required_parameter", "optional_parameter"}:
+            declared, value = (parent.child_by_field_name(name) for name in ("type", "value"))
+            if declared is not None:
+                return self.as_type(ev.denoted(model, declared))
+            if parent.type == "variable_declarator":
+                return ev.infer(model, value) if value is not None else UNKNOWN
+            node, parent = parent, parent.parent
+        if parent is not None and parent.type == "for_in_statement":
+            right = parent.child_by_field_name("right")
+            return self.held(ev, ev.infer(model, right)) if right is not None else UNKNOWN
+        if parent is not None and parent.type == "formal_parameters" and parent.parent is not None:
+            return self._given(ev, model, parent.parent, parent.named_children.index(node))
+        if parent is not None and parent.type in {"pair_pattern", "array_pattern"}:
+            return self._piece(ev, model, node, parent, "")
+        return UNKNOWN
+
+    # Types
+
+    def special_type(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+        """`this`, `typeof`, object and function types, members of types."""
+        kind = node.type
+        if kind == "this_type" or kind == "this":
+            return env.get(SELF) or self._this(model, node, above=False)
+        if kind == "predefined_type":
+            name = model.text(node)
+            return UNKNOWN if name in {"any", "unknown", "object"} else outside("None" if name in {"void", "never", "undefined"} else name)
+        if kind == "literal_type":
+            inner = node.named_children[0] if node.named_children else None
+            return outside(self.literals.get(inner.type, "None")) if inner else outside("None")
+        if kind in {"object_type", "function_type", "constructor_type"}:
+            made = model.nameless_at.get((node.start_byte, node.end_byte))
+            if made is None:
+                return UNKNOWN
+            return one(Class(made)) if kind == "object_type" else one(Function(made))
+        if kind == "type_query" and node.named_children:
+            return frozenset(Outside("typeof", (one(value),)) for value in ev.infer(model, node.named_children[0]))
+        if kind == "lookup_type" and node.named_child_count == 2:
+            key = model.text(node.named_children[1]).strip("'\"`")
+            return ev.taken(self.as_type(ev.denoted(model, node.named_children[0], env)), key)
+        if kind == "tuple_type":
+            return outside("tuple", *(self.as_type(ev.denoted(model, part, env)) for part in node.named_children))
+        if kind in {"member_expression", "call_expression"}:
+            return ev.infer(model, node)
+        if kind == "generic_type":
+            return self._generic(ev, model, node)
+        return None
+
+    def _generic(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
+        name, given = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
+        if name is None or given is None or not given.named_children:
+            return UNKNOWN
+        written = model.text(name)
+        if written in {"ReturnType", "InstanceType"}:
+            inner = self.as_type(ev.denoted(model, given.named_children[0]))
+            return ev.called(model, inner, [])
+        if written in self.transparent and ev.lookup(model, written, name) is None:
+            return ev.denoted(model, given.named_children[0])
+        return None
+
+    def as_type(self, values: Values) -> Values:
+        """Objects of the classes; of `typeof x` what `x` is."""
+        found = []
+        for value in super().as_type(values):
+            if isinstance(value, Outside) and value.name == "typeof":
+                found += [one(inner) for inner in value.arguments[0]]
+            else:
+                found.append(one(value))
+        return union(found)
+
+    def is_property(self, one_: Declaration) -> bool:
+        """Whether it is a getter or setter."""
+        return any(child.type in {"get", "set"} for child in one_.node.children[:3])
+
+    def returned(self, ev: "Evaluator", one_: Declaration) -> Values:
+        """What its `return` statements or its one expression give."""
+        body = one_.node.child_by_field_name("body")
+        if body is None:
+            return UNKNOWN
+        if body.type != "statement_block":
+            return ev.infer(one_.model, body)
+        given = [node.named_children[0] for node in _returns(body)[:6] if node.named_children]
+        return union(ev.infer(one_.model, part) for part in given) if given else outside("None")
+
+
+class TypeScriptX(TypeScript):
+    """TypeScript with markup."""
+
+    name: ClassVar[str] = "tsx"
+
+
+class JavaScript(TypeScript):
+    """JavaScript."""
+
+    name: ClassVar[str] = "javascript"
+    queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
+
+
+_MEMBERS: dict[int, Scope] = {}
+
+
+def _members_of(function: Scope) -> Scope:
+    """Where a function that makes objects keeps their members."""
+    return function
+
+
+def _add(model: Model, table: dict[str, Symbol], one_: Declaration) -> None:
+    symbol = table.setdefault(one_.name, Symbol(one_.name, model.top))
+    symbol.declarations.append(one_)
+    if one_.name not in {"default", "export="}:
+        model.by_name_byte[one_.name_node.start_byte] = symbol
+
+
+def _statement(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
+    while node is not None and node.type not in {"import_statement", "export_statement"}:
+        node = node.parent
+    return node
+
+
+def _source(model: Model, statement: "tree_sitter.Node") -> str | None:
+    source = statement.child_by_field_name("source")
+    if source is None:
+        clause = next((child for child in statement.named_children if child.type == "import_require_clause"), None)
+        source = clause.child_by_field_name("source") if clause else None
+    return model.text(source).strip("'\"`") if source is not None else None
+
+
+def _file(ev: "Evaluator", path: str) -> str | None:
+    swapped = _SWAPPED.sub(r".\1ts", path)
+    for candidate in (path, swapped, f"{swapped}x", *(path + ending for ending in _ENDINGS)):
+        if candidate and "." in candidate.rpartition("/")[2] and ev.files.is_file(candidate):
+            return candidate
+    for ending in _ENDINGS:
+        if ev.files.is_file(f"{path}/index{ending}" if path else f"index{ending}"):
+            return f"{path}/index{ending}" if path else f"index{ending}"
+    return None
+
+
+def _mapped(ev: "Evaluator", path: str, source: str) -> Iterator[str]:
+    """Where a module may be that is no relative path: by a `tsconfig.json` around the file, in a package of the project."""
+    folder = path.rpartition("/")[0]
+    while True:
+        for name in ("tsconfig.json", "jsconfig.json", "tsconfig.base.json"):
+            yield from _by_config(ev, folder, name, source)
+        if not folder:
+            break
+        folder = folder.rpartition("/")[0]
+    packages = ev.once(("packages",), partial(_packages, ev))
+    name = source
+    while name:
+        if name in packages:
+            rest = source[len(name) + 1 :]
+            yield from _in_package(packages[name], rest)
+            break
+        name = name.rpartition("/")[0]
+
+
+def _by_config(ev: "Evaluator", folder: str, name: str, source: str) -> Iterator[str]:
+    config = ev.once(("config", folder, name), partial(_json, ev, f"{folder}/{name}" if folder else name))
+    options = config.get("compilerOptions")
+    if not isinstance(options, dict):
+        return
+    base = options.get("baseUrl")
+    root = joined(folder, base) if isinstance(base, str) else folder
+    paths = options.get("paths")
+    for pattern, targets in paths.items() if isinstance(paths, dict) else ():
+        head, star, tail = str(pattern).partition("*")
+        if not (source == pattern or (star and source.startswith(head) and source.endswith(tail))):
+            continue
+        middle = source[len(head) : len(source) - len(tail)] if star else ""
+        for target in targets if isinstance(targets, list) else ():
+            yield joined(root, str(target).replace("*", middle))
+    if isinstance(base, str):
+        yield joined(root, source)
+
+
+def _json(ev: "Evaluator", path: str) -> dict[str, object]:
+    try:
+        data = json.loads(_COMMENT.sub(lambda found: found[1] or "", ev.files.text(path)) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _packages(ev: "Evaluator") -> dict[str, tuple[str, str]]:
+    """Folder and main file of the project's own packages, by name."""
+    found: dict[str, tuple[str, str]] = {}
+    for path in ev.files.named("package.json")[:400]:
+        data = _json(ev, path)
+        name = data.get("name")
+        if isinstance(name, str) and name:
+            main = data.get("source") or data.get("main") or ""
+            found.setdefault(name, (path.rpartition("/")[0], str(main)))
+    return found
+
+
+def _in_package(package: tuple[str, str], rest: str) -> Iterator[str]:
+    folder, main = package
+    if rest:
+        yield from (joined(folder, part, rest) for part in ("src", "", "lib"))
+        return
+    yield from (joined(folder, part) for part in ("src/index", "src", "index", main, "lib/index") if part)
+
+
+def _parameter_at(function: "tree_sitter.Node", index: int) -> "tree_sitter.Node | None":
+    parameters = function.child_by_field_name("parameters")
+    if parameters is None:
+        return None
+    every = [node for node in parameters.named_children if node.type.endswith("_parameter")]
+    if every and every[0].text is not None and every[0].text.startswith(b"this"):
+        every = every[1:]
+    if index < len(every):
+        return every[index]
+    last = every[-1] if every else None
+    return last if last is not None and last.named_children[0].type == "rest_pattern" else None
+
+
+def _returns(body: "tree_sitter.Node") -> "list[tree_sitter.Node]":
+    found, pending = [], [body]
+    while pending:
+        node = pending.pop()
+        if node.type == "return_statement":
+            found.append(node)
+        elif node.type not in _FUNCTIONS and not node.type.endswith(("function_declaration", "class_body", "method_definition")):
+            pending += reversed(node.named_children)
+    return found
