@@ -77,6 +77,8 @@ class Listing(BaseModel):
 Path_ = Annotated[str, Field(description="File or folder, relative to the project root")]
 Limit = Annotated[int, Field(description="Rows at most")]
 Offset = Annotated[int, Field(description="next_offset of the last answer")]
+Symbol_ = Annotated[str | None, Field(description="A name, Class.method or module.name")]
+At = Annotated[str | None, Field(description="path:line[:column] of a name, in place of symbol")]
 
 
 class _Server(MCPServer):
@@ -237,22 +239,24 @@ def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
 def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Find definitions", annotations=READ)
     def find_definitions(
-        symbol: Annotated[str, Field(description="A name, or Class.method")],
+        symbol: Symbol_ = None,
+        at: At = None,
         kind: Annotated[str | None, Field(description="function, class, method, ...")] = None,
         path: Path_ = ".",
         match: Literal["exact", "prefix", "fuzzy"] = "exact",
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> Listed:
-        """Where a symbol is defined, with signature and scope."""
+        """Where a symbol is defined, with signature and scope; with `at`, what the name there means."""
         return call(
             "find_definitions",
-            lambda: tools.exploration.find_definitions(late.bench, symbol, kind, path, match, limit, offset),
+            lambda: tools.exploration.find_definitions(late.bench, symbol, at, kind, path, match, limit, offset),
         )
 
     @mcp.tool(title="Find references", annotations=READ)
     def find_references(
-        symbol: str,
+        symbol: Symbol_ = None,
+        at: At = None,
         path: Path_ = ".",
         kinds: Annotated[
             list[str], Field(description="Of definition, call, import, attribute, type, other; all if empty")
@@ -261,11 +265,11 @@ def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> Listed:
-        """Where a symbol is used: each place with its kind and the function around it. Of many files as many as the page needs."""
+        """Where a symbol is used: what certainly means it, then what may, each with its kind and the function around it."""
         return call(
             "find_references",
             lambda: tools.exploration.find_references(
-                late.bench, symbol, path, kinds, include_comments=include_comments, limit=limit, offset=offset
+                late.bench, symbol, at, path, kinds, include_comments=include_comments, limit=limit, offset=offset
             ),
         )
 

@@ -101,11 +101,16 @@ def test_the_file_that_defines_comes_first(tmp_path: Path) -> None:
     assert explorer(tmp_path, FILES).find_references("Basket").results[0].path == "shop.py"
 
 
-def test_of_a_qualified_name_the_last_part_counts_and_shared_names_are_admitted(tmp_path: Path) -> None:
+def test_a_qualified_name_means_one_symbol_and_a_bare_name_all_of_them(tmp_path: Path) -> None:
     write(tmp_path, {"other.py": "class Bill:\n    def total(self): pass\n"})
-    answer = explorer(tmp_path, FILES).find_references("Basket.total")
-    assert answer.total == 3
-    assert answer.notes == ("2 definitions share the name total; uses are told by name, not by type",)
+    found = explorer(tmp_path, FILES)
+    one, every = found.find_references("Basket.total"), found.find_references("total")
+    assert [(row.path, row.start_line, row.binding) for row in one.results] == [
+        ("shop.py", 2, "certain"),
+        ("use.py", 12, "certain"),
+    ]
+    assert (one.total, one.other, every.total) == (2, 1, 3)
+    assert every.notes == ("2 definitions share the name total; Class.total or at=path:line asks for one",)
 
 
 def test_nothing_is_said_to_be_complete_only_when_it_is(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class Answer(Generic[Found_co]):
 
     `total` counts all rows there are; with `total_at_least` there are more. `complete` is False where something that
     may hold further rows was not looked at, and `incomplete_because` then says what, one sentence each. `pending` is the
-    number of files whose symbols are not yet (or no longer) in the cache.
+    number of files whose symbols are not yet (or no longer) in the cache, `other` that of rows which certainly mean another symbol.
     """
 
     results: tuple[Found_co, ...]
@@ -75,6 +75,7 @@ class Answer(Generic[Found_co]):
     skipped: Skipped = field(default_factory=Skipped)
     counts: tuple[tuple[str, int], ...] = ()
     pending: int = 0
+    other: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def answer(
     counts: tuple[tuple[str, int], ...] = (),
     pending: int = 0,
     more: bool = False,
+    other: int = 0,
 ) -> Answer[Found]:
     """The answer whose page holds `results` out of `found` rows; `more` says that there are further ones nobody collected."""
     reasons = tuple(incomplete_because)
@@ -134,4 +136,5 @@ def answer(
         skipped=skipped or Skipped(),
         counts=counts,
         pending=pending,
+        other=other,
     )

@@ -1,7 +1,7 @@
 """find_definitions: where a symbol is defined, from the symbol cache (SPEC 2, SPEC 8)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from pathlib import PurePosixPath
@@ -31,10 +31,11 @@ from code_intel_server.errors import Rejected
 
 _IN_MEMORY = "the symbol cache lives in memory: its folder cannot be written"
 
-_TEXT_COLUMNS = 200
+TEXT_COLUMNS = 200
 SECONDS = 30.0
 """What a second search of the tree, for a name that was not found, has left of this, and a second at least."""
 _LEAST_SECONDS = 1.0
+_IMPL = "impl"
 _STYLE_SHEETS = frozenset({"css", "scss", "less", "sass"})
 
 
@@ -146,6 +147,11 @@ def find_definitions(
     )
 
 
+def with_note(found: Answer[DefinitionRow], note: str) -> Answer[DefinitionRow]:
+    """The answer with one more note."""
+    return replace(found, notes=(note, *found.notes))
+
+
 def _asked_of(cache: SymbolCache) -> Sequence[str]:
     """Who was asked where nobody found anything: those who tagged the project's files; of none, who would be asked first."""
     return cache.store.engines() or [tagging.SYNTAX_TREE if ctags.executable() is None else ctags.ENGINE]
@@ -248,14 +254,16 @@ def _ends_with(address: Sequence[str], scope: Sequence[str]) -> bool:
 
 def _ranked(symbols: Iterable[StoredSymbol], wanted: _Wanted) -> list[StoredSymbol]:
     def rank(symbol: StoredSymbol) -> tuple[object, ...]:
-        """Nearest name first, what is only declared last, then the file's part in the project, functions and types before the rest, place."""
+        """Nearest name first, what is only declared last, then the file's part in the project, what others import before members and `impl` blocks, place."""
         tag = symbol.tag
         weight = 0 if tag.kind in CALLABLE or tag.kind in TYPES else 1
         return (
             _distance(tag.name, wanted),
             tag.kind == DECLARATION,
             RELEVANCE[role(symbol.path)],
+            tag.kind == _IMPL,
             weight,
+            bool(tag.scope),
             symbol.path,
             tag.start_line,
             tag.end_line,
@@ -283,7 +291,7 @@ def _left_out(count: int) -> Iterator[str]:
 
 def _row(symbol: StoredSymbol, standing: Standing) -> DefinitionRow:
     tag = symbol.tag
-    text = standing.text(symbol.path, tag.start_line).strip()[:_TEXT_COLUMNS]
+    text = standing.text(symbol.path, tag.start_line).strip()[:TEXT_COLUMNS]
     signature = standing.signature(symbol.path, symbol.engine, tag)
     signature = f"{tag.name}{signature}" if signature.startswith("(") else signature or text
     return DefinitionRow(

@@ -9,6 +9,7 @@ from code_intel_server.codebase import (
     definitions,
     file_structure,
     files,
+    go_to,
     impact_analyzer,
     references,
     search,
@@ -83,22 +84,33 @@ class Explorer:
 
     def find_definitions(
         self,
-        symbol: str,
+        symbol: str | None = None,
         *,
+        at: str | None = None,
         kind: str | None = None,
         path: str = ".",
         match: NameMatch = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
     ) -> Answer[DefinitionRow]:
-        """See `definitions.find_definitions`."""
+        """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
+        if at:
+            return go_to.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
         return definitions.find_definitions(
-            self.project, self.cache, symbol, kind=kind, path=path, match=match, page=page, skipped=self.skips.latest
+            self.project,
+            self.cache,
+            symbol or "",
+            kind=kind,
+            path=path,
+            match=match,
+            page=page,
+            skipped=self.skips.latest,
         )
 
     def find_references(
         self,
-        symbol: str,
+        symbol: str | None = None,
         *,
+        at: str | None = None,
         path: str = ".",
         kinds: Sequence[str] = (),
         include_comments: bool = False,
@@ -107,7 +119,9 @@ class Explorer:
         """See `references.find_references`."""
         found = references.find_references(
             self.project,
+            self.cache,
             symbol,
+            at=at,
             path=path,
             kinds=kinds,
             include_comments=include_comments,
@@ -115,7 +129,6 @@ class Explorer:
             skipped=self.skips.latest,
             memory=self._classified,
             helper=self.helper,
-            defining=self.cache.store.files_naming,
         )
         self._skeletons.save()
         return found

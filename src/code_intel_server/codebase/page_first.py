@@ -12,6 +12,7 @@ from code_intel_server.codebase.ripgrep import FileMatches
 from code_intel_server.codebase.symbols import stamp_of
 from code_intel_server.codebase.syntax import Use
 
+_FIRST_LINES = 2_000
 WHOLE_BYTES = 300_000
 """Files of a name that are told whole whatever the page: some 40 ms of parsing."""
 
@@ -23,13 +24,19 @@ class Wanted:
     rows: int
     kinds: frozenset[Use]
     defining: Callable[[], Collection[str]]
+    near: Callable[[], Collection[str]] = frozenset
 
-    def ordered(self, project: Project, files: Sequence[FileMatches]) -> Sequence[FileMatches] | None:
-        """The files, those first that are likely to define the name; None where they are few enough to be told whole."""
+    def ordered(self, project: Project, files: Sequence[FileMatches]) -> tuple[Sequence[FileMatches], int] | None:
+        """The files, those first that are likely to define the name, then those `near`, and how many of them to tell first, whatever the page.
+
+        None where they are few enough to be told whole.
+        """
         if not _is_more(WHOLE_BYTES, (_size(project, file) for file in files)):
             return None
-        defining = self.defining()
-        return sorted(files, key=lambda file: file.path not in defining)
+        defining, near = self.defining(), self.near()
+        first = [file for file in files if file.path in defining or file.path in near] if near else []
+        in_order = sorted(files, key=lambda file: (file.path not in defining, file.path not in near))
+        return in_order, len(first) if sum(file.count for file in first) <= _FIRST_LINES else 0
 
     def held(self, kinds: Iterable[Use]) -> int:
         """How many rows of these kinds are wanted."""

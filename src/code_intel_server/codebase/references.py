@@ -2,27 +2,27 @@
 
 Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Files
 that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many it
-left out. Names are compared, types are not resolved: every use of a method called `save` is a use of `save`, and the answer
-says how many definitions share the name.
-"""
+XX"""
 
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from code_intel_server.codebase import ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.bound import Binder, Place, other_names, target_at, target_of
 from code_intel_server.codebase.languages import language_of
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.names import broken, expression, operator_sign, readings, written
 from code_intel_server.codebase.page_first import Wanted, batch
 from code_intel_server.codebase.project import Project, inside, of_length, shown
+from code_intel_server.codebase.resolution import Binding, Resolver, Target
 from code_intel_server.codebase.ripgrep import FileMatches, Query
 from code_intel_server.codebase.roles import RELEVANCE, role
 from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.symbols import stamp_of
+from code_intel_server.codebase.symbols import SymbolCache, stamp_of
 from code_intel_server.codebase.syntax import Use
 from code_intel_server.codebase.tagging import SYNTAX_TREE
 from code_intel_server.codebase.telling import (
@@ -49,6 +49,13 @@ HOW_TO_GO_ON = "the next page tells on"
 _WORD = re.compile(r"\w+")
 
 
+class Bind(Protocol):
+    """Tells which rows mean what was asked for."""
+
+    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool) -> Sequence[ReferenceRow]:
+        """Those that do or may, in order; `every`: there are no others."""
+
+
 @dataclass(frozen=True, slots=True)
 class References:
     """All references to one name in ranked order, and what kept them from being complete.
@@ -68,8 +75,10 @@ class References:
 
 def find_references(
     project: Project,
-    symbol: str,
+    cache: SymbolCache,
+    symbol: str | None,
     *,
+    at: str | None = None,
     path: str = ".",
     kinds: Sequence[str] = (),
     include_comments: bool = False,
@@ -77,37 +86,93 @@ def find_references(
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
     helper: "UsesHelper | None" = None,
-    defining: Callable[[str], Collection[str]] = lambda _name: (),
 ) -> Answer[ReferenceRow]:
-    """Where `symbol` is used; of `Class.method` the last part counts, of a selector (`move:to:`) the first word. Comments, strings and prose only with `include_comments`.
+    """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
 
-    `kinds` narrows to some of definition, call, import, attribute, type, other, comment, string. Of a name in many files as many
-    are told as the page needs, beginning with those that are `defining` it; `total` then is what is known so far. Raises
-    Rejected('tool_errors.query.no_symbol'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    `Class.method` and names behind their module mean one symbol; a bare name means all that are defined under it; of a selector
+    (`move:to:`) the first word is looked for. Comments, strings and prose only with `include_comments`. `kinds` narrows to some of definition,
+    call, import, attribute, type, other, comment, string. Of a name in many files as many are told as the page needs, beginning with those
+    that define it and those that know it; `total` then is what is known so far. Raises Rejected('tool_errors.query.no_symbol'),
+    Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
     """
-    name = last_name(symbol)
     wanted = _uses(kinds)
+    where = inside(project.root, path)
+    asked = _asked(project, cache, symbol, at)
+    names = asked.names
+    limits = Wanted(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
+    if asked.target is not None and asked.target.is_local and where == ".":
+        [where] = asked.target.files
     found = collect(
         project,
-        (name,),
-        path=inside(project.root, path),
+        names,
+        path=where,
         include_comments=include_comments or bool(wanted & PROSE),
         memory=memory,
         helper=helper,
-        wanted=Wanted(page.range.stop + 1, wanted, lambda: defining(name)),
+        wanted=limits,
+        bind=asked.bound,
     )
     rows = [row for row in found.rows if not wanted or row.kind in wanted]
+    if (
+        asked.target is not None
+        and not asked.target.symbols
+        and not any(row.binding == Binding.CERTAIN for row in rows)
+    ):
+        asked.give_up(symbol)
+    shown_page = _apart(page, rows) if asked.target is not None else page
     return answer(
-        page.cut(rows),
-        page,
+        shown_page.cut(rows),
+        shown_page,
         len(rows),
         engine=ENGINE,
-        incomplete_because=(*found.problems, *_broken(project, name, path)),
+        incomplete_because=(*found.problems, *_broken(project, names[0], path), *_late(asked)),
         skipped=skipped,
         more=found.overflowed or bool(found.untold),
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
-        notes=(*_ambiguity(found.rows, name), *(() if wanted else _left_out(found, name)), *_untold(found, name)),
+        other=asked.others,
+        notes=(
+            *(_ambiguity(found.rows, names[0]) if asked.target is None else ()),
+            *_others(asked, names[0]),
+            *(() if wanted else _left_out(found, names[0])),
+            *_untold(found, names[0]),
+        ),
     )
+
+
+def _asked(project: Project, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
+    """What is asked for, with the names under which it is used."""
+    resolver = Resolver(project)
+    if at:
+        target: Target | None = target_at(resolver, Place.parsed(project, at), at)
+        name = target.name if target else ""
+        if target is not None and not target.symbols and not target.outside:
+            target = None
+    else:
+        name = last_name(symbol or "")
+        target = target_of(project, cache, resolver, symbol or "")
+    names = (name, *other_names(project, resolver, target)) if target is not None else (name,)
+    return Binder(project, resolver, target, names)
+
+
+def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
+    """The page, ended where what only may be meant begins, if that would be most of it."""
+    certain = sum(row.binding == Binding.CERTAIN for row in rows)
+    uses = sum(row.binding == Binding.CERTAIN and row.kind is not Use.DEFINITION for row in rows)
+    on_page = len(rows[page.range.start : page.range.stop])
+    if page.offset < certain < page.offset + on_page and uses and (certain - page.offset) * 5 < on_page * 3:
+        return Page(certain - page.offset, page.offset)
+    return page
+
+
+def _late(asked: Binder) -> Iterator[str]:
+    if asked.is_late:
+        yield "time ran out before every row was told apart: some that are possible may be certain, or mean something else"
+
+
+def _others(asked: Binder, name: str) -> Iterator[str]:
+    if asked.others:
+        rows = counted(asked.others, "row")
+        yield f"other: {rows} of {name} certainly mean something else; search_text with word=true shows every line of {name}"
 
 
 def last_name(symbol: str) -> str:
@@ -129,30 +194,36 @@ def collect(
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wanted: Wanted | None = None,
+    bind: Bind = lambda rows, *, every: rows,  # noqa: ARG005
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
     Of many files only as many are told as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
-    A `helper` takes over some of many files.
+    A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
     """
     found = ripgrep.search(project, _query(names), path=path)
     asked = Asked(occurrences(names), include_comments)
     teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
     files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     in_order = wanted.ordered(project, files) if wanted else None
+    rows: list[ReferenceRow] = []
     if wanted and in_order:
-        files = in_order
-        told = list(_as_wanted(teller, files, wanted))
+        files, first = in_order
+        told: list[Told] = []
+        for told_now, rows_now in _as_wanted(teller, files, first, wanted, bind):
+            told += told_now
+            rows += rows_now
     else:
         told = teller.tell(files)
+        groups = sorted(
+            (one or () for one in told), key=lambda rows: not any(row.kind is Use.DEFINITION for row in rows)
+        )
+        rows += bind([row for group in groups for row in group], every=True)
     files, untold = files[: len(told)], files[len(told) :]
-    rows = [one or () for one in told]
-    if not in_order:
-        rows.sort(key=lambda group: not any(row.kind is Use.DEFINITION for row in group))
     silent = [file for file, one in zip(files, told, strict=True) if one is not None and not one]
     documents = {file.path for file in silent if is_document(file.path, language_of(file.path))}
     return References(
-        tuple([row for group in rows for row in group][: 2 * EXACT_TOTAL_LIMIT]),
+        tuple(rows[: 2 * EXACT_TOTAL_LIMIT]),
         (*found.problems, *teller.problems),
         found.overflowed,
         tuple(file.path for file in silent if file.path in documents and may_hold(file, asked)),
@@ -161,14 +232,21 @@ def collect(
     )
 
 
-def _as_wanted(teller: "_Teller", files: Sequence[FileMatches], wanted: Wanted) -> Iterator[Told]:
-    """What is told of the first files, until that gives what is wanted."""
+def _as_wanted(
+    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: Wanted, bind: Bind
+) -> Iterator[tuple[list[Told], Sequence[ReferenceRow]]]:
+    """What is told of the first files, and the rows of that, until they are as many as are wanted.
+
+    The rows' order must not depend on the page: but for the `first` files it is that of the files.
+    """
     missing = wanted.rows
     done = 0
-    while missing > 0 and (chosen := batch(files, done, missing)):
+    while missing > 0 and (chosen := files[:first] if first and not done else batch(files, done, missing)):
         told = teller.tell(chosen)
-        yield from told
-        missing -= wanted.held(row.kind for one in told for row in one or ())
+        groups = [[row for one in told for row in one or ()]] if first and not done else told
+        rows = [row for group in groups for row in bind(group or (), every=False)]
+        yield told, rows
+        missing -= wanted.held(row.kind for row in rows)
         done += len(chosen)
 
 
@@ -255,7 +333,7 @@ def _uses(kinds: Sequence[str]) -> frozenset[Use]:
 def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
     definitions = sum(row.kind is Use.DEFINITION for row in rows)
     if definitions > 1:
-        yield f"{definitions} definitions share the name {name}; uses are told by name, not by type"
+        yield f"{definitions} definitions share the name {name}; Class.{name} or at=path:line asks for one"
 
 
 def _left_out(found: References, name: str) -> Iterator[str]:

@@ -64,6 +64,9 @@ _MISREAD = {
 }
 """What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions, classes without a name, modules."""
 
+_ANNOTATED = re.compile(rb"[ \t]+([^\W\d]\w*)[ \t]*:[ \t]*[\w\"'\[]")
+"""A line of a class's body that may declare a field by its type."""
+
 _NAMED_ABOVE = frozenset({"go", "php"})
 """Languages in which a line names the package or namespace of all that follows, and which is said with every name."""
 
@@ -130,9 +133,28 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
     if tagged.problem:
         # One poisonous file must not cost the others their symbols.
         by_tree, by_ctags = [*by_tree, *by_ctags], []
-    files = [FileTags(path, ctags.ENGINE, tuple(tagged.tags.get(path, ()))) for path in by_ctags]
+    files = [FileTags(path, ctags.ENGINE, _with_fields(root, path, tagged.tags.get(path, ()))) for path in by_ctags]
     files += [FileTags(path, SYNTAX_TREE, tags) for path in by_tree if (tags := _tree_tags(root, path)) is not None]
     return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
+
+
+def _with_fields(root: Path, path: str, tags: Sequence[Tag]) -> tuple[Tag, ...]:
+    """The tags, and of a class of Python the fields that are only annotated (`width: int`), which ctags leaves out."""
+    if not path.endswith(".py") or not any(tag.kind == SymbolKind.CLASS for tag in tags):
+        return tuple(tags)
+    found = []
+    known = {(tag.name, tag.start_line) for tag in tags}
+    for number, line in enumerate((read_bytes(root, path) or b"").split(b"\n"), 1):
+        field = _ANNOTATED.match(line)
+        if field is None:
+            continue
+        around = [tag for tag in tags if tag.start_line < number <= tag.end_line]
+        owner = max(around, key=lambda tag: tag.start_line, default=None)
+        name = decode(field[1])
+        if owner is not None and owner.kind == SymbolKind.CLASS and (name, number) not in known:
+            scope = f"{owner.scope}.{owner.name}" if owner.scope else owner.name
+            found.append(Tag(name, SymbolKind.FIELD.value, scope, "", number, number, owner.language))
+    return (*tags, *found)
 
 
 @lru_cache(maxsize=65536)

@@ -4,7 +4,7 @@ The syntax tree says it. A file that no grammar reads is told line by line, unle
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,10 @@ _TRANSLATIONS = (".po", ".pot")
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow(InFile):
-    """A line on which a symbol is used as `kind`. `enclosing` is the qualified symbol around it ('' at the top), of `enclosing_kind`."""
+    """A line on which a symbol is used as `kind`. `enclosing` is the qualified symbol around it ('' at the top), of `enclosing_kind`.
+
+    `binding` is certain or possible, '' where nobody asked which symbol is meant.
+    """
 
     path: str
     start_line: int
@@ -42,6 +45,12 @@ class ReferenceRow(InFile):
     enclosing: str
     enclosing_kind: str = ""
     enclosing_line: int = 0
+    binding: str = ""
+
+    @property
+    def heading(self) -> Mapping[str, object]:
+        """Whether the rows certainly mean what was asked for."""
+        return {"binding": self.binding} if self.binding else {}
 
     def as_row(self) -> str:
         """`12: text  [call in Basket.checkout]`."""

@@ -81,17 +81,25 @@ def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: 
 
 
 def find_definitions(
-    bench: Workbench, symbol: str, kind: str | None, path: str, match: str, limit: int, offset: int
+    bench: Workbench,
+    symbol: str | None,
+    at: str | None,
+    kind: str | None,
+    path: str,
+    match: str,
+    limit: int,
+    offset: int,
 ) -> Fields:
     """See SPEC 2."""
     page = page_of(limit, offset)
-    found = _explorer(bench).find_definitions(symbol, kind=kind, path=path, match=NameMatch(match), page=page)
+    found = _explorer(bench).find_definitions(symbol, at=at, kind=kind, path=path, match=NameMatch(match), page=page)
     return _listed(found, page)
 
 
 def find_references(
     bench: Workbench,
-    symbol: str,
+    symbol: str | None,
+    at: str | None,
     path: str,
     kinds: Sequence[str],
     *,
@@ -102,7 +110,7 @@ def find_references(
     """See SPEC 2."""
     page = page_of(limit, offset)
     found = _explorer(bench).find_references(
-        symbol, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
+        symbol, at=at, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
     )
     return _listed(found, page)
 

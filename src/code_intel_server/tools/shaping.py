@@ -131,6 +131,8 @@ def _warranty(answer: Answer[object]) -> Fields:
     if answer.skipped.counted:
         skipped = answer.skipped
         said["skipped"] = {"ignored": skipped.ignored, "binary": skipped.binary, "too_large": skipped.too_large}
+    if answer.other:
+        said["other"] = answer.other
     if answer.pending:
         said["pending"] = answer.pending
     return said

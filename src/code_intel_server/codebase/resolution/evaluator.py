@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol, fills
 from code_intel_server.codebase.resolution.values import (
-    NOTHING,
     UNKNOWN,
     Class,
     Function,
@@ -93,6 +92,7 @@ class Meaning:
         )
 
     def __bool__(self) -> bool:
+        """Whether anything is said."""
         return bool(self.symbols or self.modules or self.outside or self.unknown)
 
 
@@ -103,9 +103,11 @@ NOT_KNOWN = Meaning(unknown=True)
 class Evaluator:
     """Answers the questions of one lookup; remembers what it found, so that files must not change meanwhile."""
 
-    def __init__(self, files: Files, deadline: float = float("inf")) -> None:
+    def __init__(self, files: Files, seconds: float) -> None:
+        """`seconds` of this thread's time may be spent, from the first question on."""
         self.files = files
-        self._deadline = deadline
+        self._seconds = seconds
+        self._deadline = float("inf")
         self._values: dict[tuple[str, int], Values] = {}
         self._of_symbols: dict[Key, Values] = {}
         self._followed: dict[Key, Meaning] = {}
@@ -119,7 +121,7 @@ class Evaluator:
     @property
     def late(self) -> bool:
         """Whether the time is over."""
-        return time.monotonic() > self._deadline
+        return time.thread_time() > self._deadline
 
     def once(self, key: object, answer: Callable[[], Answered]) -> Answered:
         """What `answer` gives; asked once for a key, and not again while it works on it."""
@@ -138,6 +140,8 @@ class Evaluator:
 
     def meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
         """What the name at a leaf means, imports followed."""
+        if self._deadline == float("inf"):
+            self._deadline = time.thread_time() + self._seconds
         if self.late:
             return NOT_KNOWN
         language = model.language
@@ -472,7 +476,7 @@ class Evaluator:
         if declaration.kind == "alias" and declaration.type_node is not None:
             return self.denoted(model, declaration.type_node, env)
         if declaration.type_node is not None:
-            return self.typed(model, declaration.type_node, declaration.how, env)
+            return language.as_type(self.denoted(model, declaration.type_node, env))
         if declaration.value_node is None:
             return language.implicit(self, declaration)
         values = self.infer(model, declaration.value_node)
@@ -481,10 +485,6 @@ class Evaluator:
         if declaration.how == "item":
             return language.held(self, values, declaration.index)
         return language.entered(self, values) if declaration.how == "enter" else values
-
-    def typed(self, model: Model, node: "tree_sitter.Node", how: str, env: Environment) -> Values:
-        """What something is that is declared to be of a type."""
-        return model.language.as_type(self.denoted(model, node, env))
 
     # Types
 
@@ -520,7 +520,9 @@ class Evaluator:
         if kind in language.type_either:
             return union(self.denoted(model, child, env) for child in node.named_children)
         if kind in language.type_lists:
-            return outside("list", *(language.as_type(self.denoted(model, one, env)) for one in node.named_children[-1:]))
+            return outside(
+                "list", *(language.as_type(self.denoted(model, one, env)) for one in node.named_children[-1:])
+            )
         if kind in language.literals:
             return outside(language.literals[kind])
         return UNKNOWN
@@ -618,7 +620,9 @@ class Evaluator:
     ) -> Values:
         """What a call of a function gives."""
         language = declaration.model.language
-        symbol = declaration.scope.symbols.get(declaration.name) or Symbol(declaration.name, declaration.scope, [declaration])
+        symbol = declaration.scope.symbols.get(declaration.name) or Symbol(
+            declaration.name, declaration.scope, [declaration]
+        )
         env = dict(self._seen_from(symbol, receiver))
         if declaration.type_node is not None:
             env |= self._from_arguments(declaration, receiver, *(given or (declaration.model, [])))

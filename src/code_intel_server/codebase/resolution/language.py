@@ -118,7 +118,9 @@ class Language:
 
     def part(self, ev: "Evaluator", one: Declaration) -> Values:
         """What a name in a pattern stands for."""
-        return self.held(ev, self.held(ev, ev.infer(one.model, one.value_node)), one.index) if one.value_node else UNKNOWN
+        return (
+            self.held(ev, self.held(ev, ev.infer(one.model, one.value_node)), one.index) if one.value_node else UNKNOWN
+        )
 
     def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
         """The symbol that stands for all that are renamed with a symbol."""
@@ -222,7 +224,9 @@ class Language:
         """What going over an object of the project gives."""
         return UNKNOWN
 
-    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model) -> Values:
+    def outside_call(
+        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
+    ) -> Values:
         """What calling something outside gives."""
         owner, _, method = called.name.rpartition(".")
         kind = owner.rpartition(".")[2]

@@ -7,14 +7,14 @@ a `decl.class` and a `decl.function` open one behind their name.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.grammars import Parsed
+    from code_intel_server.codebase.grammars import Captures, Parsed
     from code_intel_server.codebase.resolution.language import Language
 
 Key = tuple[str, int]
@@ -22,7 +22,7 @@ Key = tuple[str, int]
 
 _OPENING = {"class": "class", "function": "function", "alias": "block"}
 """Kinds of declarations that open a scope behind their name, and its kind."""
-_HOW = ("value", "element", "item", "enter")
+_HOW = ("value", "element", "item", "enter", "scope.namespace")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -69,9 +69,11 @@ class Declaration:
         return self.model.path, self.name_node.start_byte
 
     def __hash__(self) -> int:
+        """By key."""
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
+        """By key: models are made anew when they were forgotten."""
         return isinstance(other, Declaration) and self.key == other.key
 
     @property
@@ -104,13 +106,16 @@ class Symbol:
         return self.declarations[0].owner
 
     def __repr__(self) -> str:
+        """Kind, name and place."""
         first = self.declarations[0]
         return f"<{first.kind} {self.name} {first.model.path}:{first.line}>"
 
     def __hash__(self) -> int:
+        """By key."""
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
+        """By key: models are made anew when they were forgotten."""
         return isinstance(other, Symbol) and self.key == other.key
 
 
@@ -180,45 +185,51 @@ class Model:
 
 def _read(model: Model) -> None:
     """Find all scopes, then bind every declaration in the one it stands in."""
-    found: list[tuple[str, dict[str, Sequence[tree_sitter.Node]]]] = []
+    found: list[tuple[str, Captures]] = []
     scopes: dict[tuple[int, int], Scope] = {}
     for captures in model.language.matches(model.parsed):
         for capture, nodes in captures.items():
             part, _, kind = capture.partition(".")
             if part == "scope":
                 for node in nodes:
-                    scope = scopes.setdefault(node.byte_range, Scope(kind, *node.byte_range))
-                    if scope.owner is None and kind in {"class", "function"}:
-                        scope.owner = model.nameless(kind, node, scope)
+                    _open(model, scopes, kind, node)
             elif part == "decl":
-                found.append((kind, dict(captures)))
-    declarations = []
-    for kind, captures in found:
-        for name in captures.get("name", ()):
-            one = _declaration(model, kind, captures, name)
-            declarations.append(one)
-            if kind in _OPENING:
-                start, end = name.end_byte, one.node.end_byte
-                one.inner = scopes.setdefault((start, end), Scope(_OPENING[kind], start, end, owner=one))
-            elif kind == "namespace":
-                one.inner = scopes[captures["scope.namespace"][0].byte_range]
-                one.inner.owner = one
+                found.append((kind, captures))
+    declarations = [_declaration(model, kind, captures, name) for kind, captures in found for name in captures["name"]]
+    for one in declarations:
+        _open_inside(scopes, one)
     model.nest(scopes.values())
     for scope in scopes.values():
         if scope.owner is not None and not scope.owner.name and scope.parent is not None:
             scope.owner.scope = scope.parent
     for one in sorted(declarations, key=lambda one: one.name_node.start_byte):
         known = model.by_name_byte.get(one.name_node.start_byte)
-        if known is not None and one.type_node is not None and known.declarations[-1].type_node is None:
-            known.declarations[-1].type_node = one.type_node
-        elif known is None:
+        if known is None:
             model.language.declare(model, one, model.scope_at(one.name_node.start_byte))
+        elif one.type_node is not None and known.declarations[-1].type_node is None:
+            known.declarations[-1].type_node = one.type_node
+
+
+def _open(model: Model, scopes: dict[tuple[int, int], Scope], kind: str, node: "tree_sitter.Node") -> None:
+    scope = scopes.setdefault(node.byte_range, Scope(kind, *node.byte_range))
+    if scope.owner is None and kind in {"class", "function"}:
+        scope.owner = model.nameless(kind, node, scope)
+
+
+def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration) -> None:
+    """The scope that a declaration opens."""
+    if one.kind in _OPENING:
+        start, end = one.name_node.end_byte, one.node.end_byte
+        one.inner = scopes.setdefault((start, end), Scope(_OPENING[one.kind], start, end, owner=one))
+    elif one.kind == "namespace" and one.value_node is not None:
+        one.inner = scopes[one.value_node.byte_range]
+        one.inner.owner = one
 
 
 def _declaration(
     model: Model,
     kind: str,
-    captures: "dict[str, Sequence[tree_sitter.Node]]",
+    captures: "Captures",
     name: "tree_sitter.Node",
 ) -> Declaration:
     how = next((one for one in _HOW if one in captures), "value")

@@ -1,15 +1,18 @@
 """The door of the room: definitions at a place, symbols by their qualified name, and what occurrences of a name mean."""
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
-from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Symbol
+from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol
 from code_intel_server.codebase.resolution.store import ProjectFiles
 from code_intel_server.codebase.resolution.values import Binding, Class
+
+if TYPE_CHECKING:
+    import tree_sitter
 
 SECONDS = 6.0
 """How long one question may be worked on; what is not told by then stays possible."""
@@ -40,15 +43,31 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The symbols that a question is about; all have one name."""
+    """What a question is about: these symbols of the project, or what is called `outside` of it."""
 
     name: str
-    symbols: frozenset[Symbol]
+    symbols: frozenset[Symbol] = frozenset()
+    outside: str = ""
 
     @property
-    def keys(self) -> frozenset[Key]:
-        """Their keys."""
-        return frozenset(symbol.key for symbol in self.symbols)
+    def files(self) -> frozenset[str]:
+        """Where the symbols are declared."""
+        return frozenset(one.model.path for symbol in self.symbols for one in symbol.declarations)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nothing outside of one function can mean them."""
+        return bool(self.symbols) and all(
+            symbol.scope.around("function") is not None and symbol.scope.kind != "class" for symbol in self.symbols
+        )
+
+    @property
+    def hints(self) -> frozenset[str]:
+        """Words that stand in most files which certainly use them: of their classes and of their files."""
+        stems = {path.rpartition("/")[2].partition(".")[0] for path in self.files}
+        folders = {path.rpartition("/")[0].rpartition("/")[2] for path in self.files}
+        owners = {symbol.owner.name for symbol in self.symbols if symbol.owner is not None}
+        return frozenset((owners or folders if stems & _PACKAGES else owners or stems) - {""})
 
 
 class Resolver:
@@ -56,7 +75,7 @@ class Resolver:
 
     def __init__(self, project: Project, seconds: float = SECONDS) -> None:
         self.files = ProjectFiles(project)
-        self._evaluator = Evaluator(self.files, time.monotonic() + seconds)
+        self._evaluator = Evaluator(self.files, seconds)
         self._root: dict[Key, Symbol] = {}
         self._related: dict[tuple[Key, Key], bool] = {}
 
@@ -80,30 +99,58 @@ class Resolver:
         return Found(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
 
     def target_at(self, path: str, line: int, column: int | None = None) -> Target | None:
-        """The symbols that the name at a place means; None where there are none in the project."""
+        """What the name at a place means, without symbols where that is not known; None where no name stands there."""
         place = self._place(path, line, column)
         if place is None:
             return None
         model, node = place
-        symbols = self._evaluator.meaning(model, node).symbols
-        name = next((symbol.name for symbol in _sorted(symbols)), "")
-        return Target(name, symbols) if symbols else None
+        meant = self._evaluator.meaning(model, node)
+        own = model.by_name_byte.get(node.start_byte)
+        if own is not None and not meant.symbols:
+            return Target(own.name, frozenset({own}))
+        name = next((symbol.name for symbol in _sorted(meant.symbols)), model.text(node))
+        return Target(name, meant.symbols, "" if meant.symbols else meant.outside)
 
-    def target(self, places: Iterable[tuple[str, int, str]]) -> Target | None:
-        """The symbols defined at these places (path, 1-based line, name)."""
+    def target(self, places: Iterable[tuple[str, int, int, str]]) -> Target | None:
+        """The symbols whose definitions stand there (path, 1-based first and last line, name); None where there are none."""
         found: set[Symbol] = set()
-        name = ""
-        for path, line, name in places:
+        last = ""
+        for path, start, end, name in places:
+            last = name
             model = self.files.model(path)
-            if model is None:
-                continue
-            for symbol in model.by_name_byte.values():
-                if symbol.name == name and any(one.line == line and one.model is model for one in symbol.declarations):
-                    found.add(symbol)
-        return Target(name, frozenset(found)) if found else None
+            inside = [
+                (one.line, symbol)
+                for symbol in (model.by_name_byte.values() if model else ())
+                for one in symbol.declarations
+                if symbol.name == name and start <= one.line <= end and one.kind not in _STANDING_FOR
+            ]
+            if inside:
+                found.add(min(inside, key=lambda pair: pair[0])[1])
+        return Target(last, frozenset(found)) if found else None
 
-    def verdicts(self, target: Target, path: str, line: int, names: re.Pattern[bytes]) -> Iterator[tuple[int, Binding]]:
-        """(1-based column, binding) of every occurrence of the names on a line."""
+    def member(self, owners: Target | None, modules: Iterable[str], name: str) -> Target | None:
+        """What classes or modules hold under a name, inherited and re-exported; None where nothing."""
+        values = self._evaluator.values(Meaning(owners.symbols if owners else frozenset(), frozenset(modules)))
+        meant = self._evaluator.members(values, name)
+        return Target(name, meant.symbols) if meant.symbols else None
+
+    def aliases(self, target: Target, paths: Iterable[str]) -> frozenset[str]:
+        """The other names under which these files import or export the target."""
+        found: set[str] = set()
+        for path in paths:
+            model = self.files.model(path)
+            tables = (model.top.symbols, model.exports) if model else ()
+            for symbol in [one for table in tables for one in table.values()]:
+                if symbol.name == target.name or not any(
+                    one.kind in _STANDING_FOR and _names(one, target.name) for one in symbol.declarations
+                ):
+                    continue
+                if self._evaluator.follow(symbol).symbols & target.symbols:
+                    found.add(symbol.name)
+        return frozenset(found)
+
+    def bindings(self, target: Target | None, path: str, line: int, names: re.Pattern[bytes]) -> Iterator[Binding]:
+        """What every occurrence of the names on a line is to the target; without one, to whatever the project declares for others."""
         model = self.files.model(path)
         starts = model.parsed.line_starts if model else ()
         if model is None or not 0 < line <= len(starts):
@@ -111,15 +158,28 @@ class Resolver:
         begin = starts[line - 1]
         for match in names.finditer(model.parsed.text[begin : model.parsed.line_end(line)]):
             node = model.leaf(begin + match.start())
-            if node is not None:
-                meant = self._evaluator.meaning(model, node)
-                own = model.by_name_byte.get(node.start_byte)
-                declares = own is not None and not any(one.kind == "import" for one in own.declarations)
-                verdict = self.verdict(target, meant)
-                yield match.start() + 1, Binding.OTHER if declares and verdict is Binding.POSSIBLE and not meant.unknown else verdict
+            if node is not None and node.byte_range == (begin + match.start(), begin + match.end()):
+                yield self._binding(target, model, node)
+
+    def _binding(self, target: Target | None, model: Model, node: "tree_sitter.Node") -> Binding:
+        meant = self._evaluator.meaning(model, node)
+        if target is None:
+            return self._declared(meant)
+        verdict = self.verdict(target, meant)
+        own = model.by_name_byte.get(node.start_byte)
+        declares = own is not None and not any(one.kind in _STANDING_FOR for one in own.declarations)
+        return Binding.OTHER if declares and verdict is Binding.POSSIBLE and not meant.unknown else verdict
+
+    @staticmethod
+    def _declared(meant: Meaning) -> Binding:
+        if any(not Target("", frozenset({symbol})).is_local for symbol in meant.symbols) or meant.modules:
+            return Binding.CERTAIN
+        return Binding.POSSIBLE if meant.unknown or not meant else Binding.OTHER
 
     def verdict(self, target: Target, meant: Meaning) -> Binding:
         """Whether a meaning is the target's."""
+        if not target.symbols:
+            return self._outside_verdict(target, meant)
         if meant.symbols & target.symbols or self._roots(meant.symbols) & self._roots(target.symbols):
             return Binding.CERTAIN
         if meant.unknown or not meant:
@@ -127,6 +187,12 @@ class Resolver:
         if any(self._may_be(symbol, wanted) for symbol in meant.symbols for wanted in target.symbols):
             return Binding.POSSIBLE
         return Binding.OTHER
+
+    @staticmethod
+    def _outside_verdict(target: Target, meant: Meaning) -> Binding:
+        if meant.outside and f".{meant.outside}".endswith(f".{target.outside}"):
+            return Binding.CERTAIN
+        return Binding.POSSIBLE if meant.unknown or not meant else Binding.OTHER
 
     def _roots(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         found = []
@@ -150,7 +216,7 @@ class Resolver:
         line = self._evaluator.line_of_descent(Class(one))
         return any(isinstance(base, Class) and base.declaration == above for base in line)
 
-    def _place(self, path: str, line: int, column: int | None) -> "tuple[Model, object] | None":
+    def _place(self, path: str, line: int, column: int | None) -> "tuple[Model, tree_sitter.Node] | None":
         model = self.files.model(path)
         if model is None or not 0 < line <= len(model.parsed.line_starts):
             return None
@@ -158,20 +224,28 @@ class Resolver:
         if column is not None:
             byte = begin + len(model.parsed.text[begin:end].decode("utf-8", "replace")[: column - 1].encode())
             node = model.leaf(byte) if byte < end else None
-            return (model, node) if node is not None and _is_name(model, node) else None
+            return (model, node) if node is not None and _is_name(node) else None
         own = sorted(byte for byte in model.by_name_byte if begin <= byte < end)
         for byte in (*own, *(begin + found.start() for found in _WORD.finditer(model.parsed.text[begin:end]))):
             node = model.leaf(byte)
-            if node is not None and _is_name(model, node):
+            if node is not None and _is_name(node):
                 return model, node
         return None
 
 
 _WORD = re.compile(rb"[^\W\d]\w*")
+_STANDING_FOR = frozenset({"import", "export"})
+_PACKAGES = frozenset({"__init__", "index", "mod", "lib", "main"})
 
 
-def _is_name(model: Model, node: object) -> bool:
+def _is_name(node: "tree_sitter.Node") -> bool:
     return "identifier" in node.type
+
+
+def _names(one: Declaration, name: str) -> bool:
+    """Whether the statement that an import or export stands in holds a name, or exports the whole."""
+    around = one.name_node.parent or one.node
+    return one.name == "default" or name.encode() in (around.text or b"") or around.type == "import_clause"
 
 
 def _sorted(symbols: Iterable[Symbol]) -> Sequence[Symbol]:
@@ -180,7 +254,7 @@ def _sorted(symbols: Iterable[Symbol]) -> Sequence[Symbol]:
 
 def _definition(one: Declaration) -> Definition:
     parts = [one.name]
-    scope = one.scope
+    scope: Scope | None = one.scope
     while scope is not None:
         if scope.owner is not None:
             parts.append(scope.owner.name)

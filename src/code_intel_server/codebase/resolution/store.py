@@ -101,8 +101,8 @@ class ProjectFiles:
     def is_folder(self, path: str) -> bool:
         """Whether the project has such a folder."""
         if path not in self._folders:
-            full = f"{self._root}/{path}"
-            self._folders[path] = os.path.isdir(full) and not os.path.islink(full)
+            full = self._project.root / path
+            self._folders[path] = full.is_dir() and not full.is_symlink()
         return self._folders[path]
 
     def named(self, name: str) -> tuple[str, ...]:
@@ -129,20 +129,21 @@ class ProjectFiles:
         return self._lines[pattern]
 
     @cached_property
-    def _listed(self) -> tuple[str, ...]:
+    def listed(self) -> tuple[str, ...]:
+        """Every file of the project."""
         return project_files(self._project).paths
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {}
-        for path in self._listed:
+        for path in self.listed:
             found.setdefault(path.rpartition("/")[2], []).append(path)
         return {name: tuple(paths) for name, paths in found.items()}
 
     @cached_property
     def _by_folder(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {}
-        for path in self._listed:
+        for path in self.listed:
             found.setdefault(path.rpartition("/")[0], []).append(path)
         return {folder: tuple(paths) for folder, paths in found.items()}
 

@@ -5,7 +5,6 @@ from code_intel_server.codebase.resolution.languages.python import Python
 from code_intel_server.codebase.resolution.languages.typescript import JavaScript, TypeScript, TypeScriptX
 
 LANGUAGES: dict[str, Language] = {
-    language.name: language
-    for language in (Python(), TypeScript(), TypeScriptX(), JavaScript())
+    language.name: language for language in (Python(), TypeScript(), TypeScriptX(), JavaScript())
 }
 """By the language's name."""

@@ -1,9 +1,10 @@
 """Python: scopes of functions, modules found from the importing file's folders upwards, members through `self`."""
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Meaning
+from code_intel_server.codebase.resolution.evaluator import NOT_KNOWN, SELF, Meaning
 from code_intel_server.codebase.resolution.language import Language
 from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
 from code_intel_server.codebase.resolution.values import (
@@ -11,7 +12,6 @@ from code_intel_server.codebase.resolution.values import (
     Class,
     Function,
     Instance,
-    Module,
     Outside,
     Values,
     one,
@@ -30,9 +30,33 @@ _LISTS = (
     " MutableSet Generator AsyncIterator AsyncIterable AsyncGenerator KeysView enumerate"
 )
 _MAPPINGS = "dict Dict Mapping MutableMapping OrderedDict defaultdict DefaultDict"
+_COLLECTIONS = frozenset(
+    {
+        "dictionary",
+        "tuple",
+        "list_comprehension",
+        "set_comprehension",
+        "generator_expression",
+        "dictionary_comprehension",
+    }
+)
+_OPERATORS = {"/": "__truediv__", "+": "__add__", "-": "__sub__", "|": "__or__", "&": "__and__", "*": "__mul__"}
 _PROPERTIES = ("property", "cached_property")
 _WRAPPERS = frozenset(
-    "Optional Union Annotated ClassVar Final Required NotRequired ReadOnly InitVar Awaitable Coroutine Unpack".split()
+    [
+        "Optional",
+        "Union",
+        "Annotated",
+        "ClassVar",
+        "Final",
+        "Required",
+        "NotRequired",
+        "ReadOnly",
+        "InitVar",
+        "Awaitable",
+        "Coroutine",
+        "Unpack",
+    ]
 )
 
 
@@ -43,7 +67,9 @@ class Python(Language):
     queries: ClassVar[Sequence[str]] = ("python",)
     members: ClassVar[Mapping[str, tuple[str, str]]] = {"attribute": ("object", "attribute")}
     calls: ClassVar[Mapping[str, str]] = {"call": "function"}
-    same: ClassVar[frozenset[str]] = frozenset({"parenthesized_expression", "await", "list_splat", "expression_list", "unary_operator"})
+    same: ClassVar[frozenset[str]] = frozenset(
+        {"parenthesized_expression", "await", "list_splat", "expression_list", "unary_operator"}
+    )
     either: ClassVar[Mapping[str, Sequence[str]]] = {
         "boolean_operator": ("left", "right"),
         "named_expression": ("value",),
@@ -82,7 +108,9 @@ class Python(Language):
         if one_.kind == "wide":
             model.top.wide.append(one_)
         elif one_.kind == "global":
-            target = model.top if one_.node.type == "global_statement" else scope.parent and scope.parent.around("function")
+            target = (
+                model.top if one_.node.type == "global_statement" else scope.parent and scope.parent.around("function")
+            )
             if target is not None and one_.name in target.symbols:
                 scope.symbols[one_.name] = target.symbols[one_.name]
             elif target is model.top:
@@ -90,7 +118,12 @@ class Python(Language):
         elif one_.kind == "field":
             self._declare_field(model, one_, scope)
         elif one_.kind in {"again", "capture"}:
-            if one_.name not in scope.symbols and one_.kind == "capture" and one_.name != "_" and one_.name[:1].islower():
+            if (
+                one_.name not in scope.symbols
+                and one_.kind == "capture"
+                and one_.name != "_"
+                and one_.name[:1].islower()
+            ):
                 model.bind(one_, scope)
         else:
             if one_.node.type == "named_expression":
@@ -233,12 +266,19 @@ class Python(Language):
         ends = (f"{'/'.join(parts)}.py", f"{'/'.join(parts)}/__init__.py")
         names = (f"{parts[-1]}.py", "__init__.py")
         found = [
-            path for end, name in zip(ends, names, strict=True) for path in ev.files.named(name) if f"/{path}".endswith(f"/{end}")
+            path
+            for end, name in zip(ends, names, strict=True)
+            for path in ev.files.named(name)
+            if f"/{path}".endswith(f"/{end}")
         ]
         tops = [path for path in found if not ev.files.is_file(_above(path, len(parts)))]
         if len(tops) == 1:
             return Meaning(modules=frozenset(tops))
         return NOT_KNOWN if tops else Meaning(outside=".".join(parts))
+
+    def beyond(self, ev: "Evaluator", model: Model, name: str) -> Meaning | None:
+        """Nothing of the project where it is built in; anything where nobody knows who binds it."""
+        return None if hasattr(builtins, name) else NOT_KNOWN
 
     # What a name means in other places
 
@@ -249,13 +289,13 @@ class Python(Language):
             return NOT_KNOWN
         if parent.type == "keyword_argument" and fills(parent, "name", node):
             return self._keyword(ev, model, parent, model.text(node))
-        if parent.type == "aliased_import" or parent.type == "dotted_name":
+        if parent.type in {"aliased_import", "dotted_name"}:
             return self._in_import(ev, model, node, parent)
-        if parent.type == "attribute" and fills(parent, "attribute", node) and "attribute" not in self.members:
-            return NOT_KNOWN
         return None
 
-    def _in_import(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node") -> Meaning | None:
+    def _in_import(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node"
+    ) -> Meaning | None:
         dotted = parent if parent.type == "dotted_name" else node
         statement = dotted.parent
         while statement is not None and not statement.type.endswith("_statement"):
@@ -282,7 +322,9 @@ class Python(Language):
             return Meaning(outside=f"{value.name}({name})")
         if isinstance(value, Class):
             made = ev.member(value, "__init__")
-            found = [self._parameter(ev, Function(one_), name) for symbol in made.symbols for one_ in symbol.declarations]
+            found = [
+                self._parameter(ev, Function(one_), name) for symbol in made.symbols for one_ in symbol.declarations
+            ]
             known = [meant for meant in found if meant.symbols]
             return Meaning.of(known) if known else ev.member(value, name)
         if isinstance(value, Function) and value.declaration.inner is not None:
@@ -317,27 +359,33 @@ class Python(Language):
         if kind == "conditional_expression":
             return union(ev.infer(model, part) for part in node.named_children[:1] + node.named_children[2:3])
         if kind == "binary_operator":
-            left = node.child_by_field_name("left")
-            values = ev.infer(model, left) if left else UNKNOWN
-            if all(isinstance(value, Outside) for value in values):
-                return values
-            if left is not None and b"/" == (node.child_by_field_name("operator").text if node.child_by_field_name("operator") else b""):
-                return union(ev.called(model, ev.taken(values, "__truediv__"), []) for _ in (0,))
-            return UNKNOWN
+            return self._arithmetic(ev, model, node)
+        if kind in _COLLECTIONS:
+            return self._collection(ev, model, node)
+        return None
+
+    @staticmethod
+    def _arithmetic(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        left, operator = (node.child_by_field_name(name) for name in ("left", "operator"))
+        values = ev.infer(model, left) if left else UNKNOWN
+        if all(isinstance(value, Outside) for value in values):
+            return values
+        name = _OPERATORS.get(operator.type if operator else "", "")
+        return ev.called(model, ev.taken(values, name), []) if name else UNKNOWN
+
+    @staticmethod
+    def _collection(ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
+        kind, body = node.type, node.child_by_field_name("body")
         if kind == "dictionary":
             pairs = [part for part in node.named_children[:4] if part.type == "pair"]
             sides = [[pair.child_by_field_name(field) for pair in pairs] for field in ("key", "value")]
             return outside("dict", *(union(ev.infer(model, part) for part in side if part) for side in sides))
         if kind == "tuple":
             return outside("tuple", *(ev.infer(model, part) for part in node.named_children[:8]))
-        if kind in {"list_comprehension", "set_comprehension", "generator_expression"}:
-            body = node.child_by_field_name("body")
-            return outside("list", ev.infer(model, body)) if body else UNKNOWN
         if kind == "dictionary_comprehension":
-            body = node.child_by_field_name("body")
             value = body.child_by_field_name("value") if body else None
             return outside("dict", UNKNOWN, ev.infer(model, value)) if value else UNKNOWN
-        return None
+        return outside("list", ev.infer(model, body)) if body else UNKNOWN
 
     def _special_call(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -391,7 +439,9 @@ class Python(Language):
         """What `if isinstance(x, T):` around a name says that it is."""
         name, inner, above = node.text, node, node.parent
         while above is not None and above.type not in {"function_definition", "module", "lambda", "class_definition"}:
-            consequence = above.child_by_field_name("consequence") if above.type in {"if_statement", "elif_clause"} else None
+            consequence = (
+                above.child_by_field_name("consequence") if above.type in {"if_statement", "elif_clause"} else None
+            )
             if consequence is not None and inner.byte_range == consequence.byte_range:
                 condition = above.child_by_field_name("condition")
                 tested = _tested(condition, name or b"") if condition is not None else None
@@ -401,7 +451,9 @@ class Python(Language):
             inner, above = above, above.parent
         return None
 
-    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model) -> Values:
+    def outside_call(
+        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
+    ) -> Values:
         """Also what a dictionary's methods give."""
         owner, _, method = called.name.rpartition(".")
         kind = owner.rpartition(".")[2]
@@ -433,7 +485,12 @@ class Python(Language):
             if isinstance(value, Instance):
                 meant = [ev.member(value, name) for name in ("__enter__", "__aenter__")]
                 functions = [symbol for each in meant for symbol in each.symbols]
-                made = [ev.returns(one_, value) for symbol in functions for one_ in symbol.declarations if one_.kind == "function"]
+                made = [
+                    ev.returns(one_, value)
+                    for symbol in functions
+                    for one_ in symbol.declarations
+                    if one_.kind == "function"
+                ]
                 found.append(union(made) - UNKNOWN or one(value) if made else one(value))
             elif isinstance(value, Outside) and value.arguments and value.name.rpartition(".")[2] in self.elements:
                 found.append(self.held(ev, one(value)))
@@ -443,7 +500,9 @@ class Python(Language):
 
     # Types
 
-    def special_type(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+    def special_type(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
+    ) -> Values | None:
         """Subscripts, `A | B`, quoted types, `Self`."""
         kind = node.type
         if kind == "identifier":
@@ -454,7 +513,7 @@ class Python(Language):
             return self._self_type(model, node, env)
         if kind == "none":
             return outside("None")
-        if kind == "binary_operator" or kind == "union_type":
+        if kind in {"binary_operator", "union_type"}:
             return union(ev.denoted(model, child, env) for child in node.named_children)
         if kind in {"subscript", "generic_type"}:
             return self._generic(ev, model, node, env)
@@ -477,7 +536,12 @@ class Python(Language):
             given = value.child_by_field_name("arguments")
             for argument in given.named_children if given else []:
                 name, bound = argument.child_by_field_name("name"), argument.child_by_field_name("value")
-                if argument.type == "keyword_argument" and name is not None and name.text == b"bound" and bound is not None:
+                if (
+                    argument.type == "keyword_argument"
+                    and name is not None
+                    and name.text == b"bound"
+                    and bound is not None
+                ):
                     return ev.denoted(symbol.declarations[0].model, bound)
             return UNKNOWN
         return None
@@ -501,15 +565,24 @@ class Python(Language):
         if last in {"Literal", "LiteralString"}:
             return outside("str")
         if last == "Callable":
-            return outside("Callable", self.as_type(ev.denoted(model, parts[-1], env))) if parts else outside("Callable")
-        return ev.applied(self, ev.denoted(model, base, env), tuple(self.as_type(ev.denoted(model, part, env)) for part in parts))
+            return (
+                outside("Callable", self.as_type(ev.denoted(model, parts[-1], env))) if parts else outside("Callable")
+            )
+        return ev.applied(
+            self, ev.denoted(model, base, env), tuple(self.as_type(ev.denoted(model, part, env)) for part in parts)
+        )
 
     def as_type(self, values: Values) -> Values:
         """Objects of the classes; of `type[C]` the class."""
-        found = []
+        found: list[Values] = []
         for value in super().as_type(values):
             if isinstance(value, Outside) and value.name == "type" and value.arguments:
-                found.append(frozenset(Class(v.declaration, v.arguments) if isinstance(v, Class | Instance) else v for v in value.arguments[0]))
+                found.append(
+                    frozenset(
+                        Class(v.declaration, v.arguments) if isinstance(v, Class | Instance) else v
+                        for v in value.arguments[0]
+                    )
+                )
             else:
                 found.append(one(value))
         return union(found)
@@ -520,7 +593,7 @@ class Python(Language):
         text = model.text(node).strip("\"'rbu ")
         head = text.partition("[")[0]
         found = []
-        for part in (head.split("|") if "[" not in text or "|" in head else [head]):
+        for part in head.split("|") if "[" not in text or "|" in head else [head]:
             dotted = part.strip()
             if dotted == "None" or not dotted:
                 continue
@@ -539,21 +612,25 @@ class Python(Language):
         """`self`, `cls`, and in a test what the fixture of that name gives."""
         function = one_.scope.owner
         if one_.kind != "parameter" or function is None or function.kind != "function":
-            return outside("tuple") if one_.kind == "several" else self._part(ev, one_)
+            return outside("tuple") if one_.kind == "several" else UNKNOWN
         owner = function.owner
         if owner is not None and _first_parameter(function) == one_.name:
             marks = _decorators(function)
             if "staticmethod" not in marks:
-                is_class = "classmethod" in marks or function.name in {"__new__", "__init_subclass__", "__class_getitem__"}
+                is_class = "classmethod" in marks or function.name in {
+                    "__new__",
+                    "__init_subclass__",
+                    "__class_getitem__",
+                }
                 return one(Class(owner)) if is_class else one(Instance(owner))
         return self._fixture(ev, one_) if _is_test(one_.model.path) else UNKNOWN
 
-    def _part(self, ev: "Evaluator", one_: Declaration) -> Values:
-        return UNKNOWN
-
     def _fixture(self, ev: "Evaluator", one_: Declaration) -> Values:
         folder = one_.model.path.rpartition("/")[0]
-        models = [one_.model, *(ev.files.model(f"{root}/conftest.py" if root else "conftest.py") for root in _up(folder))]
+        models = [
+            one_.model,
+            *(ev.files.model(f"{root}/conftest.py" if root else "conftest.py") for root in _up(folder)),
+        ]
         for model in models:
             symbol = model.top.symbols.get(one_.name) if model else None
             if symbol is not None and symbol.declarations[0].kind == "function":
@@ -589,14 +666,21 @@ class Python(Language):
         if owner is None or one_.kind != "variable" or one_.value_node is None:
             return values
         line = ev.line_of_descent(Class(owner))
-        if any(isinstance(base, Outside) and base.name.rpartition(".")[2] in {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"} for base in line):
+        if any(
+            isinstance(base, Outside)
+            and base.name.rpartition(".")[2] in {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
+            for base in line
+        ):
             return one(Instance(owner))
         return values
 
 
 def _module_file(ev: "Evaluator", root: str, parts: Sequence[str]) -> str | None:
     base = "/".join([*([root] if root else []), *parts])
-    for candidate in (*([f"{base}/__init__.py"] if base else ["__init__.py"]), *([f"{base}.py", f"{base}.pyi"] if parts else [])):
+    for candidate in (
+        *([f"{base}/__init__.py"] if base else ["__init__.py"]),
+        *([f"{base}.py", f"{base}.pyi"] if parts else []),
+    ):
         if ev.files.is_file(candidate):
             return candidate
     return None

@@ -16,7 +16,6 @@ from code_intel_server.codebase.resolution.values import (
     Class,
     Function,
     Instance,
-    Module,
     Outside,
     Unknown,
     Values,
@@ -33,8 +32,36 @@ if TYPE_CHECKING:
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
 _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
-_ON_ELEMENTS = frozenset("map forEach filter find findIndex findLast some every flatMap sort toSorted".split())
+_ON_ELEMENTS = frozenset(
+    ["map", "forEach", "filter", "find", "findIndex", "findLast", "some", "every", "flatMap", "sort", "toSorted"]
+)
 _PASSING = frozenset({"then", "finally"})
+_LISTS = (
+    "list Array ReadonlyArray Set ReadonlySet Iterable Iterator AsyncIterable AsyncIterator "
+    "Generator AsyncGenerator IterableIterator AsyncIterableIterator WeakSet"
+)
+_TRANSPARENT = (
+    "Promise PromiseLike Readonly Partial Required NonNullable Awaited Pick Omit Exclude Extract MaybePromise NoInfer"
+)
+_GLOBALS = frozenset(
+    {
+        "Array",
+        "Object",
+        "Map",
+        "Set",
+        "Promise",
+        "JSON",
+        "Math",
+        "Date",
+        "Error",
+        "console",
+        "document",
+        "window",
+        "process",
+        "String",
+        "Number",
+    }
+)
 _TYPES_ONLY = frozenset({"interface_declaration"})
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
 _MAPPINGS = frozenset({"Map", "ReadonlyMap", "WeakMap", "Record"})
@@ -81,21 +108,14 @@ class TypeScript(Language):
     )
     type_either: ClassVar[frozenset[str]] = frozenset({"union_type", "intersection_type"})
     type_lists: ClassVar[frozenset[str]] = frozenset({"array_type"})
-    transparent: ClassVar[frozenset[str]] = frozenset(
-        "Promise PromiseLike Readonly Partial Required NonNullable Awaited Pick Omit Exclude Extract MaybePromise"
-        " NoInfer Omit".split()
-    )
+    transparent: ClassVar[frozenset[str]] = frozenset(_TRANSPARENT.split())
     elements: ClassVar[Mapping[str, int]] = {
-        **dict.fromkeys(
-            "list Array ReadonlyArray Set ReadonlySet Iterable Iterator AsyncIterable AsyncIterator Generator AsyncGenerator"
-            " IterableIterator AsyncIterableIterator WeakSet".split(),
-            0,
-        ),
+        **dict.fromkeys(_LISTS.split(), 0),
         **dict.fromkeys(_MAPPINGS, 1),
     }
     giving: ClassVar[frozenset[str]] = frozenset({"pop", "shift", "find", "findLast", "at", "get"})
     keeping: ClassVar[frozenset[str]] = frozenset(
-        "filter slice concat reverse sort splice toSorted toReversed values entries".split()
+        ["filter", "slice", "concat", "reverse", "sort", "splice", "toSorted", "toReversed", "values", "entries"]
     )
     plain: ClassVar[frozenset[str]] = frozenset({"string", "number", "boolean", "RegExp", "bigint", "symbol", "None"})
 
@@ -119,15 +139,14 @@ class TypeScript(Language):
             self._assigned(model, one_, scope)
         elif kind == "prototype":
             self._prototype(model, one_)
-        elif kind == "shorthand":
-            one_.kind = "field"
-            model.bind(one_, scope)
-        elif kind == "member":
+        elif kind in {"shorthand", "member"}:
             one_.kind = "field"
             model.bind(one_, scope)
         elif kind == "parameter":
             self._parameter(model, one_, scope)
         else:
+            if kind == "part" and _required(model, one_.name_node) is not None:
+                one_.kind = "import"
             if kind == "variable" and one_.node.parent is not None and one_.node.parent.type == "variable_declaration":
                 scope = scope.around("function", "namespace", "module") or scope
             model.bind(one_, scope)
@@ -136,8 +155,12 @@ class TypeScript(Language):
         if one_.kind == "default":
             one_.name = "default"
             value = one_.value_node
-            name = value.child_by_field_name("name") if value is not None and value.type.endswith("declaration") else None
-            one_.kind = "export" if name is not None or (value is not None and value.type == "identifier") else "variable"
+            name = (
+                value.child_by_field_name("name") if value is not None and value.type.endswith("declaration") else None
+            )
+            one_.kind = (
+                "export" if name is not None or (value is not None and value.type == "identifier") else "variable"
+            )
             if name is not None:
                 one_.value_node = name
         _add(model, model.exports, one_)
@@ -150,8 +173,14 @@ class TypeScript(Language):
         one_.kind = "field"
         if owner is None:
             function = scope.around("function")
-            if function is not None and function.owner is not None and function.owner.name and function.parent and function.parent.kind != "class":
-                model.bind(one_, _members_of(function))
+            if (
+                function is not None
+                and function.owner is not None
+                and function.owner.name
+                and function.parent
+                and function.parent.kind != "class"
+            ):
+                model.bind(one_, function)
             return
         known = owner.symbols.get(one_.name)
         if known is None:
@@ -166,13 +195,15 @@ class TypeScript(Language):
         inner = symbol.declarations[0].inner if symbol else None
         if inner is not None:
             one_.kind = "field"
-            model.bind(one_, _members_of(inner))
+            model.bind(one_, inner)
 
     @staticmethod
     def _parameter(model: Model, one_: Declaration, scope: Scope) -> None:
         symbol = model.bind(one_, scope)
         function = scope.around("function")
-        marked = any(child.type in {"accessibility_modifier", "readonly", "override_modifier"} for child in one_.node.children)
+        marked = any(
+            child.type in {"accessibility_modifier", "readonly", "override_modifier"} for child in one_.node.children
+        )
         if marked and function is not None and function.parent is not None and function.parent.kind == "class":
             function.parent.symbols.setdefault(one_.name, symbol)
 
@@ -181,7 +212,11 @@ class TypeScript(Language):
         if len(symbol.declarations) == 1:
             return symbol.declarations
         if as_type:
-            found = [one_ for one_ in symbol.declarations if one_.kind in {"class", "alias", "typeparam", "import", "export", "namespace"}]
+            found = [
+                one_
+                for one_ in symbol.declarations
+                if one_.kind in {"class", "alias", "typeparam", "import", "export", "namespace"}
+            ]
         else:
             found = [one_ for one_ in symbol.declarations if one_.kind != "alias" and one_.node.type not in _TYPES_ONLY]
         return super().told(Symbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
@@ -200,17 +235,20 @@ class TypeScript(Language):
     def further_bases(self, ev: "Evaluator", one_: Declaration) -> Values:
         """What other declarations of the same interface are built on."""
         symbol = one_.scope.symbols.get(one_.name) if one_.name else None
-        others = [other for other in symbol.declarations if other is not one_ and other.kind == "class"] if symbol else []
+        others = (
+            [other for other in symbol.declarations if other is not one_ and other.kind == "class"] if symbol else []
+        )
         return union(one(Class(other)) for other in others)
 
-    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[Symbol]:
-        """What is set on a function's prototype, or by a namespace of the same name."""
-        symbol = one_.scope.symbols.get(one_.name) if one_.name else None
-        found = []
-        for other in symbol.declarations if symbol else ():
-            if other.inner is not None and other is not one_ and other.kind == "namespace" and name in other.inner.symbols:
-                found.append(other.inner.symbols[name])
-        return found
+    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[Symbol]:
+        """What a namespace of the same name has."""
+        symbol = one.scope.symbols.get(one.name) if one.name else None
+        others = [other.inner for other in symbol.declarations if other.kind == "namespace"] if symbol else []
+        return [
+            inner.symbols[name]
+            for inner in others
+            if inner is not None and inner is not one.inner and name in inner.symbols
+        ]
 
     # Modules
 
@@ -219,6 +257,10 @@ class TypeScript(Language):
         model, node = one_.model, one_.name_node
         if one_.kind == "export" and one_.name == "default" and one_.value_node is not None:
             return ev.name(model, one_.value_node)
+        required = _required(model, node)
+        if required is not None:
+            key = node.parent.child_by_field_name("key") if node.parent and node.parent.type == "pair_pattern" else node
+            return self._from(ev, self.module(ev, model.path, required), model.text(key or node))
         statement = _statement(node)
         source = _source(model, statement) if statement is not None else None
         parent = node.parent
@@ -255,7 +297,9 @@ class TypeScript(Language):
             return ev.follow(symbol)
         whole = model.exports.get("export=")
         if whole is not None and name != "default":
-            return ev.members(ev.value_of(whole), name)
+            found = ev.members(ev.value_of(whole), name)
+            short = [one_ for symbol in found.symbols for one_ in symbol.declarations if _is_short(one_)]
+            return Meaning.of([found, *(ev.name(one_.model, one_.name_node) for one_ in short)])
         return None
 
     def wide(self, ev: "Evaluator", one_: Declaration, name: str) -> Meaning:
@@ -278,6 +322,13 @@ class TypeScript(Language):
                 return Meaning(modules=frozenset({found}))
         return Meaning(outside=source)
 
+    def beyond(self, ev: "Evaluator", model: Model, name: str) -> Meaning | None:
+        """What the platform has; in a script, which shares its names with others, anything."""
+        is_module = any(
+            child.type in {"import_statement", "export_statement"} for child in model.parsed.root.named_children
+        )
+        return None if is_module or name in _GLOBALS or model.exports else NOT_KNOWN
+
     # What a name means in other places
 
     def at(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
@@ -294,9 +345,18 @@ class TypeScript(Language):
                 return self._from(ev, self.module(ev, model.path, source), model.text(node))
             symbol = model.top.symbols.get(model.text(node))
             return ev.follow(symbol) if symbol else Meaning(outside=model.text(node))
-        if parent.type in {"jsx_attribute", "labeled_statement", "break_statement", "continue_statement", "index_signature"}:
+        if parent.type in {
+            "jsx_attribute",
+            "labeled_statement",
+            "break_statement",
+            "continue_statement",
+            "index_signature",
+        }:
             return NOT_KNOWN if parent.type == "jsx_attribute" else Meaning(outside="label")
-        if parent.type in {"property_signature", "pair", "method_definition", "type_predicate"} and node.type == "property_identifier":
+        if (
+            parent.type in {"property_signature", "pair", "method_definition", "type_predicate"}
+            and node.type == "property_identifier"
+        ):
             return NOT_KNOWN
         if node.type == "statement_identifier":
             return Meaning(outside="label")
@@ -347,7 +407,7 @@ class TypeScript(Language):
         kind = node.type
         if kind in {"this", "super"}:
             return self._this(model, node, above=kind == "super")
-        if kind in _FUNCTIONS or kind == "object" or kind == "class":
+        if kind in _FUNCTIONS or kind in {"object", "class"}:
             made = model.nameless_at.get((node.start_byte, node.end_byte))
             if made is None:
                 return UNKNOWN
@@ -376,9 +436,12 @@ class TypeScript(Language):
         scope: Scope | None = model.scope_at(node.start_byte)
         while scope is not None and scope.kind != "class":
             owner = scope.owner
-            if scope.kind == "function" and owner is not None and owner.node.type in {"function_declaration", "function_expression"}:
-                members = owner.inner and _MEMBERS.get(id(owner.inner))
-                return one(Instance(owner)) if members else UNKNOWN
+            if (
+                scope.kind == "function"
+                and owner is not None
+                and owner.node.type in {"function_declaration", "function_expression"}
+            ):
+                return one(Instance(owner)) if owner.name else UNKNOWN
             scope = scope.parent
         if scope is None or scope.owner is None:
             return UNKNOWN
@@ -415,9 +478,11 @@ class TypeScript(Language):
         found = [self.held(ev, one(value)) if isinstance(value, Outside) else UNKNOWN for value in values]
         return union(found)
 
-    def outside_call(self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model) -> Values:
+    def outside_call(
+        self, ev: "Evaluator", called: Outside, arguments: "list[tree_sitter.Node]", model: Model
+    ) -> Values:
         """Also what `map` gives."""
-        owner, _, method = called.name.rpartition(".")
+        method = called.name.rpartition(".")[2]
         if called.name == "Function" and called.arguments:
             return called.arguments[0]
         if method in {"map", "flatMap"} and called.arguments and arguments:
@@ -458,12 +523,14 @@ class TypeScript(Language):
         if kind == "array":
             holder = self.expected(ev, model, parent)
             return self.held(ev, holder) if holder else NOTHING
-        if kind == "return_statement" or kind == "arrow_function":
+        if kind in {"return_statement", "arrow_function"}:
             return self._expected_return(ev, model, parent)
         return NOTHING
 
     def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
-        scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around("function")
+        scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around(
+            "function"
+        )
         function = scope.owner if scope else None
         if function is None:
             return NOTHING
@@ -488,7 +555,9 @@ class TypeScript(Language):
                 found += [self._argument(ev, one_, index, value) for symbol in made for one_ in symbol.declarations]
             elif isinstance(value, Function):
                 symbol = value.declaration.scope.symbols.get(value.declaration.name) if value.declaration.name else None
-                every = [one_ for one_ in symbol.declarations if one_.kind == "function"] if symbol else [value.declaration]
+                every = (
+                    [one_ for one_ in symbol.declarations if one_.kind == "function"] if symbol else [value.declaration]
+                )
                 found += [self._argument(ev, one_, index, value.receiver) for one_ in every]
             elif isinstance(value, Outside):
                 owner, _, method = value.name.rpartition(".")
@@ -496,7 +565,9 @@ class TypeScript(Language):
                     found.append(one(Outside("Callback", (self.held(ev, one(Outside(owner, value.arguments))),))))
         return union(found)
 
-    def _argument(self, ev: "Evaluator", function: Declaration, index: int, receiver: "Instance | Class | None") -> Values:
+    def _argument(
+        self, ev: "Evaluator", function: Declaration, index: int, receiver: "Instance | Class | None"
+    ) -> Values:
         parameter = _parameter_at(function.node, index)
         declared = parameter.child_by_field_name("type") if parameter is not None else None
         if declared is None:
@@ -545,7 +616,9 @@ class TypeScript(Language):
             node, parent = parent, parent.parent
         return self._piece(ev, one_.model, node, parent, one_.name)
 
-    def _piece(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node | None", name: str) -> Values:
+    def _piece(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", parent: "tree_sitter.Node | None", name: str
+    ) -> Values:
         if parent is None:
             return UNKNOWN
         if parent.type == "array_pattern":
@@ -558,7 +631,9 @@ class TypeScript(Language):
 
     def _at_index(self, ev: "Evaluator", values: Values, index: int) -> Values:
         return union(
-            self.held(ev, one(value), index) if isinstance(value, Outside) and value.name == "tuple" else self.held(ev, one(value))
+            self.held(ev, one(value), index)
+            if isinstance(value, Outside) and value.name == "tuple"
+            else self.held(ev, one(value))
             for value in values
         )
 
@@ -588,14 +663,20 @@ class TypeScript(Language):
 
     # Types
 
-    def special_type(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+    def special_type(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
+    ) -> Values | None:
         """`this`, `typeof`, object and function types, members of types."""
         kind = node.type
-        if kind == "this_type" or kind == "this":
+        if kind in {"this_type", "this"}:
             return env.get(SELF) or self._this(model, node, above=False)
         if kind == "predefined_type":
             name = model.text(node)
-            return UNKNOWN if name in {"any", "unknown", "object"} else outside("None" if name in {"void", "never", "undefined"} else name)
+            return (
+                UNKNOWN
+                if name in {"any", "unknown", "object"}
+                else outside("None" if name in {"void", "never", "undefined"} else name)
+            )
         if kind == "literal_type":
             inner = node.named_children[0] if node.named_children else None
             return outside(self.literals.get(inner.type, "None")) if inner else outside("None")
@@ -667,19 +748,27 @@ class JavaScript(TypeScript):
     queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
 
 
-_MEMBERS: dict[int, Scope] = {}
-
-
-def _members_of(function: Scope) -> Scope:
-    """Where a function that makes objects keeps their members."""
-    return function
-
-
 def _add(model: Model, table: dict[str, Symbol], one_: Declaration) -> None:
     symbol = table.setdefault(one_.name, Symbol(one_.name, model.top))
     symbol.declarations.append(one_)
     if one_.name not in {"default", "export="}:
         model.by_name_byte[one_.name_node.start_byte] = symbol
+
+
+def _is_short(one_: Declaration) -> bool:
+    return one_.name_node.type == "shorthand_property_identifier"
+
+
+def _required(model: Model, name: "tree_sitter.Node") -> str | None:
+    """The module of `const {name} = require("module")`."""
+    pattern = name.parent
+    if pattern is not None and pattern.type == "pair_pattern":
+        pattern = pattern.parent
+    declarator = pattern.parent if pattern is not None and pattern.type == "object_pattern" else None
+    value = declarator.child_by_field_name("value") if declarator and declarator.type == "variable_declarator" else None
+    if value is None or value.type != "call_expression" or not model.text(value).startswith("require("):
+        return None
+    return model.text(value)[len("require(") : -1].strip("'\"` ")
 
 
 def _statement(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
@@ -792,6 +881,8 @@ def _returns(body: "tree_sitter.Node") -> "list[tree_sitter.Node]":
         node = pending.pop()
         if node.type == "return_statement":
             found.append(node)
-        elif node.type not in _FUNCTIONS and not node.type.endswith(("function_declaration", "class_body", "method_definition")):
+        elif node.type not in _FUNCTIONS and not node.type.endswith(
+            ("function_declaration", "class_body", "method_definition")
+        ):
             pending += reversed(node.named_children)
     return found

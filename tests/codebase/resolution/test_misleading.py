@@ -1,0 +1,85 @@
+"""Answers that once misled: a qualifier that does not exist, names that were not known, an order that hid the one meant."""
+
+from pathlib import Path
+
+import pytest
+from tests.codebase.lookup_project import explorer
+
+from code_intel_server.errors import Rejected
+
+FILES = {"a.py": "class Cache:\n  def get(self): ...\nclass Store:\n  def get(self): ...\nCache().get()\n"}
+
+
+def test_an_unknown_qualifier_is_refused_with_the_nearest_ones(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="unknown_qualifier") as refusal:
+        explorer(tmp_path, FILES).find_references("Cach.get")
+    assert str(refusal.value.params["nearest"]).startswith("Cache.get; ")
+
+
+@pytest.mark.parametrize("at", ["a.py:1:1", "a.py:99", "a.py:6", "notes.txt:1", "a.bin:1"])
+def test_a_place_without_a_name_is_refused(tmp_path: Path, at: str) -> None:
+    found = explorer(tmp_path, {**FILES, "notes.txt": "Cache\n", "a.bin": "\0\n"})
+    for lookup in (found.find_references, found.find_definitions):
+        with pytest.raises(Rejected, match="no_name_at"):
+            lookup(at=at)
+
+
+def test_a_name_in_a_comment_is_no_place(tmp_path: Path) -> None:
+    with pytest.raises(Rejected, match="no_name_at"):
+        explorer(tmp_path, {"a.py": "# Cache\n"}).find_definitions(at="a.py:1:4")
+
+
+@pytest.mark.parametrize("at", ["a.py", "a.py:x", "../a.py:1", "nowhere.py:1"])
+def test_what_is_no_place_is_refused(tmp_path: Path, at: str) -> None:
+    with pytest.raises(Rejected):
+        explorer(tmp_path, FILES).find_definitions(at=at)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "asked", "kind"),
+    [
+        (
+            "a.py",
+            "class ConsoleOptions:\n    max_width: int\n    plain: bool = False\n",
+            "ConsoleOptions.max_width",
+            "field",
+        ),
+        ("a.py", "class A:\n    def f(self):\n        width: int\n    width: int\n", "width", "field"),
+        ("a.py", "class Color(Enum):\n    RED = 1\n", "Color.RED", "variable"),
+        ("a.py", "class A:\n    @property\n    def size(self): ...\n", "A.size", "method"),
+        ("a.rs", "pub const unsafe fn raw() {}\n", "raw", "function"),
+        ("a.ts", "enum Kind { Small, Large = 2 }\n", "Kind.Large", "member"),
+        ("a.css", ".btn-small { color: red }\n", ".btn-small", "selector"),
+    ],
+)
+def test_fields_properties_members_and_classes_of_style_sheets_are_known(
+    tmp_path: Path, file: str, text: str, asked: str, kind: str
+) -> None:
+    found = explorer(tmp_path, {file: text}).find_definitions(asked)
+    assert [row.kind for row in found.results] == [kind]
+
+
+def test_a_type_comes_before_the_blocks_that_implement_it_its_tests_and_members(tmp_path: Path) -> None:
+    files = {
+        "src/a.rs": "impl Timestamp { }\nimpl Clone for Timestamp { }\n",
+        "src/b.rs": "mod inner { struct Timestamp; }\n",
+        "src/timestamp.rs": "pub struct Timestamp { second: i64 }\nimpl Timestamp { fn new() {} }\n",
+        "tests/t.rs": "struct Timestamp;\n",
+    }
+    found = explorer(tmp_path, files).find_definitions("Timestamp")
+    assert (found.results[0].path, found.results[0].kind) == ("src/timestamp.rs", "struct")
+
+
+def test_a_page_that_leaves_rows_out_does_not_say_that_it_is_complete(tmp_path: Path) -> None:
+    from code_intel_server.codebase.answers import Page
+    from code_intel_server.tools.shaping import rows
+
+    found = explorer(tmp_path, {"a.py": "def f(): ...\n" + "f()\n" * 9})
+    assert rows(found.find_references("f", page=Page(3)))["complete"] is False
+    assert rows(found.find_references("f"))["complete"] is True
+
+
+def test_no_symbol_is_named_by_brackets_alone(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {"a.js": "it('x', () => {\n  go()\n})\n;(function () {\n  go()\n})()\n"})
+    for line in (2, 5):
+        assert all(row.symbol not in {"()", ""} for row in found.get_function_at_line("a.js", line).results)

@@ -1,0 +1,98 @@
+"""Resolution of TypeScript and JavaScript: which definition a name means where it stands."""
+
+from pathlib import Path
+
+import pytest
+from tests.codebase.resolution.meanings import bindings, meaning
+
+SHOP = """\
+export interface Priced { price(): number; owner?: Till }
+export class Basket<T> implements Priced {
+  till: Till; first!: T
+  constructor(private readonly desk: Till) { this.till = desk }
+  price() { return 1 }
+  get open(): Till { return this.desk }
+  self(): this { return this }
+}
+export class Till { ring(): void {} }
+export const made = (): Basket<Till> => new Basket(new Till())
+export function each(call: (basket: Basket<Till>) => void) {}
+export enum Kind { Small, Large }
+export type Options = { verbose?: boolean } & Priced
+const hidden = 1
+export { hidden as shown }
+export default made
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("import { Basket } from './shop'; let b: §Basket", 2),
+        ("import { Basket as B } from './shop'; new §B()", 2),
+        ("import * as s from './shop'; s.§made()", 10),
+        ("import { made } from './shop.js'; made().till.§ring()", 9),
+        ("import { made } from './shop'; made().first.§ring()", 9),
+        ("import { made } from './shop'; const { till } = made(); till.§ring()", 9),
+        ("import { made } from './shop'; made().self().open.§ring()", 9),
+        ("import { each } from './shop'; each((b) => b.§price())", 5),
+        ("import { each } from './shop'; each(({ till: t }) => t.§ring())", 9),
+        ("import { Kind } from './shop'; Kind.§Large", 12),
+        ("import { Options } from './shop'; const o: Options = { §verbose: true }", 13),
+        ("import { Basket } from './shop'; class Rich extends Basket<number> { f() { this.§price() } }", 5),
+        ("import { shown } from './shop'; §shown", 14),
+        ("import anything from './shop'; §anything()", 10),
+        ("import { Basket } from './shop'; function f(b: Basket<any>[]) { for (const x of b) x.§price() }", 5),
+        (
+            "import { made } from './shop'; async function f(p: Promise<ReturnType<typeof made>>) { (await p).§price() }",
+            5,
+        ),
+        ("import { made } from './shop'; [made()].map((b) => b.§till)", 3),
+        ("import { Basket } from './barrel'; new §Basket()", 2),
+        ("import { Basket } from '@shop/core'; new §Basket()", 2),
+    ],
+)
+def test_a_name_means_what_blocks_imports_and_types_say(tmp_path: Path, code: str, line: int) -> None:
+    files = {
+        "shop.ts": SHOP,
+        "barrel.ts": "export * from './shop'\n",
+        "package.json": '{"name": "@shop/core", "main": "shop.ts"}',
+    }
+    assert meaning(tmp_path, {**files, "use.ts": code + "\n"}) == [f"shop.ts:{line}"]
+
+
+def test_a_renamed_export_is_followed_to_its_uses(tmp_path: Path) -> None:
+    files = {
+        "core.ts": "const _null = 1\nexport { _null as null_, _null as nil }\n",
+        "index.ts": "export * from './core'\n",
+        "use.ts": "import { nil as nothing, null_ } from './index'\nnull_; nothing\n",
+    }
+    assert bindings(tmp_path, files, "core._null") == {
+        "core.ts:1": "certain",
+        "core.ts:2": "certain",
+        "use.ts:1": "certain",
+        "use.ts:2": "certain",
+    }
+
+
+def test_modules_of_node_are_followed(tmp_path: Path) -> None:
+    files = {
+        "lib.js": "function make() {}\nexports.other = 1\nmodule.exports = { make }\n",
+        "use.js": "const { make } = require('./lib')\n§make()\n",
+    }
+    assert "lib.js:3" in meaning(tmp_path, files)
+
+
+def test_an_interface_and_what_implements_it_are_one_in_references(tmp_path: Path) -> None:
+    use = "import { Priced, Till } from './shop'\nfunction f(p: Priced, t: Till) { p.price(); t.price() }\n"
+    found = bindings(tmp_path, {"shop.ts": SHOP, "use.ts": use}, "Basket.price")
+    assert found == {"shop.ts:1": "certain", "shop.ts:5": "certain", "use.ts:2": "certain"}
+
+
+def test_import_cycles_end(tmp_path: Path) -> None:
+    files = {
+        "a.ts": "export * from './b'\n",
+        "b.ts": "export * from './a'\n",
+        "use.ts": "import { x } from './a'\n§x\n",
+    }
+    assert meaning(tmp_path, files)[0].startswith(("which x is meant", "outside"))
