@@ -4,7 +4,7 @@ import json
 import re
 
 # A string without end is one token too, up to the end of the line: each of its quotes would be tried as a start otherwise.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _VALUE = re.compile(r'\s*:\s*("(?:[^"\\]|\\.){0,200}"|-?\d{1,18})\s*[,}]', re.DOTALL)
 
 

@@ -63,9 +63,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
-    root = _checked_root(options.dir)
-    if _holds_everything(root):
+    # Before "/ cannot be written to", which would send one for sudo.
+    if options.dir.is_dir() and _holds_everything(root := options.dir.resolve()):
         raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
+    root = _checked_root(options.dir)
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
     agreed = "verify_commands" not in scaffold.manifest.options

@@ -28,12 +28,12 @@ _STATEMENTS = re.compile(
     rb"|\bAssert(?:\.|::)\w++|\b(?:EXPECT|ASSERT|REQUIRE|CHECK)\w*+\s*+\(|\bt\.(?:is|ok|equal|deepEqual)\(|\brefute\w*+|(?:\.|\b)(?:must|wont)_\w++"
     rb"|\b(?:parametrize|raises|InlineData|TestCase|(?:Csv|Value)Source)\(|\.each\(|\bshould(?:Not)?(?:Be|Equal|Contain|Match|Have|Start|End)\w*+(?=[ \t])"
     rb"|\b(?i:want|expected|expectation|(?:test_?)?cases|(?:test_?)?table|tests)\w*+[ \t]*+(?::=|[:=](?![=]))"
-    rb"|\b(?:[A-Za-z]{1,20}_)?+(?i:tol(?:erance)?|eps(?:ilon)?|[ra]tol)\b[ \t]*+(?::=|[:=](?![=]))"
+    rb"|\b(?:[A-Za-z]{1,20}_)?(?i:tol(?:erance)?|eps(?:ilon)?|[ra]tol)\b[ \t]*+(?::=|[:=](?![=]))"
     # Go's own way; the message is none of it, and that there is no error is said in many ways.
     rb"|\bif\b[^\n{}]{0,300}+(?<!!= nil )(?=\{[ \t\r]{0,20}+\n[ \t]{0,80}+t\.(?:Error|Fatal|Fail))"
 )
 _VALUES = re.compile(
-    rb"(?<![\w.])-?\d(?:(?<=[eE])[+-](?=\d)|[\w.])*+|(?<![\w:)\]}'\"`?])(?<![\w)\]]\[):[A-Za-z_]\w*+|\b[A-Z]\w*+(?:(?<=Error)|(?<=Exception))|\b(?:True|False|None|true|false|null|nil|undefined|NaN|Infinity)\b"
+    rb"(?<![\w.])-?\d(?:(?<=[eE])[+-](?=\d)|[\w.])*|(?<![\w:)\]}'\"`?])(?<![\w)\]]\[):[A-Za-z_]\w*+|\b[A-Z]\w*+(?:(?<=Error)|(?<=Exception))|\b(?:True|False|None|true|false|null|nil|undefined|NaN|Infinity)\b"
     rb"|\braises\b(?=\()|\bis[ ]not\b|\bis\b|\bnot[ ]in\b|\bin\b|\bnot\b|===|!==|==|!=|<=|>=|=~|[<>]"
     rb"|\b(?:assert|refute|must_|wont_|EXPECT_|ASSERT_|REQUIRE_|CHECK_|XCTAssert)\w*+!?"
     rb"|(?<=\.)(?:not|resolves|rejects|to|to[A-Z_]\w*+|[Ee]q\w*+|[Ee]qual\w*+|deep\w*+|strict\w*+|[Nn]ot[A-Z_]\w*+|be|be_\w++|Be[A-Z]?\w*+|[Cc]ontain\w*+|[Mm]atch\w*+|[Ii]nclude\w*+)\b"
@@ -48,7 +48,7 @@ _EXPECTS = re.compile(
     rb"|(?:ok|and|or|in|if|await|set|list|dict|tuple|frozenset|bytes|vec!|str|int|float|date|datetime|timedelta|array|of|(?:list|set|map|array)Of|asList)$"
 )
 _OPEN, _SHUT = b"([{", b")]}"
-_NUMBER = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_]\w{0,30}+[ \t]*+[:=][ \t]*+)?+-?\d[\w.]*+[ \t\r\n]*+\Z")
+_NUMBER = re.compile(rb"[ \t\r\n]*+(?:[A-Za-z_]\w{0,30}+[ \t]*+[:=][ \t]*+)?-?\d[\w.]*+[ \t\r\n]*+\Z")
 _TABLES = re.compile(rb"\.?(?:parametrize|InlineData|TestCase|(?:Csv|Value)Source|each)\(")
 _ROWS = re.compile(_TABLES.pattern + rb"|(?i:(?:test_?)?cases|(?:test_?)?table|tests)")
 _LABEL = re.compile(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MARGIN = re.compile(
     rb"\b(?:abs|rel|[ra]_?tol|(?:abs|rel)_tol|max_relative|max_abs_diff|places|delta|decimal|significant|tolerance|absoluteTolerance|epsilon|accuracy|precision)"
     rb"[ \t]*+(?:=(?!=)|:(?!:))[ \t]*+[-\w.+]*+"
-    rb"|\b(?:toBeCloseTo|closeTo)\([^(),\n]{0,100}+(?:\([^()\n]{0,100}+\))?+,[ \t]*+-?\d[\w.]*+"
+    rb"|\b(?:toBeCloseTo|closeTo)\([^(),\n]{0,100}+(?:\([^()\n]{0,100}+\))?,[ \t]*+-?\d[\w.]*+"
 )
 # Whatever the text, these are a few words, so that counting them takes time with the text alone.
 _LOOSE = re.compile(

@@ -36,7 +36,7 @@ _EXTERN_C = re.compile(
 
 _COMMENT_IN_A_MACRO = re.compile(
     # The grammar takes a comment for the end of a macro that goes on in the next line.
-    rb"(/\*(?:[^*/\n]|\*(?!/)|/(?!\*)){0,300}+\*/)(?=[^\n]{0,300}\\\r?\n)"
+    rb"(/\*(?:[^*/\n]|\*(?!/)|/(?!\*)){0,300}\*/)(?=[^\n]{0,300}\\\r?\n)"
 )
 
 _Patterns = tuple[tuple[bytes, "re.Pattern[bytes]"], ...]
@@ -91,7 +91,7 @@ _MACRO_ALONE = re.compile(
 )
 _FURTHEST = 2000
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(if(?:n?def)?|el(?:se|if)|endif)\b")
-_QUOTED = re.compile(rb"""\x22(?:[^\x22\\]|\\.){0,80}+\x22|'(?:[^'\\]|\\.){0,200}+'""")
+_QUOTED = re.compile(rb"""\x22(?:[^\x22\\]|\\.){0,80}\x22|'(?:[^'\\]|\\.){0,200}'""")
 
 
 _ENDS_A_STATEMENT = (b";", b"{", b"}", b",", b":", b"\\", b"/", b"")

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.reached import Reached
 
 _ASSIGNED = r"(?:[ \t]*+:[^=\n(]{0,200}+)?[ \t]*+=(?![=>])"
-_DOTTED = r"\w++(?:\.\w++)++"
+_DOTTED = r"\w++(?:\.\w++)+"
 
 
 class _Ways:
@@ -34,7 +34,7 @@ _WAYS = {
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), _JAVASCRIPT),
 }
 _LASTING = re.compile(
-    rf"^({_DOTTED}){_ASSIGNED}(?![ \t]*+(?:[\d\"'\[{{(]|(?:True|False|None)\b))|^setattr\([ \t]*+(\w++(?:\.\w++)*+)",
+    rf"^({_DOTTED}){_ASSIGNED}(?![ \t]*+(?:[\d\"'\[{{(]|(?:True|False|None)\b))|^setattr\([ \t]*+(\w++(?:\.\w++)*)",
     re.MULTILINE,
 )
 """A member of something imported that a module of Python's gives another meaning as it is loaded: all that runs later sees it."""

@@ -36,7 +36,7 @@ _SHOWN_AS_IT_RUNS = re.compile(
 
 _NOTHING = r"(?!)"
 _CALLED = re.compile(r"(?:^|[=;&|@+-])[ \t]*+\$[({](\w++)[)}]")
-_GIVEN = re.compile(r"(?:export[ \t]++|override[ \t]++)*+(\w++)[ \t]*+(?:[:?+!]|::)?=")
+_GIVEN = re.compile(r"(?:(?:export|override)[ \t]++)*(\w++)[ \t]*+(?:[:?+!]|::)?=")
 
 
 @dataclass(frozen=True, slots=True)

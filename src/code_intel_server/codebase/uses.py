@@ -44,7 +44,7 @@ _LETTER_IN = frozenset({"javascript", "typescript", "tsx", "jsx", "java"})
 
 _WITH_MACROS = frozenset({"c", "cpp", "cuda", "objective-c"})
 _QUOTED_IN_A_MACRO = re.compile(
-    rb"""/\*(?:[^*]|\*(?!/)){0,400}+\*/|//[^\n]*|"(?:[^"\\\n]|\\.){0,200}+"|'(?:[^'\\\n]|\\.){0,200}+'"""
+    rb"""/\*(?:[^*]|\*(?!/)){0,400}\*/|//[^\n]*|"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\\n]|\\.){0,200}'"""
 )
 _CALLED_IN_A_MACRO = re.compile(rb"\w+[ \t]{0,20}\(")
 _NEAR_BYTES = 400

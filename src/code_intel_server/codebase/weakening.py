@@ -62,7 +62,7 @@ _FOCUS = re.compile(
 _HOLLOW = re.compile(
     r"\bassert[ \t]*+(?:\(\s*+)?(?:True|true|1)\b\s*+\)?[ \t]*+;?[ \t\r]*+$|\bassert[ \t]++(?:True|1)[ \t\r]*+$|\bassertTrue\s*+\(\s*+(?:True|true)\s*+\)"
     r"|\bexpect\(\s*+(true|1)\s*+\)\.(?:toBe|toEqual)\(\s*+\1\s*+\)|\bassert!\(true\)|\bassert[ \t]++(\w{1,80})[ \t]++==[ \t]++\2[ \t\r]*+$|\|\|\s*+true\b|\bor\s++True\b"
-    r"|\bassert[ \t]*+\((?:[^()\n,]|\([^()\n]{0,200}+\)){0,300}+,(?:[^()\n]|\([^()\n]{0,200}+\)){0,300}+\)[ \t\r]*+$"
+    r"|\bassert[ \t]*+\((?:[^()\n,]|\([^()\n]{0,200}+\)){0,300},(?:[^()\n]|\([^()\n]{0,200}+\)){0,300}\)[ \t\r]*+$"
     r"|\bassert[ \t]++\[(?![^\n]{0,300}\bfor\b)[^\[\]\n]{1,300}+\][ \t\r]*+$|\bmacro_rules![ \t]++\w*assert",
     re.MULTILINE,
 )
