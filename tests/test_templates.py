@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -153,11 +154,9 @@ def hooks(settings: dict[str, dict[str, list[dict[str, object]]]]) -> dict[str, 
     return found
 
 
+@pytest.mark.needs("agnix")
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> None:
-    agnix = shutil.which("agnix")
-    if agnix is None:
-        pytest.skip("agnix is not installed (pip install agnix)")
     shutil.copytree(SCAFFOLD, tmp_path / ".code-intel")
     for source, target in {
         "claude/mcp.json": ".mcp.json",
@@ -172,5 +171,10 @@ def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> No
     for path, text in {**skill_files(Client.CLAUDE), **skill_files(Client.CODEX)}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
-    done = subprocess.run([agnix, "-t", client, str(tmp_path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("agnix"), "-t", client, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "Found 0 errors" in done.stdout + done.stderr

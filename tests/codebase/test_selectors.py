@@ -25,7 +25,7 @@ FILES = {
 BOTH = [("Cache.m", 3), ("Cache.m", 6), ("Cache.h", 2)]
 
 
-@pytest.fixture(params=["universal-ctags", "tree-sitter"])
+@pytest.fixture(params=[pytest.param("universal-ctags", marks=pytest.mark.needs("universal-ctags")), "tree-sitter"])
 def found(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Explorer:
     if request.param == "tree-sitter":
         monkeypatch.setattr(ctags, "executable", lambda: None)
@@ -103,7 +103,9 @@ def test_a_colon_is_part_of_the_name_first_and_comes_before_a_method_then() -> N
 @pytest.mark.parametrize(
     ("file", "text", "symbol"),
     [
-        ("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"),
+        pytest.param(
+            *("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"), marks=pytest.mark.needs("universal-ctags")
+        ),
         ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
         ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program
 
-from code_intel_server.codebase import ctags, ripgrep, telling
+from code_intel_server.codebase import ripgrep, telling
 from code_intel_server.codebase import standing as module
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
@@ -27,11 +27,10 @@ def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed
 
 def ctags_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *tags: str) -> None:
     """A ctags that says this of every file it is given."""
-    real = ctags.executable()
     program(
         tmp_path / "tags",
         "ctags",
-        f"""case "$*" in *--list-features*) exec "{real}" "$@";; esac
+        f"""case "$*" in *--list-features*) exec echo json;; esac
 cat >/dev/null
 cat <<'TAGS'
 {chr(10).join(tags)}
@@ -203,6 +202,7 @@ def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
     assert Standing(tmp_path).content("a.txt") == b"needle\n"
 
 
+@pytest.mark.needs("universal-ctags")
 @pytest.mark.parametrize(
     ("file", "text", "name", "signature"),
     [

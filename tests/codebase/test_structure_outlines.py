@@ -121,6 +121,7 @@ def test_at_least_thirty_languages_have_an_expected_outline() -> None:
     assert len({language.split()[0] for language, rows in EXPECTED.values() if rows}) >= 40
 
 
+@pytest.mark.needs("universal-ctags")
 @pytest.mark.parametrize("name", CTAGS_SAMPLES)
 def test_every_function_and_type_that_ctags_sees_is_in_the_outline(name: str) -> None:
     forced = ["--language-force=Python"] if name.endswith(".pyw") else []

@@ -242,7 +242,7 @@ def test_a_function_of_c_that_follows_a_lost_brace_stands_by_itself() -> None:
     assert [one.qualified for one in outline(source.encode(), BY_NAME["c"]).symbols] == ["f", "g"]
 
 
-@pytest.mark.parametrize("has_ctags", [True, False])
+@pytest.mark.parametrize("has_ctags", [pytest.param(True, marks=pytest.mark.needs("universal-ctags")), False])
 def test_a_declaration_is_told_where_its_definition_is_not_in_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_ctags: bool
 ) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +56,6 @@ int gettimeofday(struct timeval *restrict kept, void *restrict zone) {
 """
 """What stands before the C library's clock; the monotonic clocks stay true, as the kernel's do when a date is set."""
 DAY = 86_400
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the clock cannot be shimmed")
 
 
 class Clock:
@@ -86,7 +84,7 @@ def clock(tmp_path: Path) -> Iterator[Clock]:
     yield Clock(tmp_path)
 
 
-@needs_compiler
+@pytest.mark.needs("cc")
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_a_session_goes_its_way_whatever_the_clock_says_from_one_call_to_the_next(
@@ -120,7 +118,7 @@ def test_a_session_goes_its_way_whatever_the_clock_says_from_one_call_to_the_nex
     record_property("executions", jumps)
 
 
-@needs_compiler
+@pytest.mark.needs("cc")
 def test_the_false_clock_is_one(clock: Clock) -> None:
     """The harness is proven: a child sees the year that was set."""
     clock.set(3650)

@@ -13,7 +13,6 @@ from tests.faults.kills import Kill, Shim, failing, seeded
 from tests.faults.scenarios import ROAD, SCENARIOS, prepared
 from tests.faults.sentinel import Acknowledged, Sentinel
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: no kill points run")
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the forking of servers is written for Linux")
 pytestmark = linux
 
@@ -33,7 +32,7 @@ def test_the_sessions_go_their_known_roads_where_nothing_fails(undisturbed: dict
     assert "Return two" not in undisturbed["abandoned"].final
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_session_killed_again_and_again_ends_the_same_and_keeps_every_acknowledged_submit(
     tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
@@ -44,7 +43,7 @@ def test_a_session_killed_again_and_again_ends_the_same_and_keeps_every_acknowle
     assert sum(outcome.killed.values()) >= 2
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_disk_that_fails_again_and_again_costs_refusals_and_nothing_else(
     tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
@@ -104,7 +103,7 @@ def test_the_last_submit_sent_again_ends_a_session_that_was_killed_after_its_ans
     assert git(root, "rev-list", "--count", "main").strip() == "3"
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_hundreds_of_kills_do_the_same(tmp_path: Path) -> None:
@@ -139,6 +138,7 @@ class TestTheHarnessItself:
         changed = before.changed(Sentinel.of(root))
         assert {"file .env", "ref refs/heads/mine", "ref refs/stash"} <= set(changed)
 
+    @pytest.mark.needs("strace")
     def test_a_kill_at_a_system_call_takes_place_before_that_call(self, tmp_path: Path) -> None:
         """So the Nth and the (N+1)th lie on both sides of it."""
         outcome = in_folder(tmp_path / "it", [Kill("rename", 1)], SCENARIOS[0])

@@ -1,7 +1,6 @@
 """A whole session with the default configuration opens no port and calls nobody (SPEC 2: local; issue Shows 3)."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +10,8 @@ import pytest
 from tests.e2e.driver import StartedServer, git
 from tests.faults.scenarios import moves, prepared
 
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed: the network is not traced"
-)
 
-
-@needs_strace
+@pytest.mark.needs("strace")
 def test_a_whole_session_with_its_index_makes_no_connection_and_listens_nowhere(tmp_path: Path) -> None:
     root, trace = prepared(tmp_path), tmp_path / "trace"
     (root / ".code-intel" / "config.json").write_text("{}\n")
@@ -34,7 +29,7 @@ def test_a_whole_session_with_its_index_makes_no_connection_and_listens_nowhere(
     assert reached == []
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_the_trace_would_have_shown_a_connection(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     script = "import socket\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\nsocket.create_connection(s.getsockname())"

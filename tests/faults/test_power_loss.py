@@ -1,7 +1,6 @@
 """After a power loss at any moment an acknowledged submit is still there, and nothing torn is obeyed (P1; SPEC 7)."""
 
 import dataclasses
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from tests.e2e.driver import StartedServer
 from tests.faults.power import TRACER, Disk, Op, Replay, recorded, replay
 from tests.faults.results import kept
 from tests.faults.scenarios import SCENARIOS, Scenario, prepared
-
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: nothing is recorded")
 
 
 def replayed(folder: Path, stride: int, scenario: Scenario = SCENARIOS[1]) -> Replay:
@@ -37,14 +34,14 @@ def _moves_answered(ops: list[Op]) -> list[str]:
     return rows
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_an_acknowledged_submit_outlives_the_power_in_some_hundred_states(tmp_path: Path) -> None:
     found = replayed(tmp_path, 7)
     assert found.violations == []
     assert found.states > 100 and found.restored > 50
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_an_acknowledged_submit_outlives_the_power_in_every_state(tmp_path: Path) -> None:
@@ -80,7 +77,7 @@ def test_the_model_of_the_disk_forgets_what_was_not_synced() -> None:
     assert [dict(state) for state in disk.after_power_loss()] == [{"/d/name": b"new"}] * 2
 
 
-@needs_strace
+@pytest.mark.needs("strace")
 def test_the_replay_notices_a_server_that_does_not_sync(tmp_path: Path) -> None:
     root, scenario, trace = prepared(tmp_path), SCENARIOS[0], tmp_path / "trace"
     sessions, private = root / ".code-intel" / "sessions", root / ".git" / "code-intel"

@@ -345,12 +345,11 @@ def test_a_folder_that_cannot_be_made_is_worked_around(project: Path) -> None:
     index.close()
 
 
+@pytest.mark.needs("root")  # who can become somebody who may not write
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_folder_that_may_only_be_read_is_answered_from(
     project: Path, tmp_path_factory: pytest.TempPathFactory, *, indexed: bool
 ) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can become somebody who may not write")
     if indexed:
         owner = make_index(project)
         owner.sync()

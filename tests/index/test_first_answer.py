@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sysconfig
 import time
 from collections.abc import Sequence
@@ -33,14 +32,6 @@ def foreign_project(root: Path) -> Path:
     return root
 
 
-def namespaces() -> bool:
-    """Whether this machine lets us cut a process off from the network."""
-    try:
-        return subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
 def first_answer(root: Path, before: Sequence[str]) -> tuple[float, list[str], str]:
     """Seconds from the start of the process to the answer, the paths found, and the libraries it has mapped."""
     shutil.rmtree(root / ".code-intel", ignore_errors=True)
@@ -54,7 +45,7 @@ def first_answer(root: Path, before: Sequence[str]) -> tuple[float, list[str], s
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(not namespaces(), reason="no network namespaces here")
+@pytest.mark.needs("unshare --net")
 def test_the_first_answer_comes_within_two_seconds_without_network_or_torch(tmp_path: Path) -> None:
     root = foreign_project(tmp_path / "project")
     times = []

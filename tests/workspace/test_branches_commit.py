@@ -283,6 +283,7 @@ def test_a_commit_made_by_the_user_meanwhile_is_not_reverted(work: Work) -> None
     assert repo.read("a.py") == "one = 2\n"
 
 
+@pytest.mark.needs("ssh-keygen")
 def test_commits_are_signed_where_the_user_signs(work: Work, tmp_path: Path) -> None:
     repo = work.repo
     key = tmp_path / "key"

@@ -145,6 +145,7 @@ def test_an_unconfirmed_save_says_that_its_outcome_is_unknown(tmp_path: Path, mo
     assert store.save(SESSION, {"n": 3}) == 4
 
 
+@pytest.mark.needs("strace")
 def test_the_new_content_is_on_disk_before_it_gets_the_name_and_the_name_before_save_returns(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     folder = tmp_path / "sessions"

