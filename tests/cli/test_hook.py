@@ -260,6 +260,16 @@ class TestAfterAKill:
         assert abandon.main(["--yes"]) == 0
         assert ask(write(root, "secrets/vault.py")).status == 0
 
+    def test_in_a_worktree_key_and_refs_are_those_of_the_repository(self, root: Path, ask: Ask, tmp_path: Path) -> None:
+        second = tmp_path / "second"
+        git(root, "worktree", "add", "-q", str(second))
+        tip = git(second, "rev-parse", "HEAD").strip()
+        with session(second, state(base="second", tip=tip), live=False):
+            assert ask(write(second, "secrets/vault.py")).status == 2
+            assert ask(write(root, "secrets/vault.py")).status == 0
+            git(second, "commit", "-q", "--allow-empty", "-m", "Something else")
+            assert ask(write(second, "secrets/vault.py")).status == 0
+
     def test_without_git_it_guards_too(self, tmp_path: Path, ask: Ask) -> None:
         plain = tmp_path / "plain"
         (plain / "b").mkdir(parents=True)

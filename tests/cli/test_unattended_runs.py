@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.cli import init
+from code_intel_server.cli import checkup_clients, codex_hooks, init
+from code_intel_server.cli.finding import Grade
 from code_intel_server.cli.scaffold import Manifest
 from tests.cli.helpers import fingerprint, own_state, project
 
@@ -104,3 +105,19 @@ def test_hooks_of_an_earlier_version_are_replaced_and_those_of_the_user_stay(roo
     assert hooks(root)["PreToolUse"][1]["matcher"].endswith("|mcp__code-intel__start_session")
     assert hooks(root)["SessionStart"] == [{"hooks": [ours]}]
     assert hooks(root)["Stop"] == [{"hooks": [ours]}, {"hooks": [slow]}]
+
+
+@pytest.mark.parametrize(
+    "answers", ["exit 3", "echo nonsense; cat", 'echo \'{"id": 0, "error": {"message": "no"}}\'; cat', "exec sleep 60"]
+)
+def test_a_codex_that_does_not_answer_as_expected_stops_nothing(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: str
+) -> None:
+    monkeypatch.setattr(codex_hooks, "_SECONDS", 0.3)
+    codex = tmp_path / "bin" / "codex"
+    codex.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{answers}\n")
+    codex.chmod(0o755)
+    assert init.main([str(root), *QUICK, "--unattended"]) == 0
+    assert "could not be approved (its app server does not answer as expected" in capsys.readouterr().out
+    (finding,) = [one for one in checkup_clients.codex(root) if one.name == "codex hooks"]
+    assert finding.grade is Grade.GOOD, "what Codex does not say is no finding"
