@@ -10,6 +10,7 @@ import pytest
 
 from code_intel_server.cli.script import Actions, Call, Script
 from tests.e2e.clients import installed
+from tests.e2e.clients.documented import CLAUDE_ONCE, words
 from tests.e2e.clients.fakes import Fields, Service, anthropic
 from tests.e2e.clients.machine import Machine, events
 from tests.e2e.clients.model import ClaudeModel, TryingClaude, names
@@ -42,9 +43,9 @@ def environment(machine: Machine, service: Service) -> dict[str, str]:
 
 
 def command(prompt: str) -> list[str]:
-    """`claude -p` with every event as a line of JSON."""
-    shared = ["--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"]
-    return [str(installed.claude()), "-p", prompt, *shared]
+    """`claude -p` as docs/how-to/unattended.md has it, with every event as a line of JSON."""
+    _, *options = words(CLAUDE_ONCE, prompt)
+    return [str(installed.claude()), *options, "--output-format", "stream-json", "--verbose"]
 
 
 def conversation() -> list[str]:

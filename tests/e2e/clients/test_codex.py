@@ -7,6 +7,7 @@ import pytest
 
 from code_intel_server.cli.script import Script
 from tests.e2e.clients import installed
+from tests.e2e.clients.documented import CODEX_ONCE, words
 from tests.e2e.clients.fakes import Fields, responses
 from tests.e2e.clients.machine import Machine, events
 from tests.e2e.clients.model import CodexCodeModel, CodexModel, TryingCodex
@@ -16,8 +17,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 CONFIG = """
 model = "{model}"
 model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
+sandbox_mode = "danger-full-access"  # not every machine of ours can make sandboxes
 
 [model_providers.scripted]
 name = "scripted"
@@ -25,10 +25,13 @@ base_url = "{url}"
 wire_api = "responses"
 requires_openai_auth = false
 supports_websockets = false
-
-[projects."{project}"]
-trust_level = "trusted"
 """
+
+
+def command(prompt: str) -> list[str]:
+    """`codex exec` as docs/how-to/unattended.md has it, with every event as a line of JSON."""
+    _, *options = words(CODEX_ONCE, prompt)
+    return [str(installed.codex()), *options, "--json"]
 
 
 @pytest.mark.parametrize(
@@ -43,15 +46,8 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     folder = machine.home / ".codex"
     folder.mkdir()
     with responses(model) as service:
-        (folder / "config.toml").write_text(CONFIG.format(model=name, url=service.url, project=machine.project))
-        command = [
-            str(installed.codex()),
-            "exec",
-            "--json",
-            "--dangerously-bypass-hook-trust",
-            f"$code -g=f {work.query}",
-        ]
-        done = machine.run(command, CODEX_HOME=str(folder))
+        (folder / "config.toml").write_text(CONFIG.format(model=name, url=service.url))
+        done = machine.run(command(f"$code -g=f {work.query}"), CODEX_HOME=str(folder))
     assert not service.errors, (service.errors, done.stdout[-3000:])
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     assert "The request is what the user wrote after `$code`" in model.first_prompt
@@ -75,14 +71,13 @@ def test_after_a_kill_in_step_8_a_new_conversation_is_told_and_writes_nothing(tm
         return response.get("step") == 8
 
     def started(prompt: str, url: str) -> list[str]:
-        config = CONFIG.format(model="scripted-model", url=url, project=machine.project)
-        (folder / "config.toml").write_text(config)
-        return [str(installed.codex()), "exec", "--json", "--dangerously-bypass-hook-trust", prompt]
+        (folder / "config.toml").write_text(CONFIG.format(model="scripted-model", url=url))
+        return command(prompt)
 
     first = CodexModel(machine.project, Script(work).run(), pause=in_step_8)
     with responses(first) as service:
-        command = started(f"$code -g=f {work.query}", service.url)
-        with machine.started(command, CODEX_HOME=str(folder)) as client:
+        typed = started(f"$code -g=f {work.query}", service.url)
+        with machine.started(typed, CODEX_HOME=str(folder)) as client:
             assert client.stdin is not None
             client.stdin.close()
             assert stopped.wait(90)

@@ -1,4 +1,7 @@
-"""Runs that nobody watches, by the real clients: with exactly the lines of docs/how-to/unattended.md, and without them (SPEC 12)."""
+"""Runs that nobody watches, by the real clients on a machine that trusts nothing yet: with exactly the documented lines, and without.
+
+The lines for a machine that is thrown away are those that test_claude_code and test_codex run (SPEC 12).
+"""
 
 import json
 import re
@@ -9,6 +12,7 @@ import pytest
 
 from code_intel_server.cli.script import Edit, Script
 from tests.e2e.clients import installed
+from tests.e2e.clients.documented import CLAUDE, CODEX, REQUEST, SET_UP
 from tests.e2e.clients.fakes import Fields, anthropic, responses
 from tests.e2e.clients.machine import Machine, events
 from tests.e2e.clients.model import Blocks, ClaudeModel, CodexModel, names
@@ -17,14 +21,6 @@ from tests.e2e.driver import git
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "unattended.md"
-REQUEST = "add a --json option to the list command"
-LINES = [
-    line
-    for block in re.findall(r"^```bash\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    for line in block.splitlines()
-]
-SET_UP, CLAUDE, CODEX, CLAUDE_ONCE, CODEX_ONCE = LINES
 HOOKED = "was not explored"
 
 CODEX_CONFIG = """
@@ -70,26 +66,6 @@ def run_codex(machine: Machine, line: str, model: CodexModel) -> tuple[str, list
     assert not service.errors, (service.errors, done.stderr[-2000:])
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     return done.stderr, service.requests
-
-
-def test_the_lines_for_a_machine_that_is_thrown_away_lead_claude_code_to_the_merge(machine: Machine) -> None:
-    work = machine.work()
-    model = ClaudeModel(machine.project, Script(work).run(), forbidden="secrets/vault.py")
-    run_claude(machine, CLAUDE_ONCE.replace(REQUEST, work.query), model)
-    assert HOOKED in model.refusal
-    assert model.last["phase"] == "SESSION_COMPLETE"
-    assert "Code-Intel-Session:" in machine.merged()
-
-
-def test_the_lines_for_a_machine_that_is_thrown_away_lead_codex_to_the_merge(machine: Machine) -> None:
-    work = machine.work()
-    script = Script(work)
-    model = CodexModel(machine.project, script.run(), forbidden="secrets/vault.py")
-    run_codex(machine, CODEX_ONCE.replace(REQUEST, work.query), model)
-    assert HOOKED in model.refusal
-    assert "Codex ran no hook" not in json.dumps(script.responses[0])
-    assert model.last["phase"] == "SESSION_COMPLETE"
-    assert machine.merged()
 
 
 def test_after_init_unattended_neither_client_needs_more_and_uninstall_takes_all_of_it_back(machine: Machine) -> None:
