@@ -60,7 +60,9 @@ def phases() -> str:
     ]
     conflicts = "\n".join(f"- `{one}` with `{other}`" for one, other in CONFLICTS)
     return (
-        f"{_NOTE}\n# Phases\n\nWhich step runs under which flag: ● runs, – is left out, otherwise the condition under which it runs.\n\n"
+        f"{_NOTE}\n# Phases\n\nThe 19 steps of a session: step 1 is `start_session`, the other {len(places)} are the places "
+        f"below, in {len(Phase)} phases.\nWhich of them runs under which flag: ● runs, – is left out, otherwise the condition: left-over task "
+        "branches, or a yes\nto that gate (Q1: is a search by meaning needed, Q2: is anything only guessed, Q3: can the change touch other code).\n\n"
         + table(["step", "phase", *[f"`{name}`" if "," not in name else name for name in COLUMNS]], rows)
         + f"\n## Flags\n\nWhat people write before a request, and the name under which `start_session` takes it.\n\n{flags()}"
         + f"\nFlags that contradict each other and are refused:\n\n{conflicts}\n\n## Transitions\n\n"
@@ -302,7 +304,8 @@ def plugin() -> dict[str, str]:
         "LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
         "README.md": (
             "# code-intel for Claude Code\n\nThe same as `code-intel-server init --client claude`, as a plugin. The command `code-intel-server`\n"
-            "must be on PATH (`pipx install code-intel-server`). `/code <request>` starts a session.\n\n"
+            "must be on PATH ([how](../README.md#other-ways-to-install)). `/code <request>` starts a session.\n\nIn a checkout:\n\n"
+            "```sh\nclaude plugin marketplace add ./\nclaude plugin install code-intel@code-intel\n```\n\n"
             "Use the plugin or the set-up by `init` in a project, not both.\n"
         ),
     }

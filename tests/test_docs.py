@@ -11,17 +11,21 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __version__
-from code_intel_server.__main__ import COMMANDS
+from code_intel_server.cli.proof import SampleWork
+from code_intel_server.cli.scripted_agent import run_session
 from code_intel_server.contract.skills import Skill, prompt
-from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES
+from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase
 from code_intel_server.workspace.values import ProofStatus
-from tests.e2e.driver import ENVIRONMENT, repository
+from tests.cli.helpers import session, state
+from tests.e2e.driver import ENVIRONMENT, git, repository
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / ".github" / "CONTRIBUTING.md"]
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 _SELF = ("./init-project.sh", "tests/run.sh")
+_INSTALLS = ("uv ", "uvx ", "pipx ", "claude ", "codex ", "~/.local/share/")
+"""First words of lines that install or register; tests/test_install.py and tests/e2e/clients run them."""
 
 
 def commands(page: Path) -> list[str]:
@@ -40,7 +44,7 @@ def test_every_version_is_the_same() -> None:
     server = json.loads((ROOT / "server.json").read_text())
     bundle = json.loads((ROOT / "manifest.json").read_text())
     plugin = json.loads((ROOT / "plugin" / ".claude-plugin" / "plugin.json").read_text())
-    found = {server["version"], server["packages"][0]["version"], bundle["version"], plugin["version"]}
+    found = {server["version"], bundle["version"], plugin["version"]}
     assert found == {__version__}
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {__version__}" in (ROOT / "docs" / "CHANGELOG.md").read_text()
@@ -48,20 +52,26 @@ def test_every_version_is_the_same() -> None:
     assert len(server["description"]) <= 100
 
 
-def test_server_json_is_what_the_registry_takes() -> None:
-    """What its schema of 2025-12-11 demands of a stdio server on PyPI; a version must be one version."""
+def test_server_json_is_what_the_registry_takes_and_names_no_package_that_is_not_there() -> None:
+    """What its schema of 2025-12-11 demands; the release adds the package that it has published."""
     server = json.loads((ROOT / "server.json").read_text())
     assert server["$schema"].endswith("/2025-12-11/server.schema.json")
-    assert set(server) <= {"$schema", "name", "title", "description", "version", "repository", "packages", "websiteUrl"}
+    assert set(server) == {"$schema", "name", "title", "description", "version", "repository"}
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
     assert 1 <= len(server["title"]) <= 100
     assert {"url", "source"} <= set(server["repository"])
-    (package,) = server["packages"]
-    assert (package["registryType"], package["identifier"]) == ("pypi", "code-intel-server")
-    assert package["transport"] == {"type": "stdio"}
-    assert re.fullmatch(r"\d+\.\d+\.\d+", package["version"])
-    assert all(one["type"] == "positional" and one["value"] for one in package["packageArguments"])
-    assert package["packageArguments"][0]["value"] in COMMANDS
+    assert re.fullmatch(r"\d+\.\d+\.\d+", server["version"])
+
+
+def test_the_workflows_pass_actionlint_and_pin_every_action_to_a_commit() -> None:
+    workflows = [*(ROOT / ".github" / "workflows").glob("*.yml")]
+    used = [use for file in workflows for use in re.findall(r"uses: (.+)", file.read_text(encoding="utf-8"))]
+    assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
+    actionlint = shutil.which("actionlint")
+    if actionlint is None:
+        pytest.skip("actionlint is not installed (it is part of the dev extra)")
+    done = subprocess.run([actionlint, *workflows], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -97,8 +107,8 @@ def test_the_readme_and_the_reference_list_every_flag_in_both_spellings() -> Non
         assert _spellings(page.read_text(encoding="utf-8")) == table, page
 
 
-def _machine(folder: Path) -> dict[str, str]:
-    """A home of its own with our command on its PATH."""
+def _machine(folder: Path, *, identity: bool = True) -> dict[str, str]:
+    """A home of its own with our command on its PATH, and with `identity` a name for git."""
     launcher = folder / "bin" / "code-intel-server"
     launcher.parent.mkdir()
     launcher.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m code_intel_server "$@"\n')
@@ -106,7 +116,9 @@ def _machine(folder: Path) -> dict[str, str]:
     home = folder / "home"
     home.mkdir()
     path = os.pathsep.join([str(launcher.parent), os.environ["PATH"]])
-    return {**os.environ, **ENVIRONMENT, "HOME": str(home), "PATH": path, "XDG_STATE_HOME": str(folder / "state")}
+    ours = ENVIRONMENT if identity else {"GIT_CONFIG_SYSTEM": os.devnull}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_", "PYTHONPATH"))}
+    return {**kept, **ours, "HOME": str(home), "PATH": path, "XDG_STATE_HOME": str(folder / "state")}
 
 
 def _typed(lines: list[str], cwd: Path, environment: dict[str, str]) -> str:
@@ -124,20 +136,106 @@ def _typed(lines: list[str], cwd: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
+def _answered(line: str) -> str:
+    """A line as it runs where nobody can be asked; index and proof of a set-up have tests of their own."""
+    if not re.match(r"code-intel-server (init|trust|abandon)\b", line) or re.search("--(check|revoke|uninstall)", line):
+        return line
+    return f"{line} --yes --no-proof --no-index" if " init" in line else f"{line} --yes"
+
+
+def _ours(text: str) -> list[str]:
+    """The commands of a page that a shell runs: in `sh` blocks, and ours within sentences; what lasts until it is ended is none."""
+    found = re.findall(r"^```sh\n(.*?)^```|`(code-intel-server [^`]+)`", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block, inline in found for line in (block or inline).splitlines() if line]
+    return [_answered(line) for line in lines if not line.startswith(_INSTALLS) and "--watch" not in line]
+
+
 def test_every_command_of_the_readme_runs(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", {"app.py": "def main() -> int:\n    return 0  # TODO: more\n"})
-    lines = commands(ROOT / "README.md")
-    assert {line.split()[0] for line in lines} == {*_SELF, "code-intel-server"}
-    ours = [line for line in lines if not line.startswith(_SELF)]
-    said = _typed(["code-intel-server init . --no-proof --no-index", *ours], root, _machine(tmp_path))
+    lines = [line for line in commands(ROOT / "README.md") if not line.startswith((*_INSTALLS, *_SELF))]
+    assert {line.split()[0] for line in lines} == {"code-intel-server"}
+    said = _typed(["code-intel-server init . --no-proof --no-index", *lines], root, _machine(tmp_path))
     assert "0 broken" in said
     assert not (root / ".code-intel").exists()
 
 
-def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
-    said = _typed(commands(ROOT / "docs" / "tutorial" / "first-session.md"), tmp_path, _machine(tmp_path))
+def test_the_tutorial_leads_someone_without_a_git_identity_to_a_proven_merge(tmp_path: Path) -> None:
+    before, _, after = (ROOT / "docs/tutorial/first-session.md").read_text(encoding="utf-8").partition("\n## 4.")
+    machine, shop = _machine(tmp_path, identity=False), tmp_path / "shop"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "python"], check=True)  # has no pytest
+    machine["PATH"] = os.pathsep.join([str(tmp_path / "python" / "bin"), machine["PATH"]])
+    said = _typed(_ours(before), tmp_path, machine)
     assert "0 broken" in said
-    assert "shop.py:1: function" in said
+    assert "shop.py:1: price" in said
+    assert "trusted already" in said
+    command = (str(tmp_path / "bin" / "code-intel-server"), "serve")
+    script = run_session(SampleWork(shop, "shop.py"), shop, command=command, environment=machine)
+    assert script.responses[-1]["phase"] == "SESSION_COMPLETE"
+    said = _typed(_ours(after), shop, machine)
+    assert "Code-Intel-Proof: python3 -m unittest discover -s tests" in said
+    assert "What stays" in said
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "how-to").glob("*.md")), ids=lambda page: page.stem)
+def test_every_command_of_a_how_to_runs(tmp_path: Path, page: Path) -> None:
+    files = {
+        "src/app.py": "def main() -> int:\n    return 0\n",
+        "lib/a.py": "A = 1\n",
+        ".code-intel/config.json": _CONFIG,
+    }
+    root, machine = repository(tmp_path / "repo", files), _machine(tmp_path)
+    lines = [line.replace("ENTRY", "20200101_000000/001-branch") for line in _ours(page.read_text(encoding="utf-8"))]
+    if not lines:
+        return
+    _typed(["code-intel-server init . --no-proof --no-index --yes"], root, machine)
+    git(root, "update-ref", "refs/code-intel/archive/20200101_000000/001-branch", "HEAD")
+    kept = state()
+    with session(root, kept, live=False):
+        git(root, "branch", f"llm_task_{kept.session_id}")
+    _typed(lines, root, machine)
+
+
+_CONFIG = json.dumps({"verify_commands": [["true"]]})
+
+
+_TABLES = {
+    r"in (\d+) MB": ("server_costs.md", "memory at the answered initialize, MB", 2),
+    r"costs a model ([\d.]+) KB": ("server_costs.md", "tools/list: names, descriptions, input schemas", 1),
+    r"takes ([\d.]+) times": ("server_costs.md", "whole session, all gates, 1,000 files, ms", 3),
+    r"answers in ([\d.]+) ms at 35,279 chunks": ("index_growth.md", "35,279", 1),
+    r"chunks of code and ([\d.]+) ms at\s178,207": ("index_growth.md", "178,207", 1),
+}
+"""A figure of the README: the table that has it, the first cell of its row, its column."""
+
+
+@pytest.mark.parametrize("pattern", _TABLES)
+def test_the_figures_of_the_readme_are_those_of_the_tables(pattern: str) -> None:
+    file, row, column = _TABLES[pattern]
+    table = (ROOT / "benchmarks" / file).read_text(encoding="utf-8")
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith(f"| {row} |")]
+    said = re.findall(pattern, (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert said == [cells[-1][column].removesuffix(" ×")]
+
+
+def test_steps_phases_and_places_are_counted_alike_everywhere() -> None:
+    counts = {"steps": 1 + len(STEPS), "phases": len(Phase), "places": len(STEPS)}
+    pages = (
+        "README.md",
+        "docs/explanation/how-it-works.md",
+        "docs/reference/phases.md",
+        "docs/tutorial/first-session.md",
+    )
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+    said = re.findall(r"\b(\d+) (steps|phases|places)\b", text)
+    assert {what for _, what in said} == {*counts}
+    assert [(number, what) for number, what in said if int(number) != counts[what]] == []
+
+
+@pytest.mark.parametrize("word", ["submit", "gate", "lane", "Map", "Forest"])
+def test_the_readme_explains_a_word_of_ours_where_it_first_stands(word: str) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    first = re.search(rf"\b{word}s?\b", prose)
+    assert first is not None and prose[first.start() - 1] == "*", prose[first.start() - 80 : first.end()]
 
 
 @pytest.mark.full

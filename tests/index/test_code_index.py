@@ -466,7 +466,7 @@ def test_a_model_that_is_not_there_is_told_in_words_for_people(project: Path) ->
     said = " ".join(index.sync().notes)
     index.close()
     assert "The embedding model 'some/model' needs an extra that is not installed (no module)." in said
-    assert "pip install 'code-intel-server[sentence-transformers]'" in said
+    assert "pip install 'sentence-transformers>=5'" in said
     assert "tool_errors" not in said
 
 
