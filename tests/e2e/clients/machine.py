@@ -27,8 +27,8 @@ class Machine:
     project: Path
 
     @classmethod
-    def make(cls, folder: Path) -> "Machine":
-        """Everything below `folder`."""
+    def make(cls, folder: Path, *, set_up: bool = True) -> "Machine":
+        """Everything below `folder`; without `set_up` nothing of ours is in the project."""
         machine = cls(folder / "home", folder / "bin", folder / "a project")
         machine.home.mkdir()
         machine.bin.mkdir()
@@ -43,6 +43,8 @@ class Machine:
             "CLAUDE.md": "# Rules\n\n- Greet everybody alike.\n",
         }
         repository(machine.project, files)
+        if not set_up:
+            return machine
         done = machine.run(["code-intel-server", "init", str(machine.project), "--no-proof", "--no-index", "--yes"])
         assert done.returncode == 0, done.stdout + done.stderr
         assert git(machine.project, "status", "--porcelain") == ""

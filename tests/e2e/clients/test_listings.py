@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -37,6 +38,45 @@ def test_claude_code_accepts_plugin_and_marketplace(tmp_path: Path) -> None:
         done = machine.run([installed.claude(), "plugin", "validate", folder])
         assert done.returncode == 0, done.stdout
         assert "Validation passed" in done.stdout
+
+
+def _lines(client: str) -> list[str]:
+    """What the README has one type to register with a client."""
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    return [line for block in blocks for line in block.splitlines() if line.startswith(f"{client} ")]
+
+
+_CONNECTED = "code-intel: code-intel-server serve - ✔ Connected"
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ("plugin", {"plugin list": "✔ enabled", "mcp list": f"plugin:code-intel:{_CONNECTED}"}),
+        ("mcp", {"mcp list": _CONNECTED}),
+    ],
+)
+def test_the_lines_of_the_readme_register_with_claude_code(tmp_path: Path, what: str, says: dict[str, str]) -> None:
+    machine = Machine.make(tmp_path, set_up=False)
+    path = os.pathsep.join([str(installed.claude().parent), str(machine.bin), os.environ["PATH"]])
+    for line in _lines("claude"):
+        if line.startswith(f"claude {what} "):
+            words = [str(ROOT) if word == "./" else word for word in line.split()]
+            done = machine.run(words, PATH=path)
+            assert done.returncode == 0, done.stdout + done.stderr
+    for looks, said in says.items():
+        assert said in machine.run(["claude", *looks.split()], PATH=path).stdout
+
+
+def test_the_line_of_the_readme_registers_with_codex(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, set_up=False)
+    path = os.pathsep.join([str(installed.codex().parent), str(machine.bin), os.environ["PATH"]])
+    for line in _lines("codex"):
+        assert machine.run(line.split(), PATH=path).returncode == 0
+    listed = machine.run(["codex", "mcp", "list"], PATH=path).stdout
+    assert re.search(r"^code_intel +code-intel-server +serve .*enabled", listed, re.MULTILINE), listed
 
 
 def test_the_bundle_is_valid_and_holds_what_is_needed_to_run_it(tmp_path: Path) -> None:
