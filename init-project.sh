@@ -86,7 +86,7 @@ tell_progress() { # LOG
     local before last
     before=$(packages)
     while kill -0 $$ 2>/dev/null; do
-        if [ -t 1 ]; then sleep 1; else sleep 10; fi >/dev/null
+        sleep "$pause" >/dev/null
         last=$(grep -aE '^ *(Collecting|Downloading|Processing|Building|Installing collected)' "$1" | tail -n 1 | sed 's/^ *//')
         case "$last" in
             Installing*) last="installed $(($(packages) - before)) of $(tr -cd , <<<"$last," | wc -c) packages" ;;
@@ -95,15 +95,15 @@ tell_progress() { # LOG
     done
 }
 install() { # FOLDER
-    local log watcher status=0 began=$SECONDS line='  %3d s  %.60s\n'
-    [ ! -t 1 ] || line='\r\033[K  %3d s  %.60s'
+    local log watcher status=0 began=$SECONDS pause=10 line='  %3d s  %.60s\n'
+    [ ! -t 1 ] || { pause=1 line='\r\033[K  %3d s  %.60s'; }
     log=$(mktemp)
     tell_progress "$log" &
     watcher=$!
     # shellcheck disable=SC2064  # as they are now
     trap "kill $watcher 2>/dev/null; rm -f '$log'" EXIT
     "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off --upgrade "$1" >"$log" 2>&1 || status=$?
-    kill "$watcher" && wait "$watcher" 2>/dev/null
+    kill "$watcher" && wait "$watcher" 2>/dev/null || true
     [ ! -t 1 ] || printf '\r\033[K'
     [ $status -eq 0 ] || tail -n 20 "$log" >&2
     trap - EXIT

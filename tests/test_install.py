@@ -130,9 +130,10 @@ def test_a_line_of_the_documentation_installs_a_command_that_works(
     if "dist/" in line:
         shutil.rmtree(checkout / "dist", ignore_errors=True)
         shell("uv build --wheel", checkout, environment)
+    repository(tmp_path / "home/my-project", {"app.py": "def main() -> int:\n    return 0\n"})
     said = shell(line.replace("git+URL", f"git+file://{checkout}"), checkout, environment)
     if line.startswith("uvx"):
-        assert "chromadb" in said
+        assert "app.py:1: main" in said
     else:
         works(tmp_path / "home/.local/bin/code-intel-server", tmp_path, environment)
         assert "uninstall" in shell("code-intel-server init . --uninstall", tmp_path / "project", environment)

@@ -296,7 +296,8 @@ def _programs(options: argparse.Namespace) -> None:
     if not command:
         print("  Universal Ctags is not installed; definitions come from tree-sitter")
         return
-    if not ask(f"Install Universal Ctags with: {shlex.join(command)}?", yes=options.yes and command[0] != "sudo"):
+    question = f"Install Universal Ctags with: {shlex.join(command)}?"
+    if not shutil.which(command[0]) or not ask(question, yes=options.yes and command[0] != "sudo"):
         print(
             f"  Universal Ctags is not installed; definitions come from tree-sitter. To add it: {shlex.join(command)}"
         )

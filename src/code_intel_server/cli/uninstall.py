@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from code_intel_server.cli import unattended_runs
@@ -86,10 +87,9 @@ def _stays_in_git(git: Git) -> Iterator[tuple[str, str]]:
 def _taken_off() -> str:
     """What removes the program, by how it was installed."""
     place = Path(sys.prefix)
-    if "uv" in place.parts:
-        return f"uv tool uninstall {COMMAND} removes it"
-    if "pipx" in place.parts:
-        return f"pipx uninstall {COMMAND} removes it"
+    for pair, remover in ((("uv", "tools"), "uv tool uninstall"), (("pipx", "venvs"), "pipx uninstall")):
+        if pair in pairwise(place.parts):
+            return f"{remover} {COMMAND} removes it"
     if "code-intel" not in place.parts:  # an environment that may hold other programs
         return f"{shlex.quote(sys.executable)} -m pip uninstall {COMMAND} removes it"
     link = shutil.which(COMMAND)
