@@ -145,7 +145,7 @@ def _answered(line: str) -> str:
 
 def _ours(text: str) -> list[str]:
     """The commands of a page that a shell runs: in `sh` blocks, and ours within sentences; what lasts until it is ended is none."""
-    found = re.findall(r"^```sh\n(.*?)^```|`(code-intel-server [^`]+)`", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(?:ba)?sh\n(.*?)^```|`(code-intel-server [^`]+)`", text, re.MULTILINE | re.DOTALL)
     lines = [line for block, inline in found for line in (block or inline).splitlines() if line]
     return [_answered(line) for line in lines if not line.startswith(_INSTALLS) and "--watch" not in line]
 
