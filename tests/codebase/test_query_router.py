@@ -31,6 +31,8 @@ FILES = {
         ("what breaks if I change total_price", "analyze_impact", ("src/shop/basket.py", 2)),
         ("where does the error 'basket is empty' come from", "search_text", ("src/shop/basket.py", 3)),
         ("src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
+        ("what is in src/shop/basket.py?", "get_symbols", ("src/shop/basket.py", 1)),
+        ("files named basket", "search_files", ("src/shop/basket.py", 1)),
         ("outline of src/shop/basket.py", "get_symbols", ("src/shop/basket.py", 1)),
         ("structure of the folder src/shop", "analyze_structure", ("src/shop/basket.py", 1)),
         ("src/use.py:5", "get_function_at_line", ("src/use.py", 4)),

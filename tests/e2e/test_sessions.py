@@ -289,6 +289,11 @@ def test_the_outcome_of_a_finished_session_teaches_the_map(server: Server, root:
     found = server.call("semantic_search", query="Make main return two")
     assert found["forest_skipped"] is True
     assert found["results"][0]["path"] == "app.py"
+    taken_back = server.call("record_outcome", outcome="failure", notes="it broke the list")
+    assert taken_back["file"] == answer["file"] and "is removed" in taken_back["message"]
+    assert not list((root / ".code-intel/agreements").iterdir())
+    assert "forest_skipped" not in server.call("semantic_search", query="Make main return two")
+    assert "file" not in server.call("record_outcome", outcome="failure")
 
 
 def test_an_outcome_needs_a_finished_session(server: Server) -> None:

@@ -6,10 +6,10 @@ tests/e2e.
 
 import difflib
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase.reference import RangeVerdict, Version
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Version
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
@@ -89,6 +89,7 @@ class World:
     writes_on_proof: Files = field(default_factory=dict)
     rewrites_on_proof: tuple[str, ...] = ()
     more_interventions: bool = False
+    likeness: dict[str, float] = field(default_factory=dict)
     tip_count: int = 0
     base: str = ""
     snapshots: dict[str, Files] = field(default_factory=dict)
@@ -190,6 +191,10 @@ class WorldEvidence:
     def total_lines(self, path: str) -> int | None:
         text = self.world.files.get(path)
         return None if text is None else len(text.splitlines())
+
+    def lines(self, path: str) -> Sequence[str] | None:
+        text = self.world.files.get(path)
+        return None if text is None else text.splitlines()
 
     def judge(self, path: str, start: int, end: int) -> RangeVerdict:
         return RangeVerdict(
@@ -371,9 +376,22 @@ class WorldRelevance:
 
     def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
         return tuple(
-            SymbolRelevance(name, 0.5, tuple(p for p, text in self.world.files.items() if f"def {name}" in text))
+            SymbolRelevance(
+                name,
+                self.world.likeness.get(name, 0.5),
+                tuple(p for p, text in self.world.files.items() if f"def {name}" in text),
+            )
             for name in symbols
         )
+
+    def definitions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[Reference]]:
+        return {name: [*self._defined(name)] for name in symbols}
+
+    def _defined(self, name: str) -> Iterator[Reference]:
+        for path, text in self.world.files.items():
+            for number, line in enumerate(text.splitlines(), 1):
+                if f"def {name.rpartition('.')[2]}(" in line:
+                    yield Reference(path, number, number + 1)
 
 
 @dataclass

@@ -192,7 +192,7 @@ def test_a_session_whose_branch_is_retired_is_recorded_as_abandoned_and_its_fail
         answer = server.call("start_session", query="Something else", intent="MODIFY", flags={"no_doc": True})
         assert answer["phase"] == "BRANCH_INTERVENTION"
         server.accepted(choice="delete")
-    assert not [*(root / ".code-intel/sessions").glob(f"{retired}*")]
+    assert not [*(root / ".code-intel/sessions").glob(f"{retired}.*")]
     rows = [json.loads(line) for line in (root / ".code-intel/logs/outcomes.jsonl").read_text().splitlines()]
     (row,) = [row for row in rows if row["session_id"] == retired]
     assert (row["outcome"], row["notes"], row["query"]) == (

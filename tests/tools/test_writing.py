@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.driver import git, repository
 
-from code_intel_server.tools import writing
+from code_intel_server.tools import exploration, writing
 from code_intel_server.tools.guard import Guard
 from code_intel_server.tools.workbench import Workbench
 
@@ -162,3 +162,26 @@ def test_early_changes_that_were_undone_are_none(client: Client, branch: str) ->
     (client.root / "draft.py").unlink()
     answer = client.plan()
     assert (answer["success"], answer["step"]) == (True, 13)
+
+
+def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -> None:
+    """Over the real symbol cache, as far as it is filled by then, and the real files."""
+    (client.root / "shop.py").write_text(
+        "class Basket:\n" + "    # what is in it\n" * 6 + "    def total_price(self):\n        return 0\n"
+    )
+    client.bench.sessions.start("Make main return two", "MODIFY", {"no_doc": True})
+    client.accepted(action_type="change")
+    bench = client.bench
+    client.guard.call(
+        "find_definitions", lambda: exploration.find_definitions(bench, "total_price", None, ".", "exact", 50, 0)
+    )
+    client.guard.call("search_text", lambda: exploration.search_text(bench, "return", ".", 50, 0))
+    answer = client.accepted(
+        explored_files=["app.py", "shop.py"],
+        findings=["shop.py:2 - Basket.total_price", "app.py:9 - the end", "app.py:1 - main() is here"],
+        tools_used=["find_definitions", "search_text"],
+    )
+    assert answer["hints"] == [
+        "Basket.total_price is not at shop.py:2; it is at shop.py:8.",
+        "app.py:9 does not exist: app.py has 2 lines.",
+    ]

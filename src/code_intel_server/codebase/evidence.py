@@ -12,7 +12,7 @@ from pathlib import Path
 from code_intel_server import beneath
 from code_intel_server.codebase.languages import Language, language_of
 from code_intel_server.codebase.reference import RangeVerdict, Version
-from code_intel_server.codebase.text import decode, is_binary
+from code_intel_server.codebase.text import decode, is_binary, read_text, split_lines
 
 MAX_COUNTED_BYTES = 512 * 1024 * 1024
 MAX_JUDGED_BYTES = 1024 * 1024
@@ -51,6 +51,11 @@ class ProjectEvidence:
         """Number of lines, a last one without newline included; None where there is no regular file or it is over 512 MiB."""
         with self._opened(path) as handle:
             return None if handle is None or os.fstat(handle).st_size > MAX_COUNTED_BYTES else _count_lines(handle)
+
+    def lines(self, path: str) -> Sequence[str] | None:
+        """The lines of a text file inside the project of at most 1 MB; None for anything else."""
+        text = read_text(self._root, path)
+        return None if text is None else split_lines(text)
 
     def judge(self, path: str, start: int, end: int) -> RangeVerdict:
         """Judge lines `start`..`end` (1-based, inclusive) by syntax tree; by text where no grammar or over 1 MiB.

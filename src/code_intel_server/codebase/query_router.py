@@ -66,7 +66,7 @@ _STOP_WORDS = frozenset(
         """a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my need not of
         on or our should show so such tell that the their them then there these they this those to us use used uses using want was we
         were what when where which who why will with work works would you your find look list all any get code function class method
-        file files defined definition explain please happens handle handles handled handling implemented implementation called calls
+        file files defined definition named name names explain please happens handle handles handled handling implemented implementation called calls
         place places""",
     )
 )
@@ -167,9 +167,10 @@ def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
         lambda found: f" {next(part for part in found.groups() if part)} " if literal != found[0][1:-1] else " ", text
     )
     location = _LOCATION.search(bare)
-    paths = tuple(
-        dict.fromkeys(found[0].strip(".,") for found in _PATH.finditer(bare) if _is_path(found[0].strip(".,")))
-    )
+    written = (
+        found[0].rstrip("?").strip(".,") for found in _PATH.finditer(bare)
+    )  # a question ends in "?", a glob hardly
+    paths = tuple(dict.fromkeys(path for path in written if _is_path(path)))
     rest = bare
     for path in paths:
         rest = rest.replace(path, " ")

@@ -1,7 +1,7 @@
 """`path:line` and `path:start-end`: the only form in which evidence points at code (v1.16, READY impl)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _STRICT = re.compile(r"(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?", re.DOTALL)
@@ -63,16 +63,33 @@ def parse_references(text: str) -> list[Reference]:
 def find_references(text: str) -> list[Reference]:
     """Every reference that occurs in a sentence; paths with spaces are only found as the whole text."""
     whole = parse_reference(text.strip())
-    found: list[Reference] = []
+    found = [_reference(path, lines) for path, lines in _occurring(text)]
+    return found if whole is None else [whole, *found]
+
+
+def find_claims(text: str) -> list[tuple[Reference, str]]:
+    """Every reference that occurs in a sentence, with the words about it: those behind it, else those before."""
+    found = list(_occurring(text))
+    claims: list[tuple[Reference, str]] = []
+    for number, (path, lines) in enumerate(found):
+        begin = found[number - 1][1].end() if number else 0
+        end = found[number + 1][1].start() - len(found[number + 1][0]) if number + 1 < len(found) else len(text)
+        behind = text[lines.end() : end]
+        before = text[begin : lines.start() - len(path)]
+        follow = re.search(r"\w", behind) and not before.endswith("(")
+        claims.append((_reference(path, lines), behind if follow else before))
+    return claims
+
+
+def _occurring(text: str) -> Iterator[tuple[str, "re.Match[str]"]]:
+    """Path and line part of each reference; looked for from the colon, as what stands before may be one endless word."""
     after = 0
-    # Looked for from the colon: what stands before may be one endless word.
     for lines in _LINES.finditer(text):
         before = text[max(after, lines.start() - _PATH_AT_MOST) : lines.start()]
         path = _NO_PATH.split(before)[-1]
         if _ENDS_AS_PATH.search(path[-2:]):
-            found.append(_reference(path, lines))
+            yield path, lines
             after = lines.end()
-    return found if whole is None else [whole, *found]
 
 
 def _reference(path: str, lines: "re.Match[str]") -> Reference:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from code_intel_server.codebase.reference import RangeVerdict, Version
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Version
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
@@ -187,6 +187,10 @@ class Evidence(Protocol):
         """Number of lines of a regular file inside the project; None where there is none."""
         ...
 
+    def lines(self, path: str) -> Sequence[str] | None:
+        """The lines of a text file inside the project as they are now; None where there is none, or it is over 1 MB."""
+        ...
+
     def judge(self, path: str, start: int, end: int) -> RangeVerdict:
         """Judge lines `start`..`end` (1-based, inclusive, already inside the file) by syntax tree."""
         ...
@@ -264,6 +268,10 @@ class Relevance(Protocol):
 
     def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
         """Score each symbol against the query and resolve it in the symbol cache; never raises, never waits for an index."""
+        ...
+
+    def definitions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[Reference]]:
+        """Where the symbol cache has each symbol defined, as far as it knows by now; never raises."""
         ...
 
 

@@ -175,13 +175,23 @@ class CodeIndex:
 
     def record(self, query: str, symbols: Sequence[str], files: Sequence[str], session_id: str = "") -> Agreement:
         """Keep what a successful session agreed on, as a file and in Map (SPEC 10). Raises OSError."""
-        opened = self._open()
         agreement = Map.write(self._folder / "agreements", query, symbols, files, session_id)
+        self._agreements_changed()
+        return agreement
+
+    def forget(self, query: str, session_id: str) -> str:
+        """Take back what this session agreed on; the name of its file, '' where there is none of it. Raises OSError."""
+        name = Map.remove(self._folder / "agreements", query, session_id)
+        if name:
+            self._agreements_changed()
+        return name
+
+    def _agreements_changed(self) -> None:
+        opened = self._open()
         if opened.store is not None and opened.store.writable:
             with contextlib.suppress(sqlite3.Error):  # the file is what counts: the next question takes it in
                 self._map(opened).refresh()
                 opened.kick()
-        return agreement
 
     def likeness(self, texts: Sequence[str], query: str) -> tuple[float | None, ...]:
         """Cosine likeness of each text to the query; None without an embedder. For QUERY_FRAME (SPEC 4)."""

@@ -92,6 +92,16 @@ class Map:
         write_whole(folder / file_name(query), render(agreement).encode("utf-8", "replace"), 0o644)
         return agreement
 
+    @staticmethod
+    def remove(folder: Path, query: str, session_id: str) -> str:
+        """Remove the agreement of a question where this session wrote it; its file's name, '' where it did not. Raises OSError."""
+        name = file_name(query)
+        found = None if aimed_elsewhere(folder) else read_agreement(folder / name)
+        if found is None or found.session_id != session_id:
+            return ""
+        (folder / name).unlink(missing_ok=True)
+        return name
+
     def search(self, query: str, vector: "Matrix | None", near: NearAgreements) -> tuple[Agreement, ...]:
         """Agreements by likeness to the question, best first, scores from 0 to 1; 1 for the same words."""
         held = self._store.agreements()

@@ -61,7 +61,10 @@ class Past:
 
 
 def record_outcome(bench: "Workbench", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
-    """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success."""
+    """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success.
+
+    A failure takes back what an earlier success of the same session put there.
+    """
     desk = bench.desk
     try:
         verdict = Verdict(outcome.strip().lower())
@@ -95,6 +98,10 @@ def record_outcome(bench: "Workbench", outcome: str, notes: str, session_id: str
         answer["agreement"] = desk.index.record(query, symbols, files, wanted).id
         file = f"{FOLDER}/agreements/{file_name(query)}"
         note = Note("success.record_outcome.agreement_written", {"file": file})
+        answer |= {"file": file, "message": responses.say(bench.contract(), note)}
+    elif verdict is Verdict.FAILURE and (name := desk.index.forget(query, wanted)):
+        file = f"{FOLDER}/agreements/{name}"
+        note = Note("success.record_outcome.agreement_removed", {"file": file})
         answer |= {"file": file, "message": responses.say(bench.contract(), note)}
     return answer
 

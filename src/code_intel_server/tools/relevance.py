@@ -2,10 +2,12 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.definitions import resolve
+from code_intel_server.codebase.reference import Reference
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.ports import SymbolRelevance
 
@@ -33,6 +35,17 @@ class LookupRelevance:
         return tuple(
             SymbolRelevance(symbol, score, self._places(symbol)) for symbol, score in zip(wanted, scores, strict=True)
         )
+
+    def definitions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[Reference]]:
+        """Where the cache has each symbol, without bringing it up to date: who asks looks at the file."""
+        return {symbol: self._defined(symbol) for symbol in symbols}
+
+    def _defined(self, symbol: str) -> Sequence[Reference]:
+        try:
+            found = resolve(self._desk.explorer.cache, symbol)[:_PLACES]
+        except (CodeIntelError, OSError, sqlite3.Error):
+            return ()
+        return [Reference(one.path, one.tag.start_line, one.tag.end_line) for one in found]
 
     def _places(self, symbol: str) -> tuple[str, ...]:
         try:

@@ -5,6 +5,7 @@ import re
 from code_intel_server.codebase.reference import find_references
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
+from code_intel_server.flow.claims import texts_of, wrong_places
 from code_intel_server.flow.judgement import files_named, missing_files, named
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
@@ -34,7 +35,8 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
     seen = {path for call in turn.calls() for path in call.files}
     state.unseen_files = [path for path in explored if path not in seen]
     state.confidence = _confidence(turn, len(explored))
-    hints = (Note("hints.unseen_files", {"files": named(state.unseen_files)}),) if state.unseen_files else ()
+    unseen = (Note("hints.unseen_files", {"files": named(state.unseen_files)}),) if state.unseen_files else ()
+    hints = (*unseen, *wrong_places(payload.findings, turn.ports))
     return Outcome(Event.OK, {"confidence": state.confidence, "unseen_files": [*state.unseen_files]}, hints=hints)
 
 
@@ -95,4 +97,4 @@ def impact_analysis(turn: Turn[ImpactPayload]) -> Outcome:
     """Accept a summary of the impact that says something."""
     if not turn.payload.impact_summary:
         raise Rejected("failures.IMPACT_ANALYSIS.empty_impact_summary")
-    return Outcome(Event.OK)
+    return Outcome(Event.OK, hints=wrong_places(texts_of(turn.payload.impact_summary), turn.ports))
