@@ -173,7 +173,7 @@ def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -
     client.accepted(action_type="change")
     bench = client.bench
     client.guard.call(
-        "find_definitions", lambda: exploration.find_definitions(bench, "total_price", None, ".", "exact", 50, 0)
+        "find_definitions", lambda: exploration.find_definitions(bench, "total_price", None, None, ".", "exact", 50, 0)
     )
     client.guard.call("search_text", lambda: exploration.search_text(bench, "return", ".", 50, 0))
     answer = client.accepted(
