@@ -237,10 +237,10 @@ def test_tools_are_refused_where_the_phase_forbids_them_and_say_what_to_do(serve
 
 
 def test_arguments_that_do_not_fit_are_refused_in_our_words_with_the_reinstruction(server: Server) -> None:
-    refused = server.call("find_definitions", name="x")
+    refused = server.call("get_symbols", name="x")
     assert [*refused][:4] == ["success", "error", "message", "remedy"]
     assert refused["error"] == "argument_invalid"
-    assert refused["message"].endswith("nothing was done: symbol: Field required.")
+    assert refused["message"].endswith("nothing was done: path: Field required.")
     assert "'INVESTIGATE' or 'QUESTION'" in server.call("start_session", query="x", intent="CHANGE")["message"]
     start(server, no_doc=True)
     for wrong in ({"summary": "x", "tools_used": []}, {"data": [1]}, {}):
