@@ -179,7 +179,11 @@ class Evaluator:
         while scope is not None:
             symbol = scope.symbols.get(name)
             if symbol is not None and not model.language.hides(scope, symbol, node):
-                seen = scope.kind != "class" or innermost or model.language.members_in_scope
+                seen = (
+                    scope.kind != "class"
+                    or (innermost and model.language.body_in_scope)
+                    or model.language.members_in_scope
+                )
                 if seen or symbol.declarations[0].kind == "typeparam":
                     return self.follow(symbol)
             if scope.kind == "class" and scope.owner and model.language.members_in_scope:
@@ -476,7 +480,7 @@ class Evaluator:
         if declaration.kind == "alias" and declaration.type_node is not None:
             return self.denoted(model, declaration.type_node, env)
         if declaration.type_node is not None:
-            return language.as_type(self.denoted(model, declaration.type_node, env))
+            return language.told_type(declaration, language.as_type(self.denoted(model, declaration.type_node, env)))
         if declaration.value_node is None:
             return language.implicit(self, declaration)
         values = self.infer(model, declaration.value_node)
@@ -606,8 +610,8 @@ class Evaluator:
                 found.append(self.returns(value.declaration, value.receiver, (model, given)))
             elif isinstance(value, Outside):
                 found.append(model.language.outside_call(self, value, given, model))
-            elif isinstance(value, Instance) and model.language.call_member:
-                found.append(self.called(model, self.taken(one(value), model.language.call_member), given))
+            elif isinstance(value, Instance):
+                found.append(model.language.call_of_instance(self, model, value, given))
             else:
                 found.append(UNKNOWN)
         return union(found) if found else UNKNOWN

@@ -70,10 +70,13 @@ class Language:
     """Outside types all of whose methods give outside things."""
     members_in_scope: ClassVar[bool] = False
     """Whether a class's members are seen by their bare name from within its functions."""
-    constructor: ClassVar[frozenset[str]] = frozenset()
+    body_in_scope: ClassVar[bool] = False
+    """Whether they are seen so directly in the class's body."""
     call_member: ClassVar[str] = ""
     aliases_by_value: ClassVar[bool] = False
     """Whether a variable set to a type is one."""
+    classes_by_case: ClassVar[bool] = True
+    """Whether what is called by a name in capitals is a class."""
     names_self: ClassVar[bool] = False
     """Whether a method's first parameter is the object that it is called on."""
 
@@ -138,6 +141,10 @@ class Language:
         """The classes that it is built on elsewhere than where it is declared."""
         return NOTHING
 
+    def may_be(self, ev: "Evaluator", seen: Declaration, wanted: Declaration) -> bool:
+        """Whether an object of the class `wanted` may be meant by `seen`, on which it is not built."""
+        return False
+
     def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[Symbol]:
         """Members of a class that are declared elsewhere than in it."""
         return ()
@@ -194,6 +201,18 @@ class Language:
         """What a module holds that its file does not bind."""
         return None
 
+    def told_type(self, one: Declaration, values: Values) -> Values:
+        """What something is whose declared type stands for these values."""
+        return values
+
+    def call_of_instance(
+        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
+    ) -> Values:
+        """What calling an object gives."""
+        if not self.call_member:
+            return UNKNOWN
+        return ev.called(model, ev.taken(frozenset({value}), self.call_member), given)
+
     def entered(self, ev: "Evaluator", values: Values) -> Values:
         """What entering these gives (`with`)."""
         return values
@@ -236,7 +255,7 @@ class Language:
             return outside(owner, *called.arguments)
         if kind in self.plain:
             return outside(kind)
-        if method in self.plain or _CAMEL.match(method):
+        if method in self.plain or (self.classes_by_case and _CAMEL.match(method)):
             return outside(method)
         # What is given nothing of the project's gives nothing of it.
         given = union(ev.infer(model, node) for node in arguments[:_MOST_ARGUMENTS])

@@ -60,6 +60,8 @@ class Declaration:
     value_node: "tree_sitter.Node | None" = None
     how: str = "value"
     inner: Scope | None = None
+    member_of: "Declaration | None" = None
+    """The class that it belongs to, where it is declared apart from it."""
     index: int = 0
     """Which part of the value it is, for an `item`."""
 
@@ -84,7 +86,7 @@ class Declaration:
     @property
     def owner(self) -> "Declaration | None":
         """The class that it is a member of."""
-        return self.scope.owner if self.scope.kind == "class" else None
+        return self.member_of or (self.scope.owner if self.scope.kind == "class" else None)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -132,6 +134,8 @@ class Model:
         self.by_name_byte: dict[int, Symbol] = {}
         self.nameless_at: dict[tuple[int, int], Declaration] = {}
         self.exports: dict[str, Symbol] = {}
+        self.apart: list[tuple[str, Symbol]] = []
+        """Members that are declared apart from their class, each with its name."""
         _read(self)
 
     @property
@@ -148,8 +152,8 @@ class Model:
 
     def nameless(self, kind: str, node: "tree_sitter.Node", scope: Scope) -> Declaration:
         """The declaration of a class or function without a name: an object as it is written, a lambda."""
-        returned = node.child_by_field_name("return_type") if kind == "function" else None
-        made = Declaration(self, "", kind, node, node, self.top, type_node=returned, inner=scope)
+        returned = node.child_by_field_name("return_type") or node.child_by_field_name("result")
+        made = Declaration(self, "", kind, node, node, self.top, type_node=returned if kind == "function" else None, inner=scope)
         self.nameless_at[node.start_byte, node.end_byte] = made
         return made
 

@@ -209,7 +209,8 @@ class Resolver:
             return False
         key = (mine.key, other.key)
         if key not in self._related:
-            self._related[key] = self._descends(other, mine)
+            language = mine.model.language
+            self._related[key] = self._descends(other, mine) or language.may_be(self._evaluator, mine, other)
         return self._related[key]
 
     def _descends(self, one: Declaration, above: Declaration) -> bool:

@@ -1,10 +1,11 @@
 """The resolvers, one a language: a table of node types and the way its imports find a file."""
 
 from code_intel_server.codebase.resolution.language import Language
+from code_intel_server.codebase.resolution.languages.go import Go
 from code_intel_server.codebase.resolution.languages.python import Python
 from code_intel_server.codebase.resolution.languages.typescript import JavaScript, TypeScript, TypeScriptX
 
 LANGUAGES: dict[str, Language] = {
-    language.name: language for language in (Python(), TypeScript(), TypeScriptX(), JavaScript())
+    language.name: language for language in (Python(), TypeScript(), TypeScriptX(), JavaScript(), Go())
 }
 """By the language's name."""

@@ -99,6 +99,7 @@ class Python(Language):
     plain: ClassVar[frozenset[str]] = _SCALARS
     call_member: ClassVar[str] = "__call__"
     names_self: ClassVar[bool] = True
+    body_in_scope: ClassVar[bool] = True
     aliases_by_value: ClassVar[bool] = True
 
     # Declarations
