@@ -271,9 +271,9 @@ class Evaluator:
                 beyond = base.name
             else:
                 return NOT_KNOWN
-        if beyond:
-            return Meaning(outside=f"{beyond}.{name}")
-        return NOT_KNOWN
+        if not beyond and value.declaration.model.language.is_closed:
+            beyond = value.declaration.name or "object"
+        return Meaning(outside=f"{beyond}.{name}") if beyond else NOT_KNOWN
 
     def own_member(self, declaration: Declaration, name: str) -> list[Symbol]:
         """The members of that name that a class declares itself."""
@@ -624,7 +624,7 @@ class Evaluator:
     ) -> Values:
         """What a call of a function gives."""
         language = declaration.model.language
-        symbol = declaration.scope.symbols.get(declaration.name) or Symbol(
+        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or Symbol(
             declaration.name, declaration.scope, [declaration]
         )
         env = dict(self._seen_from(symbol, receiver))

@@ -70,6 +70,10 @@ class Language:
     """Outside types all of whose methods give outside things."""
     members_in_scope: ClassVar[bool] = False
     """Whether a class's members are seen by their bare name from within its functions."""
+    is_closed: ClassVar[bool] = False
+    """Whether a class has nothing but what it and its bases declare."""
+    wide_scopes: ClassVar[bool] = False
+    """Whether a function's scope begins before its name."""
     body_in_scope: ClassVar[bool] = False
     """Whether they are seen so directly in the class's body."""
     call_member: ClassVar[str] = ""
@@ -132,6 +136,10 @@ class Language:
     def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
         """The symbol that a symbol is, where another declares the same."""
         return symbol
+
+    def member_names(self, name: str) -> tuple[str, ...]:
+        """How scopes keep members of a name."""
+        return (name,)
 
     def bases(self, one: Declaration) -> "list[tree_sitter.Node]":
         """The types that a class is built on, as they are written."""

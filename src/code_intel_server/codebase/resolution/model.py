@@ -153,7 +153,9 @@ class Model:
     def nameless(self, kind: str, node: "tree_sitter.Node", scope: Scope) -> Declaration:
         """The declaration of a class or function without a name: an object as it is written, a lambda."""
         returned = node.child_by_field_name("return_type") or node.child_by_field_name("result")
-        made = Declaration(self, "", kind, node, node, self.top, type_node=returned if kind == "function" else None, inner=scope)
+        made = Declaration(
+            self, "", kind, node, node, self.top, type_node=returned if kind == "function" else None, inner=scope
+        )
         self.nameless_at[node.start_byte, node.end_byte] = made
         return made
 
@@ -168,12 +170,13 @@ class Model:
             self._scopes.append(scope)
         self._starts = [scope.start for scope in self._scopes]
 
-    def bind(self, declaration: Declaration, scope: Scope) -> Symbol:
-        """Add a declaration to the symbol of its name in `scope`."""
+    def bind(self, declaration: Declaration, scope: Scope, name: str = "") -> Symbol:
+        """Add a declaration to the symbol of its name in `scope`, which may keep it under another `name`."""
         declaration.scope = scope
-        symbol = scope.symbols.get(declaration.name)
+        name = name or declaration.name
+        symbol = scope.symbols.get(name)
         if symbol is None:
-            symbol = scope.symbols[declaration.name] = Symbol(declaration.name, scope)
+            symbol = scope.symbols[name] = Symbol(declaration.name, scope)
         symbol.declarations.append(declaration)
         self.by_name_byte[declaration.name_node.start_byte] = symbol
         return symbol
@@ -209,7 +212,8 @@ def _read(model: Model) -> None:
     for one in sorted(declarations, key=lambda one: one.name_node.start_byte):
         known = model.by_name_byte.get(one.name_node.start_byte)
         if known is None:
-            model.language.declare(model, one, model.scope_at(one.name_node.start_byte))
+            scope = model.scope_at(one.name_node.start_byte)
+            model.language.declare(model, one, scope.parent or scope if scope is one.inner else scope)
         elif one.type_node is not None and known.declarations[-1].type_node is None:
             known.declarations[-1].type_node = one.type_node
 
@@ -223,7 +227,8 @@ def _open(model: Model, scopes: dict[tuple[int, int], Scope], kind: str, node: "
 def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration) -> None:
     """The scope that a declaration opens."""
     if one.kind in _OPENING:
-        start, end = one.name_node.end_byte, one.node.end_byte
+        start = one.node.start_byte if one.model.language.wide_scopes else one.name_node.end_byte
+        end = one.node.end_byte
         one.inner = scopes.setdefault((start, end), Scope(_OPENING[one.kind], start, end, owner=one))
     elif one.kind == "namespace" and one.value_node is not None:
         one.inner = scopes[one.value_node.byte_range]

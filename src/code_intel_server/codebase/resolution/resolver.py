@@ -131,8 +131,10 @@ class Resolver:
     def member(self, owners: Target | None, modules: Iterable[str], name: str) -> Target | None:
         """What classes or modules hold under a name, inherited and re-exported; None where nothing."""
         values = self._evaluator.values(Meaning(owners.symbols if owners else frozenset(), frozenset(modules)))
-        meant = self._evaluator.members(values, name)
-        return Target(name, meant.symbols) if meant.symbols else None
+        languages = {one.model.language for symbol in (owners.symbols if owners else ()) for one in symbol.declarations}
+        names = {each for language in languages for each in language.member_names(name)} or {name}
+        symbols = frozenset().union(*(self._evaluator.members(values, each).symbols for each in sorted(names)))
+        return Target(name, symbols) if symbols else None
 
     def aliases(self, target: Target, paths: Iterable[str]) -> frozenset[str]:
         """The other names under which these files import or export the target."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import NOT_KNOWN, Meaning
+from code_intel_server.codebase.resolution.evaluator import Meaning
 from code_intel_server.codebase.resolution.language import Language
 from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
 from code_intel_server.codebase.resolution.values import (
@@ -73,6 +73,7 @@ class Go(Language):
     elements: ClassVar[Mapping[str, int]] = {"list": 0, "map": 1, "chan": 0}
     plain: ClassVar[frozenset[str]] = frozenset(_PLAIN.split())
     classes_by_case: ClassVar[bool] = False
+    is_closed: ClassVar[bool] = True
 
     # Declarations
 
@@ -173,7 +174,9 @@ class Go(Language):
             return None
         if declared.type == "qualified_type":
             package = declared.child_by_field_name("package")
-            return Meaning.of([Meaning(frozenset({own})), ev.members(ev.infer(model, package), own.name)] if package else [])
+            return Meaning.of(
+                [Meaning(frozenset({own})), ev.members(ev.infer(model, package), own.name)] if package else []
+            )
         return Meaning.of([Meaning(frozenset({own})), ev.name(model, node)])
 
     def _wanted(self, ev: "Evaluator", model: Model, body: "tree_sitter.Node") -> Values:
@@ -209,7 +212,15 @@ class Go(Language):
         if kind == "func_literal":
             made = model.nameless_at.get(node.byte_range)
             return one(Function(made)) if made else UNKNOWN
-        if kind in {"slice_type", "map_type", "array_type", "pointer_type", "qualified_type", "generic_type", "channel_type"}:
+        if kind in {
+            "slice_type",
+            "map_type",
+            "array_type",
+            "pointer_type",
+            "qualified_type",
+            "generic_type",
+            "channel_type",
+        }:
             return ev.denoted(model, node)
         if kind == "index_expression":
             return self._item(ev, model, node)
@@ -253,9 +264,13 @@ class Go(Language):
 
     def iterated(self, ev: "Evaluator", value: Instance) -> Values:
         """What the type that it is made of holds."""
-        return self.held(ev, frozenset(made for made in self._made_of(ev, value) if isinstance(made, Outside))) or UNKNOWN
+        return (
+            self.held(ev, frozenset(made for made in self._made_of(ev, value) if isinstance(made, Outside))) or UNKNOWN
+        )
 
-    def call_of_instance(self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]") -> Values:
+    def call_of_instance(
+        self, ev: "Evaluator", model: Model, value: Instance, given: "list[tree_sitter.Node]"
+    ) -> Values:
         """What the function that its type is gives."""
         functions = frozenset(made for made in self._made_of(ev, value) if isinstance(made, Function))
         return ev.called(model, functions, given) if functions else UNKNOWN
@@ -274,7 +289,9 @@ class Go(Language):
             return UNKNOWN
         kind = one_.node.type
         if kind == "var_spec":
-            place = [node.start_byte for node in one_.node.children_by_field_name("name")].index(one_.name_node.start_byte)
+            place = [node.start_byte for node in one_.node.children_by_field_name("name")].index(
+                one_.name_node.start_byte
+            )
         else:
             place = one_.name_node.parent.named_children.index(one_.name_node) if one_.name_node.parent else 0
         if kind == "range_clause":
@@ -285,7 +302,9 @@ class Go(Language):
         if values and values[0].type == "call_expression":
             made = ev.infer(model, values[0])
             tuples = frozenset(each for each in made if isinstance(each, Outside) and each.name == "tuple")
-            return (self.held(ev, tuples, place) if tuples else frozenset()) | (made - tuples if not place else frozenset()) or UNKNOWN
+            return (self.held(ev, tuples, place) if tuples else frozenset()) | (
+                made - tuples if not place else frozenset()
+            ) or UNKNOWN
         return ev.infer(model, values[0]) if values and not place else outside("bool")
 
     def _ranged(self, ev: "Evaluator", values: Values, place: int) -> Values:
@@ -303,7 +322,9 @@ class Go(Language):
 
     # Types
 
-    def special_type(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment") -> Values | None:
+    def special_type(
+        self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", env: "Environment"
+    ) -> Values | None:
         """Collections, functions, several results."""
         kind = node.type
         if kind in {"slice_type", "array_type", "implicit_length_array_type"}:
