@@ -16,6 +16,7 @@ from typing import Any
 
 from code_intel_server import __version__
 from code_intel_server.__main__ import COMMANDS
+from code_intel_server.cli.words import TITLES
 from code_intel_server.contract.loader import default_texts
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.flow.access import ACCESS
@@ -55,7 +56,12 @@ def phases() -> str:
     """The phase matrix and the state diagram."""
     places = sorted({*ORDER, VERIFY_INTERVENTION}, key=lambda place: STEPS[place])
     rows = [
-        [str(place.step), _name(place), *[_cell(place, intent, flags) for intent, flags in COLUMNS.values()]]
+        [
+            str(place.step),
+            _name(place),
+            TITLES[place.step],
+            *[_cell(place, intent, flags) for intent, flags in COLUMNS.values()],
+        ]
         for place in places
     ]
     conflicts = "\n".join(f"- `{one}` with `{other}`" for one, other in CONFLICTS)
@@ -63,7 +69,7 @@ def phases() -> str:
         f"{_NOTE}\n# Phases\n\nThe 19 steps of a session: step 1 is `start_session`, the other {len(places)} are the places "
         f"below, in {len(Phase)} phases.\nWhich of them runs under which flag: ● runs, – is left out, otherwise the condition: left-over task "
         "branches, or a yes\nto that gate (Q1: is a search by meaning needed, Q2: is anything only guessed, Q3: can the change touch other code).\n\n"
-        + table(["step", "phase", *[f"`{name}`" if "," not in name else name for name in COLUMNS]], rows)
+        + table(["step", "phase", "for people", *[f"`{name}`" if "," not in name else name for name in COLUMNS]], rows)
         + f"\n## Flags\n\nWhat people write before a request, and the name under which `start_session` takes it.\n\n{flags()}"
         + f"\nFlags that contradict each other and are refused:\n\n{conflicts}\n\n## Transitions\n\n"
         + f"```mermaid\n{diagram()}```\n\n"

@@ -1,13 +1,14 @@
-"""Lead three real sessions (a verification loop, a quality loop, one forced) and take pictures of their pages.
+"""Lead real sessions (proven, a verification loop, a quality loop, forced, given up, interrupted) and take pictures of their pages.
 
 python docs/take_pictures.py [FOLDER]
 
 Needs Chromium; Pillow, where it is installed, makes the pictures small. Without FOLDER the pictures of the documentation are taken
-anew; with one, every page goes there, light and dark, with its HTML.
+anew; with one, every page goes there with its HTML: 400 and 1,200 pixels wide, light and dark.
 """
 
 import contextlib
 import difflib
+import itertools
 import os
 import shutil
 import subprocess
@@ -22,18 +23,18 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.e2e.driver import ENVIRONMENT, repository  # noqa: E402
 
 from code_intel_server.cli import init, trust  # noqa: E402
-from code_intel_server.cli.script import Change, Edit, Fields  # noqa: E402
-from code_intel_server.cli.scripted_agent import run_session  # noqa: E402
+from code_intel_server.cli.script import Change, Edit, Fields, Stuck  # noqa: E402
+from code_intel_server.cli.scripted_agent import Step, run_session  # noqa: E402
 
-SIZE = "1060,1400"
+SIZES = {1200: 1500, 400: 2400}
 LIGHT, DARK = 1, 0  # as Chromium numbers them
 NAMES = {LIGHT: "light", DARK: "dark"}
 SHOWN = {
-    ("report-verification-loop", LIGHT),
-    ("report-verification-loop", DARK),
-    ("report-quality-loop", DARK),
-    ("report-forced", LIGHT),
-    ("insights", LIGHT),
+    ("report-verification-loop", 1200, LIGHT),
+    ("report-verification-loop", 1200, DARK),
+    ("report-verification-loop", 400, LIGHT),
+    ("report-forced", 1200, DARK),
+    ("insights", 1200, LIGHT),
 }
 FILE = "app.py"
 FILES = {
@@ -41,6 +42,7 @@ FILES = {
     "check.py": "import app\n\nassert app.main() != 3, f'main() returns {app.main()}'\nprint('1 passed')\n",
     "README.md": "# A project\n",
 }
+HALF = 'def half(value: int) -> int:\n    """Half the value, rounded down."""\n    return value // 2\n'
 DOUBLE = 'def double{n}(value: int) -> int:\n    """Twice the value."""\n    return 2 * value\n'
 TRIPLE = 'def triple{n}(value: int) -> int:\n    """Three times the value."""\n    return 3 * value\n'
 
@@ -84,7 +86,8 @@ class Story:
         before, after = self._file.read_text(encoding="utf-8"), self._versions[self._round - 1]
         blocks = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines()).get_opcodes()
         lines = [number for kind, _, _, low, high in blocks if kind != "equal" for number in range(low + 1, high + 1)]
-        self._lines = f"{FILE}:{lines[0]}-{lines[-1]}" if lines else self._lines
+        span = f"{lines[0]}-{lines[-1]}" if lines[1:] else str(*lines)
+        self._lines = f"{FILE}:{span}" if lines else self._lines
         claimed, self._careless = (f"{FILE}:1" if self._careless else self._lines), False
         return Change((Edit(FILE, before, after),), dict.fromkeys(task["checklist"], claimed))
 
@@ -99,17 +102,26 @@ class Story:
 
 def stories(root: Path) -> dict[str, Story]:
     """The sessions by the name of their picture; each begins where the one before ended."""
-    two, three = FILES[FILE].replace("return 1", "return 2"), FILES[FILE].replace("return 1", "return 3")
+    halved = FILES[FILE] + "\n\n" + HALF
+    two, three = halved.replace("return 1", "return 2"), halved.replace("return 1", "return 3")
     doubled = [two + "\n\n" + DOUBLE.format(n="_1"), two + "\n\n" + DOUBLE.format(n="")]
     tripled = [doubled[1] + "\n\n" + TRIPLE.format(n=n) for n in ("_1", "_2", "_3")]
+    four, five = (tripled[-1].replace("return 2\n\n", f"return {n}\n\n") for n in (4, 5))
     vague = [f"{FILE}: {name} needs a better name" for name in ("double_1", "triple_1", "triple_2", "triple_3")]
     return {
+        "report-proven": Story(root, "Add a halving helper to app\n\nIt rounds down.", {}, [halved]),
         "report-verification-loop": Story(
             root, "Make main return two", {"gate_level": "full"}, [three, two], failing=[1], careless=True
         ),
         "report-quality-loop": Story(root, "Add a doubling helper to app", {}, doubled, problems=vague[:1]),
         "report-forced": Story(root, "Add a tripling helper to app", {}, tripled, problems=vague[1:]),
+        "report-given-up": Story(root, "Make main return four", {"fast": True}, [four]),
+        "report-interrupted": Story(root, "Make main return five", {}, [five]),
     }
+
+
+class Gone(Exception):
+    """The client is."""
 
 
 def main() -> None:
@@ -119,21 +131,35 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= ENVIRONMENT | {"XDG_STATE_HOME": f"{folder}/state"}
-        root = repository(Path(folder) / "project", FILES)
+        root = repository(Path(folder) / "shop", FILES)
         assert init.main([str(root), "--no-proof", "--no-index", "--yes"]) == 0
         _let_it_verify(root)
         pages = Path(folder)
         for name, story in stories(root).items():
-            last = run_session(story, root).responses[-1]
-            assert last["phase"] == "SESSION_COMPLETE", last
+            _lead(name, story, root)
             _command("report", "--project", str(root), "--out", str(pages / f"{name}.html"))
         _command("insights", "--project", str(root), "--html", "--out", str(pages / "insights.html"))
         for page in sorted(pages.glob("*.html")):
-            for scheme, name in NAMES.items():
-                if given or (page.stem, scheme) in SHOWN:
-                    _picture(page, out / f"{page.stem}-{name}.png", scheme)
+            for size, (scheme, name) in itertools.product(SIZES, NAMES.items()):
+                if given or (page.stem, size, scheme) in SHOWN:
+                    _picture(page, out / f"{page.stem}-{size}-{name}.png", scheme, size)
             if given:
                 shutil.copy(page, out)
+
+
+def _lead(name: str, story: Story, root: Path) -> None:
+    """Lead a session to its end, or to where the client goes away."""
+
+    def look(step: Step) -> None:
+        """Go away in the middle of the implementation."""
+        if name in {"report-given-up", "report-interrupted"} and step.next == "POST_IMPL_VERIFY":
+            raise Gone
+
+    with contextlib.suppress(Stuck) if name in {"report-given-up", "report-interrupted"} else contextlib.nullcontext():
+        last = run_session(story, root, on_step=look).responses[-1]
+        assert last["phase"] == "SESSION_COMPLETE", last
+    if name == "report-given-up":
+        _command("abandon", "--project", str(root), "--yes")
 
 
 def _let_it_verify(root: Path) -> None:
@@ -149,15 +175,22 @@ def _command(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "code_intel_server", *words], check=True)
 
 
-def _picture(page: Path, out: Path, scheme: int) -> None:
+def _picture(page: Path, out: Path, scheme: int, width: int) -> None:
+    """In a frame, because the window of a browser cannot be as narrow as a telephone."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    looks = [f"--blink-settings=preferredColorScheme={scheme}", "--hide-scrollbars", f"--window-size={SIZE}"]
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", *looks, f"--screenshot={out}", page.as_uri()]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    frame = page.with_name("frame.htm")
+    frame.write_text(
+        f"<style>* {{margin: 0; border: 0}}</style><iframe src={page.name} width={width} height={SIZES[width]}>"
+    )
+    looks = [f"--blink-settings=preferredColorScheme={scheme}", "--hide-scrollbars"]
+    size = f"--window-size={max(width, 500)},{SIZES[width]}"
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", *looks, size]
+    subprocess.run([*command, f"--screenshot={out}", frame.as_uri()], check=True, capture_output=True, timeout=120)
     with contextlib.suppress(ImportError):
         from PIL import Image
 
-        Image.open(out).convert("RGB").quantize(64).save(out, optimize=True)
+        taken = Image.open(out).convert("RGB").crop((0, 0, width, SIZES[width]))
+        taken.quantize(128).save(out, optimize=True)
 
 
 if __name__ == "__main__":

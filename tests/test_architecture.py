@@ -40,6 +40,7 @@ ONLY_DOOR = {
     "subprocess": {"process"},
     "multiprocessing": set[str](),
     "mcp": {"server", "cli.scripted_agent"},
+    "jinja2": {"cli.pages.render"},
     "git": {"workspace.git"},
     "tree_sitter": {"codebase.grammars"},
     "tree_sitter_language_pack": {"codebase.grammars"},

@@ -13,6 +13,7 @@ import pytest
 from code_intel_server import __version__
 from code_intel_server.cli.proof import SampleWork
 from code_intel_server.cli.scripted_agent import run_session
+from code_intel_server.cli.words import TITLE_WIDTH, TITLES
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase
 from code_intel_server.workspace.values import ProofStatus
@@ -253,3 +254,11 @@ def test_the_first_command_of_the_readme_ends_in_session_complete(tmp_path: Path
     assert "SESSION_COMPLETE after" in said
     assert (tmp_path / ".local" / "bin" / "code-intel-server").exists()
     assert (root / ".mcp.json").is_file()
+
+
+def test_the_session_in_the_readme_is_written_as_status_watch_writes_it() -> None:
+    lines = re.findall(r"^[✓✗↩] .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) > 12
+    for line in lines:
+        step = int(line[3:5])
+        assert line[1:].startswith(f"  {step:>2}  {TITLES[step]:<{TITLE_WIDTH}}  "), line

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from code_intel_server.cli import abandon, hook
-from code_intel_server.cli.view import look
+from code_intel_server.cli.status.view import look
 from code_intel_server.flow.phases import Phase
 from code_intel_server.own_folder import CALLER_NOTE
 from code_intel_server.tools.desk import Desk

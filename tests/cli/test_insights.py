@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import insights
-from code_intel_server.cli.page import key
-from tests.cli.helpers import fingerprint, own_state
-from tests.cli.test_report import ANSI, HOSTILE, assert_harmless
-from tests.e2e.driver import Server, repository
+from tests.cli.helpers import fingerprint, own_state, session, state
+from tests.cli.test_report import ANSI, HOSTILE, assert_harmless, text_of
+from tests.e2e.driver import repository
 
 AT = "2026-01-01T10:00:{:02}+00:00"
 
@@ -78,9 +77,61 @@ def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: pytest.
     assert counted["loops"] == {"verification failed": 1}
     assert counted["refusals"] == {key: 2, "other": 1}
     assert counted["evidence_failures"] == {key: 2}
-    phases = {row["step"]: row for row in counted["phases"]}  # type: ignore[attr-defined]
-    assert (phases[13]["refused"], phases[13]["seconds"], phases[13]["fails_most_on"]) == (2, 2.0, key)
-    assert (phases[15]["loops"], phases[15]["fails_most_on"]) == (1, "verification failed")
+    steps = {row["step"]: row for row in counted["steps"]}  # type: ignore[attr-defined]
+    assert (steps[13]["refused"], steps[13]["seconds"]) == (2, 2.0)
+    assert (steps[15]["loops"], steps[15]["fails_most_on"]) == (1, "verification failed")
+
+
+def test_people_read_reasons_and_no_keys(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = (
+        "failures.READY.checklist_evidence_unchanged",
+        "failures.READY.proof_of_ours",
+        "common_failures.field_invalid",
+    )
+    decisions(root, "a", *(refusal(13, key) for key in keys), submit(15, "failed", 12), submit(18, "issues", 12))
+    said = _both(root, capsys)
+    for words in (
+        "Evidence … of item … was not changed in this session",
+        "proof of ours",  # of a contract that is not ours: the end of its key
+        "Field invalid",  # where the message says nothing but its values
+        "verification failed",
+        "quality issues",
+    ):
+        assert all(words in one for one in said), words
+    assert not [one for one in said if "failures." in one or "READY" in one]
+
+
+def _both(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What the text says, and the page."""
+    assert insights.main(["--project", str(root)]) == 0
+    told = capsys.readouterr().out
+    assert insights.main(["--html", "--out", "-", "--project", str(root)]) == 0
+    page = capsys.readouterr().out
+    assert_harmless(page)
+    return told, text_of(page)
+
+
+def test_sessions_are_named_by_their_requests_and_link_to_their_reports(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own_state(monkeypatch, tmp_path)
+    kept = {"query": "Return two", "started_at": AT.format(0)}
+    record = {"session_id": "20260201_123456", "end": "SESSION_COMPLETE", "state": {"orchestrator_state": kept}}
+    (root / ".code-intel/logs/sessions").mkdir()
+    (root / ".code-intel/logs/sessions/20260201_123456.json").write_text(json.dumps(record))
+    gone = {"session_id": "20260101_000000", "outcome": "abandoned", "query": "Return three"}
+    (root / ".code-intel/logs/outcomes.jsonl").write_text(json.dumps(gone) + "\n")
+    decisions(root, "20260201_123456", submit(4, "ok", 5))
+    assert insights.main(["--html", "--project", str(root)]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    content = page.read_text(encoding="utf-8")
+    assert '<a href="20260201_123456.html">Return two</a>' in content
+    assert "Return three abandoned 2026-01-01 00:00" in text_of(content)
+    assert "Return two" in text_of((page.parent / "20260201_123456.html").read_text(encoding="utf-8"))
+    assert "20260201_123456" not in text_of(content)
+    elsewhere = tmp_path / "mine.html"
+    assert insights.main(["--out", str(elsewhere), "--project", str(root)]) == 0
+    assert '<a href=".code-intel/logs/reports/20260201_123456.html">' in elsewhere.read_text(encoding="utf-8")
 
 
 def test_what_the_user_says_counts_more_than_how_a_session_ended(
@@ -90,8 +141,8 @@ def test_what_the_user_says_counts_more_than_how_a_session_ended(
     log = root / ".code-intel/logs/outcomes.jsonl"
     log.write_text("".join(json.dumps({"session_id": name, "outcome": said}) + "\n" for name, said in rows))
     assert as_json(root, capsys)["trend"] == [
-        {"session_id": "a", "outcome": "success"},
-        {"session_id": "b", "outcome": "abandoned"},
+        {"session_id": "a", "request": "", "outcome": "success"},
+        {"session_id": "b", "request": "", "outcome": "abandoned"},
     ]
 
 
@@ -133,28 +184,17 @@ def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: pytest.Ca
     assert "&lt;script&gt;" in content
 
 
-def test_a_session_that_another_process_leads_is_counted_and_said_and_left_alone(
+def test_a_session_that_is_not_over_is_counted_and_said_and_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
-    with Server(root) as server:
-        session_id = server.call("start_session", query="Return two", intent="MODIFY", flags={"no_doc": True})[
-            "session_id"
-        ]
-        server.accepted(action_type="change")
-        before = fingerprint(root / ".code-intel/sessions")
-        counted = as_json(root, capsys)
-        assert counted["sessions"] == 1
-        assert f"Session {session_id} is going on in process {server.pid}, at step 5" in str(counted["notes"])
-        assert insights.main(["--project", str(root)]) == 0
-        assert "is going on in process" in capsys.readouterr().out
-        assert insights.main(["--html", "--out", "-", "--project", str(root)]) == 0
-        assert_harmless(capsys.readouterr().out)
-        assert fingerprint(root / ".code-intel/sessions") == before
-        server.kill()
-    assert f"Interrupted and not over: {session_id}" in str(as_json(root, capsys)["notes"])
-
-
-def test_a_long_key_is_broken_at_its_joints_only() -> None:
-    assert key("failures.READY.<a>_b") == "<code>failures.<wbr>READY.<wbr>&lt;a&gt;_<wbr>b</code>"
+    (root / ".code-intel/logs").mkdir(parents=True)
+    decisions(root, "20260201_123456", submit(4, "ok", 5))
+    for live, said in ((True, "going on"), (False, "interrupted")):
+        with session(root, state(), live=live):
+            before = fingerprint(root / ".code-intel/sessions")
+            assert as_json(root, capsys)["sessions"] == 1
+            note = f"“Say goodbye too.” is {said} at step 13, Implementation: what it did so far is counted."
+            assert all(note in one for one in _both(root, capsys))
+            assert fingerprint(root / ".code-intel/sessions") == before

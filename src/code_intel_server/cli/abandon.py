@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
-from code_intel_server.cli.view import look
+from code_intel_server.cli.status.view import look
 from code_intel_server.workspace.bases import stale_branches
 from code_intel_server.workspace.git import Git, open_repository
 

@@ -2,18 +2,20 @@
 
 import argparse
 import json
+import os
 from collections import Counter
-from statistics import median
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_intel_server.cli.console import guarded, parser, scaffolded_root
+from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
+from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration
 from code_intel_server.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from code_intel_server.cli.tally import Tally
+    from code_intel_server.cli.pages.tally import Tally
+    from code_intel_server.tools.desk import Desk
 
 _TOP = 10
 
@@ -21,7 +23,9 @@ _TOP = 10
 def main(arguments: list[str]) -> int:
     """Say what the project's sessions have in common."""
     made = parser("insights", "What fails most and where time goes, over all sessions of a project.")
-    made.add_argument("--html", action="store_true", help="as a self-contained HTML page")
+    made.add_argument(
+        "--html", action="store_true", help="as a self-contained HTML page, with a report of each session"
+    )
     made.add_argument("--out", metavar="FILE", help="where to write the page; - for standard output")
     made.add_argument("--json", action="store_true", help="as JSON")
     options = made.parse_args(arguments)
@@ -29,81 +33,76 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from code_intel_server.cli.tally import tally
+    from code_intel_server.cli.pages.tally import tally
     from code_intel_server.tools.desk import Desk
 
     desk = Desk(scaffolded_root(options.project))
-    counted = tally(desk)
-    counted.notes += _going_on(desk.root)
+    found = tally(desk)
+    found.notes += _going_on(desk.root)
     if options.html or options.out:
-        from code_intel_server.cli.insights_page import insights_page
-        from code_intel_server.cli.report import write_page
-
-        page = insights_page(desk.root.name, counted)
-        write_page(page, options.out, desk.project.logs / "reports" / "insights.html")
+        print(*filter(None, [_write(desk, found, options.out)]), sep="", end="")
     elif options.json:
-        print(json.dumps(counted.as_json(), ensure_ascii=True, indent=2))
+        print(json.dumps(found.as_json(), ensure_ascii=True, indent=2))
     else:
-        print("\n".join(printable(line) for line in lines(counted)))
+        for line in lines(found):
+            show(printable(line), indent=8)
     return 0
+
+
+def _write(desk: "Desk", found: "Tally", out: str | None) -> str:
+    """Write the page and the reports it links to; where it is, as a line, '' for standard output."""
+    from code_intel_server.cli.pages.render import render
+    from code_intel_server.cli.report import reports_folder, write_page, write_report
+
+    reports: dict[str, str] = {}
+    if out != "-":
+        beside = Path(out).expanduser().absolute().parent if out else reports_folder(desk)
+        for one in found.trend:
+            if one.kept and (path := write_report(desk, one.session_id)):
+                reports[one.session_id] = os.path.relpath(path, beside)
+    page = render("insights.html", tally=found, project=desk.root.name, reports=reports)
+    path = write_page(page, out, reports_folder(desk) / "insights.html")
+    return f"{path}\n" if path else ""
 
 
 def _going_on(root: "Path") -> list[str]:
     """What is counted although it is not over."""
-    from code_intel_server.cli.view import look
+    from code_intel_server.cli.status.view import look
 
-    seen = look(root)
-    notes = [
-        f"Session {one.session_id} is going on in process {seen.owner.pid}, at step {one.step}: what it did so far is counted."
-        for one in seen.sessions
-        if one.live and seen.owner is not None
+    return [
+        f"“{' '.join(str(one.state['query']).split())[:100]}” is {'going on' if one.live else 'interrupted'} at step"
+        f" {one.step}, {one.title}: what it did so far is counted."
+        for one in look(root).sessions[:5]
     ]
-    waiting = [one.session_id for one in seen.sessions if not one.live]
-    if waiting:
-        notes.append(f"Interrupted and not over: {', '.join(waiting[:5])}. What they did so far is counted.")
-    return notes
 
 
-def lines(counted: "Tally") -> "Iterator[str]":
+def lines(found: "Tally") -> "Iterator[str]":
     """The insights as plain text."""
-    from code_intel_server.cli.record import LOOP_EVENTS
+    from code_intel_server.cli.pages.tally import in_words
 
-    if not counted.sessions:
+    if not found.sessions:
         yield "There is no session yet."
-        yield from counted.notes
+        yield from found.notes
         return
-    ends = ", ".join(f"{count} {end}" for end, count in counted.ends.most_common())
-    yield f"{counted.sessions} sessions{f' ({ends})' if ends else ''}, {counted.looping} with loops"
-    yield f"outcomes, oldest first: {' '.join(outcome for _, outcome in counted.trend) or 'none'}"
-    yield from ("", "Step                    accepted refused back     time   median  fails most on")
-    yield from _steps(counted)
-    yield from _ranked("Refusals by key", counted.refusals)
-    yield from _ranked("Loops", Counter({LOOP_EVENTS[event]: count for event, count in counted.loops.items()}))
-    yield from _ranked("Refused evidence", counted.evidence)
-    yield from _ranked("What sessions failed on", counted.failures)
-    yield from _tools(counted)
-    yield from ("", *counted.notes) if counted.notes else ()
-
-
-def _steps(counted: "Tally") -> "Iterator[str]":
-    from code_intel_server.cli.record import STEP_NAMES, duration
-
-    for step, phase in sorted(counted.phases.items()):
-        usual = duration(median(phase.seconds)) if phase.seconds else "–"
+    ends = ", ".join(f"{count} {end}" for end, count in found.ends.most_common())
+    yield f"{counted(found.sessions, 'session')}{f' ({ends})' if ends else ''}, {found.looping} of them went back"
+    yield from ("", f"{'Step':<{TITLE_WIDTH + 3}} accepted refused back     time   median")
+    for number, step in sorted(found.steps.items()):
         yield (
-            f"{step:>2} {STEP_NAMES.get(step, ''):<20} {phase.accepted:>8} {phase.refusals.total():>7} {phase.loops.total():>4}"
-            f" {duration(sum(phase.seconds)):>8} {usual:>8}  {phase.worst}"
+            f"{number:>2} {TITLES.get(number, ''):<{TITLE_WIDTH}} {step.accepted:>8} {step.refusals.total():>7}"
+            f" {step.loops.total():>4} {duration(step.total):>8} {duration(step.median):>8}"
         )
+    yield from _ranked("What was refused", in_words(found.refusals))
+    yield from _ranked("Why sessions went back", in_words(found.loops))
+    yield from _ranked("What sessions failed on", found.failures)
+    if found.trend:
+        yield from ("", "The last sessions, newest first")
+        for one in reversed(found.trend):
+            yield f"  {one.outcome:<10} {' '.join(one.request.split())[:150] or one.session_id}"
+    yield from ("", *found.notes) if found.notes else ()
 
 
 def _ranked(title: str, counts: Counter[str]) -> "Iterator[str]":
     if counts:
         yield from ("", title)
-        yield from (f"{count:>6}  {' '.join(key.split())[:150]}" for key, count in counts.most_common(_TOP))
-
-
-def _tools(counted: "Tally") -> "Iterator[str]":
-    if counted.tools:
-        yield from ("", "Tools per phase")
-        for phase, tools in counted.tools.items():
-            yield f"  {phase:<20} {', '.join(f'{tool} {count}' for tool, count in tools.most_common())}"
+        yield from (f"{count:>6}  {' '.join(said.split())[:150]}" for said, count in counts.most_common(_TOP))

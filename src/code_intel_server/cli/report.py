@@ -11,35 +11,55 @@ if TYPE_CHECKING:
     from code_intel_server.tools.archives import Record
     from code_intel_server.tools.desk import Desk
 
+_OUTCOMES_READ = 2000
+
 
 def main(arguments: list[str]) -> int:
     """Write the report of a session."""
-    made = parser("report", "One session as a self-contained HTML page: course, loops, tasks, evidence, proofs, diff.")
-    made.add_argument("session", nargs="?", metavar="SESSION", help="the running one, else the last one that ended")
+    made = parser(
+        "report", "One session as a self-contained HTML page: outcome, change, proof, course, tasks, evidence."
+    )
+    made.add_argument("session", nargs="?", metavar="SESSION", help="the running one, else the newest, if not given")
     made.add_argument("--out", metavar="FILE", help="where to write it; - for standard output")
     options = made.parse_args(arguments)
     return guarded(lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
-    from code_intel_server.cli.record import taken_apart
-    from code_intel_server.cli.report_page import report_page
+    from code_intel_server.tools.desk import Desk
 
-    record, folder = _record(scaffolded_root(options.project), options.session)
-    told = taken_apart(record)
-    write_page(report_page(told), options.out, folder / f"{told.session_id}.html")
+    desk = Desk(scaffolded_root(options.project))
+    path = write_report(desk, options.session, options.out)
+    if path is not None:
+        print(path)
     return 0
 
 
-def write_page(content: str, out: str | None, otherwise: Path) -> None:
-    """Write a page where the user wants it and say where. Raises Failed where that cannot be."""
+def write_report(desk: "Desk", session_id: str | None, out: str | None = None) -> Path | None:
+    """Write the report of a session and say where it is, None for standard output. Raises Failed where that cannot be."""
+    from code_intel_server.cli.pages.record import taken_apart
+    from code_intel_server.cli.pages.report import report_page
+
+    kept = _record(desk, session_id)
+    record = taken_apart(kept, _verdict(desk, kept.get("session_id")))
+    page = report_page(record, desk.root.name)
+    return write_page(page, out, reports_folder(desk) / f"{record.session_id}.html")
+
+
+def reports_folder(desk: "Desk") -> Path:
+    """Where pages go that nobody says another place for."""
+    return desk.project.logs / "reports"
+
+
+def write_page(content: str, out: str | None, otherwise: Path) -> Path | None:
+    """Write a page where the user wants it; that path, None for standard output. Raises Failed where that cannot be."""
     from code_intel_server.workspace.files import make_folder, write_whole
     from code_intel_server.workspace.paths import aimed_elsewhere
 
     if out == "-":
         sys.stdout.write(content)
-        return
-    path = Path(out) if out else otherwise
+        return None
+    path = Path(out).expanduser() if out else otherwise
     if not out and aimed_elsewhere(path.parent):
         raise Failed(f"a link leads out of {path.parent}: remove it, or say with --out where the page is to go")
     if path.is_dir():
@@ -50,29 +70,34 @@ def write_page(content: str, out: str | None, otherwise: Path) -> None:
         write_whole(path, content.encode("utf-8", "replace"), 0o644)
     except OSError as error:
         raise Failed(f"{path} cannot be written: {error.strerror or error}") from error
-    print(path)
+    return path
 
 
-def _record(root: Path, session_id: str | None) -> "tuple[Record, Path]":
-    """The record of a session, over or not, and where its report goes. Raises Failed where there is none."""
-    from code_intel_server.cli.view import look
+def _verdict(desk: "Desk", session_id: object) -> str:
+    """What the user said of a session."""
+    from code_intel_server.cli.pages.tally import USERS_WORDS
+
+    said = (row for row in desk.outcomes.tail(_OUTCOMES_READ).records if row.get("session_id") == session_id)
+    return next((str(row["outcome"]) for row in reversed([*said]) if row.get("outcome") in USERS_WORDS), "")
+
+
+def _record(desk: "Desk", session_id: str | None) -> "Record":
+    """The record of a session, over or not. Raises Failed where there is none."""
+    from code_intel_server.cli.status.view import look
     from code_intel_server.tools.archives import finished_sessions, read_archive
-    from code_intel_server.tools.desk import Desk
 
-    desk = Desk(root)
-    folder = desk.project.logs / "reports"
-    seen, over = look(root), finished_sessions(desk)
+    seen, over = look(desk.root), finished_sessions(desk)
     live = next((one.session_id for one in seen.sessions if one.live), None)
-    wanted = session_id or live or next(iter(over), None) or next((one.session_id for one in seen.sessions), None)
+    wanted = session_id or live or max((*over[:1], *(one.session_id for one in seen.sessions)), default=None)
     if wanted is None:
         raise Failed("there is no session yet to report on")
     record = read_archive(desk, wanted)
     if record is None and seen.session(wanted) is not None:
-        record = _unfinished(desk, wanted)
+        record = _unfinished(desk, wanted) | {"live": wanted == live}
     if record is None:
         known = ", ".join([*(one.session_id for one in seen.sessions), *over][:5])
         raise Failed(f"no session {wanted!a} is kept here; there are: {known or 'none'}")
-    return record, folder
+    return record
 
 
 def _unfinished(desk: "Desk", session_id: str) -> "Record":

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
-from code_intel_server.cli.view import look
+from code_intel_server.cli.status.view import look
 from code_intel_server.printable import printable
 
 

@@ -229,7 +229,7 @@ class Script:
         places = notes.places() or self._seen
         proof = places[0] if places else next(iter(work.files), "")
         return {
-            "summary": f"Step {response.get('step')}: {work.query} Seen: {', '.join(self._seen[:3]) or 'nothing yet'}.",
+            "summary": f"Seen so far: {', '.join(list(dict.fromkeys(self._seen))[:3]) or 'nothing'}.",
             "tools_used": list(dict.fromkeys(notes.used)),
             "compaction_count": response.get("compaction_count", 0),
             "choice": "continue",

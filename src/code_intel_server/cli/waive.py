@@ -3,7 +3,7 @@
 import shlex
 
 from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
-from code_intel_server.cli.view import look
+from code_intel_server.cli.status.view import look
 from code_intel_server.printable import printable
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import Project

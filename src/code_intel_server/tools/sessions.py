@@ -168,7 +168,7 @@ class Sessions:
             active = self._with_marker(self.active)
             submission = submit(active.state, data, active.kit.contract, self.ports(active, progress))
             if submission.state is None:
-                self._log(decision_of(submission), active, self.active.state, began)
+                self._log(decision_of(submission, active.state), active, self.active.state, began)
                 return submission.response
             return self._accept(active, submission, began)
 
@@ -193,7 +193,7 @@ class Sessions:
             self.active = replace(active, state=state)
             if active.state.compacted:
                 self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
-            self._log(decision_of(submission), active, state, began)
+            self._log(decision_of(submission, active.state), active, state, began)
         else:
             self._finish(active, state, submission, began)
         for session_id in submission.retired:
@@ -213,7 +213,7 @@ class Sessions:
         if left:
             submission.response["warnings"] = [*left]
         self._ends.keep_final(state, submission)
-        self._log(decision_of(submission), active, state, began)
+        self._log(decision_of(submission, active.state), active, state, began)
         archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:

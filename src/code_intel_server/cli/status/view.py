@@ -1,28 +1,40 @@
 """Sessions as people's commands see them: read from checkpoints and lock, changing nothing, without pydantic."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.cli.index_view import IndexView, look_at_index
+from code_intel_server.cli.pages.record import Submit, submits
+from code_intel_server.cli.status.index_view import IndexView, look_at_index
+from code_intel_server.cli.words import TITLES
 from code_intel_server.flow.packing import unpacked
 from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
 from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
 from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.journals import Journal
 from code_intel_server.workspace.key import load_key, private_folder
 from code_intel_server.workspace.lock import Owner, ProjectLock
 from code_intel_server.workspace.paths import Project
 
+_DECISIONS_READ = 5000
+_DECIDED_BY = {7: 6, 9: 8, 11: 10}
+"""The steps that run only where the question before them says so."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One of the 19 steps: `state` is done, now, skipped or ahead."""
+    """One of the 19 steps: `state` is done, now, skipped (by a flag, or not needed), open (not decided yet) or ahead."""
 
     number: int
     name: str
     state: str
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return TITLES[self.number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +61,32 @@ class SessionView:
         last = self.state.get("last_submit") or {}
         return str(last.get("response", {}).get("instruction", ""))
 
+    @property
+    def title(self) -> str:
+        """The name of its step for people."""
+        return TITLES.get(self.step, "")
+
     def steps(self) -> list[StepView]:
         """The 19 steps and where the session stands in them."""
-        road, done = _road(self.state), set(self.state["completed_steps"])
         places = sorted({*ORDER, VERIFY_INTERVENTION}, key=lambda place: STEPS[place])
-        rows = [StepView(place.step, _name(place), self._state_of(place, road, done)) for place in places]
-        return [StepView(1, "start_session", "done"), *rows]
+        return [
+            StepView(1, "start_session", "done"),
+            *(StepView(place.step, _name(place), self._state_of(place)) for place in places),
+        ]
 
-    def _state_of(self, place: Place, road: Road, done: set[int]) -> str:
+    def _state_of(self, place: Place) -> str:
+        done = self.state["completed_steps"]
         if place.step == self.step:
             return "now"
         if place.step in done:
             return "done"
-        if place == VERIFY_INTERVENTION or not road.runs(place) or place.step < self.step:
-            return "skipped" if place != VERIFY_INTERVENTION else "only after 3 failures"
-        return "ahead"
+        possible = replace(_road(self.state), answers=Answers(True, self.state["documents_enabled"], True, True, True))
+        if place.step < self.step or not possible.runs(place):
+            return "open" if place == VERIFY_INTERVENTION and possible.runs(place) else "skipped"
+        decided_at = _DECIDED_BY.get(place.step)
+        if place == VERIFY_INTERVENTION or (decided_at is not None and decided_at not in done):
+            return "open"
+        return "ahead" if _road(self.state).runs(place) else "skipped"
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` shows."""
@@ -80,7 +103,9 @@ class SessionView:
             "started_at": state["started_at"],
             "instruction": self.instruction,
             "completed_steps": state["completed_steps"],
-            "steps": [{"step": row.number, "name": row.name, "state": row.state} for row in self.steps()],
+            "steps": [
+                {"step": row.number, "name": row.name, "title": row.title, "state": row.state} for row in self.steps()
+            ],
             "tasks": state["tasks"],
             "counters": {
                 **state["counters"],
@@ -104,6 +129,11 @@ class ProjectView:
     unusable: tuple[str, ...]
     """Checkpoints that are not obeyed, each with its reason."""
     index: IndexView | None = None
+
+    def submits(self, session_id: str) -> list[Submit]:
+        """What a session has submitted, as far as the log still holds it."""
+        log = Journal(Project(self.root).logs / "decisions.jsonl").tail(_DECISIONS_READ).records
+        return submits(row for row in log if row.get("session_id") == session_id)
 
     def session(self, session_id: str | None = None) -> SessionView | None:
         """The one asked for, or the live one, or the newest."""
