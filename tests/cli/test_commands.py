@@ -86,7 +86,7 @@ def test_status_draws_the_nineteen_steps_with_tasks_and_counters(root: Path, cap
     assert re.search(r"✓\s+5\s+Exploration", drawn)
     assert re.search(r"–\s+7\s+Semantic search\s+not needed", drawn)
     assert re.search(r"·\s+16\s+New approach\s+if needed", drawn)
-    assert "2 failed verifications" in drawn
+    assert "2 failed verifications · 1 explored file" in drawn
     assert "app.py:3" in drawn
     assert "\x1b[31mRed" not in drawn
     assert len(data["session"]["steps"]) == 19
@@ -122,7 +122,7 @@ def test_resume_names_what_was_interrupted_and_how_to_go_on(root: Path, capsys: 
         pass
     capsys.readouterr()
     assert resume.main([]) == 0
-    assert "20260201_123456  step 13 READY  Say goodbye too." in capsys.readouterr().out
+    assert "20260201_123456  step 13, Implementation: Say goodbye too." in capsys.readouterr().out
     assert resume.main(["--json"]) == 0
     assert parsed(capsys.readouterr().out)[0]["phase"] == "READY"
 

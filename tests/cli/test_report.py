@@ -357,3 +357,9 @@ def test_the_archive_stays_small_and_readable_by_nobody_else(looped: Path) -> No
     (archived,) = (looped / ".code-intel/logs/sessions").iterdir()
     assert os.stat(archived).st_size < 64 * 1024  # noqa: PTH116
     assert json.loads(archived.read_text())["diff"]["cut"] == 0
+
+
+def test_a_refusal_names_steps_as_people_do_and_what_the_user_wrote_stays() -> None:
+    refused = Submit(5, key="x", text="Currently in QUERY_FRAME phase; this payload belongs to EXPLORATION.")
+    assert refused.lines == ["refused: Currently in Request phase; this payload belongs to Exploration."]
+    assert Submit(5, "ok", text="MERGE is what they call it").lines == ["MERGE is what they call it"]

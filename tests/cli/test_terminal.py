@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __main__
-from code_intel_server.cli import console, find, init, serve, trash
-from tests.cli.helpers import own_state, project
+from code_intel_server.cli import console, find, init, report, serve, trash, trust
+from tests.cli.helpers import own_state, project, session, state
 from tests.e2e.driver import git
 
 Said = pytest.CaptureFixture[str]
@@ -88,6 +88,23 @@ def test_from_outside_the_project_a_path_is_meant_from_its_root(
     assert capsys.readouterr().out.startswith("lib/shop.py:1: ")
     assert find.main(["--project", str(root), "symbols", "shop.py"]) == 1
     assert "Paths are from where you stand; outside the project, from its root." in capsys.readouterr().err
+
+
+def test_every_command_finds_the_project_and_takes_its_files_from_a_folder_of_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    monkeypatch.chdir(root / "lib")
+    decision = {"session_id": "20260201_123456", "what": "submit", "step": 4, "next_step": 5, "event": "ok"}
+    with session(root, state()) as desk:
+        desk.decisions.append(decision)
+        assert report.main(["--out", "mine.html"]) == 0
+    assert "Say goodbye too." in (root / "lib/mine.html").read_text(encoding="utf-8")
+    (root / "lib/mine.html").unlink()
+    assert trust.main(["--check"]) == 0
+    assert init.main(["..", "--include", ".", "--dry-run"]) == 0
+    assert f"setting up {root}\n" in capsys.readouterr().out
+    assert init.main(["..", "--include", "lib", "--dry-run"]) == 1
+    assert "--include lib: no folder of the project" in capsys.readouterr().err
 
 
 # slips of the hand

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from code_intel_server import __version__, globs
 from code_intel_server.cli import proposals, unattended_runs
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
-from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said
+from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said, typed_path
 from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.wanted import Clients, wanted_files
 from code_intel_server.printable import printable
@@ -162,7 +162,7 @@ def _client(given: str | None, choices: dict[str, Any]) -> Clients:
 
 
 def _inside(root: Path, folder: str) -> str:
-    path = (root / folder).resolve()
+    path = (root / typed_path(root, folder)).resolve()
     if not path.is_dir() or not path.is_relative_to(root):
         raise Failed(f"--include {folder}: no folder of the project")
     return path.relative_to(root).as_posix()

@@ -29,7 +29,7 @@ def _run(project: Path | None, session_id: str | None, *, as_json: bool) -> int:
         show("nothing to resume" + (": the session is running" if any(one.live for one in seen.sessions) else ""))
         return 1
     for one in kept:
-        show(f"{one.session_id}  step {one.step} {one.phase}  {printable(str(one.state['query']))[:200]}", indent=4)
+        show(f"{one.session_id}  step {one.step}, {one.title}: {printable(str(one.state['query']))[:200]}", indent=4)
     show("\nTo go on: start your client in the project and type  /code --resume  (Codex: $code --resume).")
     show("To give one up, its work kept recoverably: code-intel-server abandon")
     return 0

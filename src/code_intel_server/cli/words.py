@@ -1,7 +1,10 @@
 """The words in which people read of a session: the steps, what became of a submit, how long it took."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
+
+from code_intel_server.flow.phases import STEPS
 
 TITLES: Mapping[int, str] = {
     1: "Start",
@@ -25,6 +28,14 @@ TITLES: Mapping[int, str] = {
     19: "Merge",
 }
 """The 19 steps, each in at most 16 characters."""
+
+_BY_PHASE = {place.contract_key: TITLES[step] for place, step in STEPS.items()} | {"READY": "Plan or implementation"}
+
+
+def in_titles(message: str) -> str:
+    """A message of the server's with the steps by the names that people read."""
+    return re.sub(r"\b[A-Z][A-Z_0-9]+\b", lambda word: _BY_PHASE.get(word[0], word[0]), message)
+
 
 TITLE_WIDTH = max(map(len, TITLES.values()))
 

@@ -47,7 +47,8 @@ def decision_of(submission: Submission, before: SessionState) -> Decision:
         return Decision(
             "submit", submission.event, submission.key, str(response.get("message", "")), response.get("proof")
         )
-    wrong = state.revert_reason if submission.event in _SETBACKS else ""
+    wrong = "; ".join(state.unresolved_issues) if state.forced else state.revert_reason
+    wrong = wrong if submission.event in _SETBACKS else ""
     account = "" if wrong else _account(submission, before, state)
     return Decision("submit", submission.event, "", wrong, response.get("proof"), account)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, counted, duration, elapsed
+from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, counted, duration, elapsed, in_titles
 from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, GateLevel, Intent
 from code_intel_server.flow.transitions import Road
 
@@ -57,7 +57,8 @@ class Submit:
     def lines(self) -> list[str]:
         """What happened, for people: found, decided or refused; then what was run, and where it led back to."""
         verdict = "refused" if self.refused else VERDICTS.get(self.event, "")
-        said = " ".join(self.text.split())
+        said = " ".join(self.text.split()).removeprefix("Quality review: ")
+        said = in_titles(said) if self.refused else said
         if verdict and not said.lower().startswith(verdict):
             said = f"{verdict}: {said}" if said else verdict
         back = [f"back to {TITLES.get(self.next_step, '')}"] if self.loops else []

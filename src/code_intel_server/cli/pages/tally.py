@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, number, submits, taken_apart, text
-from code_intel_server.cli.words import LOOPS, TITLES
+from code_intel_server.cli.words import LOOPS, TITLES, in_titles
 from code_intel_server.workspace.journals import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -217,4 +217,4 @@ def _reason(key: str) -> str:
         return last
     said = re.sub(r"['\"`]?\{\w+\}['\"`]?", "…", message)
     first = re.split(r"(?<=[\w…)])[.:](?:\s|$)", said)[0]
-    return last.capitalize() if first.startswith("…") else first
+    return last.capitalize() if first.startswith("…") else in_titles(first)

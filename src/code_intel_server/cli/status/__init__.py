@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
+from code_intel_server.cli.pages.record import SessionRecord
 from code_intel_server.cli.status.view import ProjectView, SessionView, look
 from code_intel_server.cli.words import TITLE_WIDTH, counted, flag_typed
 from code_intel_server.printable import printable
@@ -26,7 +27,7 @@ _MARKS = {
     "refused": ("✗", "yellow"),
     "back": ("↩", "red"),
 }
-_STATES = {"now": "now", "skipped": "not needed", "open": "if needed"}
+_STATES = {"skipped": "not needed", "open": "if needed"}
 TEXT_WIDTH = 110
 """Columns of prose: longer lines are hard to read."""
 
@@ -135,10 +136,12 @@ def _steps(seen: ProjectView, session: SessionView) -> "Table":
     from rich.text import Text
 
     table = grid()
+    by_flag = SessionRecord(state=session.state).skipped
     said = {one.step: one.lines[0] for one in seen.submits(session.session_id) if not one.refused and one.lines}
     for row in session.steps():
         style = {"now": "bold", "done": ""}.get(row.state, "dim")
         text = _where(session) if row.state == "now" else _STATES.get(row.state, said.get(row.number, ""))
+        text = "left out by a flag" if row.state == "skipped" and row.number in by_flag else text
         table.add_row(
             Text(*mark(row.state)), Text(str(row.number), style), Text(row.title, style), Text(printable(text), style)
         )
@@ -172,13 +175,14 @@ def _counters(session: SessionView) -> "RenderableType":
     from rich.text import Text
 
     state, counters = session.state, session.state["counters"]
-    parts = [
-        counted(state["submits"], "submit"),
-        counted(counters["verification_failure_count"], "failed verification"),
-        counted(counters["intervention_count"], "new approach", "new approaches"),
-        counted(counters["quality_revert_count"], "review with issues", "reviews with issues"),
-        counted(len(state["explored_files"]) + len(state["added_files"]), "file") + " explored",
-    ]
+    happened = {
+        "submit": state["submits"],
+        "failed verification": counters["verification_failure_count"],
+        "intervention": counters["intervention_count"],
+        "quality loop": counters["quality_revert_count"],
+        "explored file": len(state["explored_files"]) + len(state["added_files"]),
+    }
+    parts = [counted(count, what) for what, count in happened.items() if count]
     if state["task_branch"]:
         branch = state["task_branch"]
         parts.append(f"branch {printable(str(branch['name']))} from {printable(str(branch['base']))}")

@@ -116,7 +116,8 @@ class Watch:
 
     def _say_waiting(self) -> None:
         if not self._waited:
-            self._say(f"no session is running in {self._desk.root}: waiting for one")
+            yet = "" if self._desk.project.folder.is_dir() else " (not set up yet: code-intel-server init)"
+            self._say(f"no session is running in {self._desk.root}{yet}: waiting for one")
         self._waited = True
 
     def _say_submits(self, seen: ProjectView, session_id: str) -> None:
