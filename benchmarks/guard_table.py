@@ -83,14 +83,14 @@ GUARDS = (
     Guard(
         "evidence touches a changed hunk",
         JUDGE,
-        '            raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=item.evidence, item=item.item)',
+        '            raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=reference, item=item.item)',
         '            return ""',
         "unmade_change",
     ),
     Guard(
         "evidence is no stub",
         JUDGE,
-        '            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=item.evidence)',
+        '            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)',
         "            pass",
         "an_empty_implementation and pass",
     ),
@@ -197,11 +197,11 @@ GUARDS = (
         "calls_that_failed",
     ),
     Guard(
-        "a write check a report",
+        "a write check of every changed file",
         DISPATCH,
-        "        return state.marks.report\n",
-        "        return 0\n",
-        "first_task_used_for_the_second",
+        "    if files:\n        raise Rejected(",
+        "    if False:\n        raise Rejected(",
+        "check_of_one_file_used_for_another",
     ),
     Guard(
         "a review a round",
@@ -211,11 +211,18 @@ GUARDS = (
         "review_of_the_round_before",
     ),
     Guard(
-        "skipping all with an unchanged tree",
+        "a write check where all is skipped",
         DISPATCH,
-        "    return skipped and turn.ports.tree.snapshot() == turn.state.trees.judged",
-        "    return skipped",
+        "    if files:\n        raise Rejected(",
+        "    if files and any(item.status is not ItemStatus.SKIPPED for item in payload.checklist):\n        raise Rejected(",
         "everything_skipped",
+    ),
+    Guard(
+        "a look at what is committed",
+        DELIVERY,
+        "    _refuse_unseen(turn, review.keep, now)\n",
+        "",
+        "changed_after_the_review",
     ),
     Guard(
         "failed calls do not count",
@@ -613,8 +620,8 @@ GUARDS = (
     Guard(
         "evidence has a form",
         JUDGE,
-        "        if reference is None or reference.start > reference.end:\n            raise Rejected(",
-        '        if reference is None:\n            return ""\n        if reference is None:\n            raise Rejected(',
+        "        if not references or any(reference.start > reference.end for reference in references):\n            raise Rejected(",
+        "        if not references:\n            return []\n        if False:\n            raise Rejected(",
         "names_no_place",
     ),
     Guard(
@@ -698,16 +705,16 @@ GUARDS = (
     # records
     Guard(
         "checkpoints have a checksum",
-        STORE,
-        '        if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):',
-        "        if False:",
+        "workspace/seal.py",
+        '    if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):',
+        "    if False:",
         "every_generation_edited",
     ),
     Guard(
         "checkpoints are signed",
-        STORE,
-        '        if not hmac.compare_digest(self._mac(rest), seal["mac"].decode()):',
-        "        if False:",
+        "workspace/seal.py",
+        '    if not hmac.compare_digest(_mac(key, rest), seal["mac"].decode()):',
+        "    if False:",
         "checksum_was_made_to_fit",
     ),
     Guard(

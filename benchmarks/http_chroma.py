@@ -118,7 +118,7 @@ def run(folder: Path, files: int, rounds: int, chroma: dict[str, object]) -> dic
             client.close()
     return {
         "roots": roots, "indexing": indexing, "filling": filling, "times": times, "strays": strays, "engines": engines,
-        "reader": (reader["engine"], len(reader["results"])), "edited": edited, "memory": memory,
+        "reader": (reader["engine"], reader["total"]), "edited": edited, "memory": memory,
         "chunks": [len(_stored(root)) for root in roots],
     }  # fmt: skip
 

@@ -95,6 +95,14 @@ def test_a_review_that_was_only_named(stage: Stage) -> None:
     stage.refused("Required tools not used: review_changes", **claim, tools_used=["review_changes"])
 
 
+def test_a_file_changed_after_the_review(stage: Stage) -> None:
+    """Stopped by: what is committed is the tree that review_changes showed; what changed since is named."""
+    stage.verified()
+    payload = stage.commit()
+    stage.write("app.py", APP_DONE.replace("value + 1", "value + 2"))
+    stage.refused("changed after they were reviewed: app.py", **payload)
+
+
 def test_a_review_of_a_place_where_nothing_changed(stage: Stage) -> None:
     """Stopped by: it is refused, and a refused call is no review."""
     stage.verified()
