@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     Mutant(
         "checkpoint key",
-        "workspace/checkpoints.py",
+        "workspace/seal.py",
         "hmac.compare_digest(",
         "(lambda *_: True)(",
         "tests/workspace/test_checkpoints.py",
