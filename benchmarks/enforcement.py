@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.e2e.driver import foreign_repository  # noqa: E402
 from tests.e2e.scenario import Scenario  # noqa: E402
-from tests.e2e.stage import APP_DONE, FILES, REASON, Agent, Stage, plan, report, verdict  # noqa: E402
+from tests.e2e.stage import APP_DONE, FILES, Agent, Stage, plan, report, shut_gates, verdict  # noqa: E402
 
 Row = dict[str, object]
 
@@ -133,7 +133,7 @@ def _lane(name: str, play: object) -> tuple[str, dict[str, int]]:
 
 def _full(root: Path) -> dict[str, int]:
     """All 19 steps with four rounds of verification, on the sources of a real package."""
-    scenario = Scenario(foreign_repository(root))
+    scenario = Scenario(foreign_repository(root), lists=True)
     scenario.prepare()
     with Agent(root) as agent:
         stage = Stage(root, agent)
@@ -150,8 +150,7 @@ def _auto(root: Path) -> dict[str, int]:
         stage.accepted(documents_reviewed=["README.md"])
         stage.accepted(action_type="change", target_symbols=["main"])
         stage.explore()
-        for name in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
-            stage.accepted(**{name: False}, reason=REASON)
+        stage.accepted_list(*shut_gates())
         stage.accepted(**plan())
         _work(stage)
         stage.accepted(issues=[], quality_prompt_used="quality_review", quality_score="good")
@@ -173,8 +172,7 @@ def _quick(root: Path) -> dict[str, int]:
         stage = Stage(root, agent)
         stage.planned(quick=True)
         stage.edit()
-        stage.accepted(**report())
-        stage.accepted(summary="Done.")
+        stage.accepted_list(report(), {"summary": "Done."})
         stage.accepted(**verdict())
         return stage.counts()
 
@@ -187,8 +185,7 @@ def _small(root: Path) -> Path:
 
 def _work(stage: Stage) -> None:
     stage.edit(text=APP_DONE)
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
+    stage.accepted_list(report(), {"summary": "Done."})
     stage.accepted(**verdict())
     stage.accepted(**stage.commit())
 

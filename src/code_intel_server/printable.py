@@ -7,6 +7,8 @@ _HIDDEN = re.compile(
     "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, bidirectional, separators
     "\ud800-\udfff\U000e0000-\U000e007f]"  # lone surrogates, tag characters
 )
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(0xFE00 + at) for at in range(16)}
+"""Letters, symbols and marks by their category that no font shows."""
 _LONG = 100
 _PLAIN = b"\t\n" + bytes(range(0x20, 0x7F))
 
@@ -20,6 +22,15 @@ def printable(text: str) -> str:
     if len(text) > _LONG and text.isascii() and not text.encode().translate(None, _PLAIN):
         return text
     return _HIDDEN.sub(lambda match: _escape(ord(match[0])), text)
+
+
+def blank(text: str) -> bool:
+    """Whether a reader would see nothing of `text`: white space, control and format characters, and fillers."""
+    if text.isascii():
+        return not text.strip()
+    import unicodedata  # not at the top: the hook, which has no time, loads this module
+
+    return all(sign in _FILLERS or unicodedata.category(sign)[0] in "CZ" for sign in text)
 
 
 def _escape(code: int) -> str:

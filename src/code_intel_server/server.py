@@ -54,6 +54,7 @@ READ = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_h
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 ALWAYS = {"anthropic/alwaysLoad": True}
+_MEANT = {"extra_forbidden": "unknown argument"}
 
 
 class Answer(BaseModel):
@@ -96,7 +97,7 @@ class _Server(MCPServer):
             if isinstance(error, UnexpectedToolError) or not isinstance(error.__cause__, ValidationError):
                 raise
             found = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
-        problems = [(".".join(map(str, one["loc"])), one["msg"]) for one in found]
+        problems = [(".".join(map(str, one["loc"])), _MEANT.get(one["type"], one["msg"])) for one in found]
         return result_of(await anyio.to_thread.run_sync(lambda: self.late.guard.misfit(name, problems)))
 
 
@@ -115,6 +116,10 @@ def build(late: Late) -> MCPServer:
     _index_tools(mcp, late, call)
     _control_tools(mcp, late, call)
     _prompts(mcp)
+    for tool in mcp._tool_manager.list_tools():
+        model = tool.fn_metadata.arg_model
+        model.model_config["extra"] = "forbid"  # an argument that nobody reads is a mistake, not a wish
+        model.model_rebuild(force=True)
     return mcp
 
 
@@ -176,7 +181,12 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     @mcp.tool(title="Submit phase", annotations=WRITE, meta=ALWAYS)
     def submit_phase(
         ctx: Context,
-        data: Annotated[dict[str, Any] | str, Field(description="The current phase's expected_payload, as an object")],
+        data: Annotated[
+            dict[str, Any] | list[Any] | str,
+            Field(
+                description="The current phase's expected_payload, as an object; a list where the instruction says so"
+            ),
+        ],
     ) -> Reported:
         """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
         return call("submit_phase", lambda: late.bench.sessions.submit(data, reporting(ctx)))

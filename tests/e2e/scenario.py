@@ -16,9 +16,10 @@ HELPER = "src/click/_winconsole_helper.py"
 class Scenario:
     """The moves of the session on a repository made by `driver.foreign_repository`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, lists: bool = False) -> None:
+        """With `lists` what may be sent together goes as one submit."""
         self.root = root
-        self.reasons = 0
+        self.lists = lists
 
     def prepare(self) -> None:
         """A stale branch, an untracked and an ignored file of the user's."""
@@ -53,9 +54,7 @@ class Scenario:
             ("q3", lambda s: s.accepted(needs_impact_analysis=False, reason="A new function only.")),
             ("impact", self._impact),
             ("plan", self._plan(["t1", "t2"], [])),
-            ("report t1", self._report("t1", self._join)),
-            ("report t2", self._report("t2", self._helper)),
-            ("complete", lambda s: s.accepted(summary="Both tasks are done.")),
+            *self._work("complete", {"t1": self._join, "t2": self._helper}),
             *rounds,
             ("intervene", lambda s: s.accepted(prompt_used="step_back", action_taken="Read the failing test first.")),
             *self._fix(3),
@@ -119,17 +118,31 @@ class Scenario:
 
         return move
 
-    def _report(self, task: str, edit: Callable[[], str]) -> Move:
-        def move(server: Server) -> Fields:
-            evidence = edit()
-            allowed = server.call("check_write_target", path=evidence.split(":")[0])
-            assert allowed["allowed"], allowed
-            item = {"item": f"Item {task}", "status": "done", "evidence": evidence}
-            return server.accepted(
-                task_id=task, checklist=[item], tools_used=["check_write_target"], summary=f"{task} is done"
-            )
+    def _work(self, name: str, tasks: dict[str, Callable[[], str]]) -> list[tuple[str, Move]]:
+        """The reports of these tasks and step 14."""
+        done = {"summary": f"{', '.join(tasks)}: done."}
 
-        return move
+        def together(server: Server) -> Fields:
+            reports = [self._done(server, task, edit) for task, edit in tasks.items()]
+            answer = server.call("submit_phase", data=[*reports, done])
+            assert answer["success"] and answer["accepted"] == len(tasks) + 1, answer
+            return answer
+
+        if self.lists:
+            return [(name, together)]
+        moves = [(f"report {task}", self._report(task, edit)) for task, edit in tasks.items()]
+        return [*moves, (name, lambda s: s.accepted(**done))]
+
+    def _report(self, task: str, edit: Callable[[], str]) -> Move:
+        return lambda server: server.accepted(**self._done(server, task, edit))
+
+    def _done(self, server: Server, task: str, edit: Callable[[], str]) -> Fields:
+        """Do a task; its report."""
+        evidence = edit()
+        allowed = server.call("check_write_target", path=evidence.split(":")[0])
+        assert allowed["allowed"], allowed
+        item = {"item": f"Item {task}", "status": "done", "evidence": evidence}
+        return {"task_id": task, "checklist": [item], "summary": f"{task} is done"}
 
     def _append(self, path: str, text: str) -> str:
         """Append once, whatever a kill made of the last attempt; the range of the text as evidence."""
@@ -158,8 +171,7 @@ class Scenario:
 
         return [
             (f"plan {name}", self._plan([name], recorded)),
-            (f"report {name}", self._report(name, edit)),
-            (f"complete {name}", lambda s: s.accepted(summary=f"{name} is done.")),
+            *self._work(f"complete {name}", {name: edit}),
         ]
 
     def _verdict(self, *, passed: bool, number: int) -> Move:

@@ -111,6 +111,12 @@ class Stage:
         assert answer["success"], said
         return answer
 
+    def accepted_list(self, *data: Fields) -> Fields:
+        """Submits sent as one list, all of which must be accepted."""
+        answer = self.agent.call("submit_phase", data=[{"summary": "Done.", **one} for one in data])
+        assert answer["success"] and answer["accepted"] == len(data), answer
+        return answer
+
     def refused(self, says: str, **data: object) -> Fields:
         """A submit that must be refused in these words, leaving the session where it was, with the whole instruction."""
         before = self.agent.call("get_session_status")
@@ -222,9 +228,7 @@ class Stage:
 
     def shut_gates(self) -> Fields:
         """Q1 to Q3, none of which needs anything."""
-        for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
-            answer = self.accepted(**{field: False}, reason=REASON)
-        return answer
+        return self.accepted_list(*shut_gates())
 
     def before_quality(self) -> None:
         """A session of all steps but the documents that stands before its quality review."""
@@ -302,6 +306,12 @@ def report(task: str = "t1", evidence: str = "app.py:2", item: str = ITEM, **mor
     """A report of one item with evidence."""
     done = {"item": item, "status": "done", "evidence": evidence, **more}
     return {"task_id": task, "checklist": [done], "tools_used": ["check_write_target"], "summary": f"{task} is done."}
+
+
+def shut_gates() -> list[Fields]:
+    """Q1 to Q3, none of which needs anything."""
+    fields = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
+    return [{field: False, "reason": REASON} for field in fields]
 
 
 def verdict(*, passed: object = True, **more: object) -> Fields:

@@ -44,7 +44,7 @@ class TestRecovery:
         self.interrupted(root)
         with Server(root) as server:
             answer = server.refused(action_type="change")
-            assert "get_session_status(discard_active=true" in answer["message"]
+            assert "get_session_status restores it" in answer["remedy"]
             assert answer["recovery_available"]
 
     def test_a_new_session_says_that_recovery_is_available(self, root: Path) -> None:
@@ -52,6 +52,8 @@ class TestRecovery:
         with Server(root) as server:
             answer = start(server)
             assert [row["session_id"] for row in answer["recovery_available"]] == [session_id]
+            assert "To restore, call get_session_status(discard_active=true" in answer["message"]
+            assert session_id in str(answer["hints"])
             restored = server.call("get_session_status", discard_active=True)
             assert restored["session_id"] == session_id
             assert restored["phase"] == "QUERY_FRAME"
@@ -84,7 +86,7 @@ class TestRecovery:
         with Server(root) as server:
             answer = server.call(tool, **arguments)
             assert (answer["success"], answer["error"]) == (False, "no_active_session")
-            assert "get_session_status(discard_active=true" in answer["message"]
+            assert "get_session_status restores it" in answer["remedy"]
             assert answer["recovery_available"][0]["session_id"] == session_id
 
     def test_with_nothing_else_to_restore_the_active_session_stays_and_is_named(self, server: Server) -> None:

@@ -240,15 +240,28 @@ def test_arguments_that_do_not_fit_are_refused_in_our_words_with_the_reinstructi
     refused = server.call("get_symbols", name="x")
     assert [*refused][:4] == ["success", "error", "message", "remedy"]
     assert refused["error"] == "argument_invalid"
-    assert refused["message"].endswith("nothing was done: path: Field required.")
+    assert refused["message"].endswith("nothing was done: path: Field required; name: unknown argument.")
     assert "'INVESTIGATE' or 'QUESTION'" in server.call("start_session", query="x", intent="CHANGE")["message"]
     start(server, no_doc=True)
-    for wrong in ({"summary": "x", "tools_used": []}, {"data": [1]}, {}):
+    for wrong in ({"summary": "x", "tools_used": []}, {"data": 1}, {}):
         answer = server.call("submit_phase", **wrong)
         assert "send that as `data`" in answer["remedy"]
         assert answer["expected_payload"]["action_type"] == "str"
     assert [*answer][:4] == ["success", "error", "message", "remedy"]
     assert "Unknown tool" in str(server.answer_to("dance"))
+
+
+def test_an_argument_that_no_tool_has_is_refused_by_name(server: Server) -> None:
+    unknown = server.call("search_text", patterns="main", paths=["src"])
+    assert (unknown["success"], unknown["error"]) == (False, "argument_invalid")
+    assert unknown["message"].endswith("paths: unknown argument.")
+    beside = server.call("start_session", query="Change main", quick=True, no_doc=True)
+    assert beside["message"].startswith("These belong into flags: quick, no_doc.")
+    assert server.call("get_session_status")["error"] == "no_active_session"
+    start(server, no_doc=True)
+    twice = server.call("submit_phase", data={"summary": "x", "action_type": "add"}, summary="x")
+    assert twice["message"].endswith("summary: unknown argument.")
+    assert server.call("get_session_status")["phase"] == "QUERY_FRAME"
 
 
 def test_a_refused_tool_does_not_count_and_an_empty_answer_does(server: Server) -> None:

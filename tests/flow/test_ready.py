@@ -58,7 +58,7 @@ class TestPlan:
 
     def test_the_plan_instruction_carries_the_guide(self) -> None:
         session = Session().to_ready()
-        assert session.raw({})["task_planning"] == "Do task_planning."
+        assert session.status()["task_planning"] == "Do task_planning."
 
     def test_counts_in_a_payload_are_ignored(self) -> None:
         session = Session().to_ready()

@@ -18,6 +18,7 @@ from code_intel_server.flow.phases import Flags, Intent
 from code_intel_server.flow.ports import Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
+from code_intel_server.tools.standing import told_at_start
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
@@ -37,6 +38,7 @@ from code_intel_server.workspace.values import (
     ProofStatus,
     Record,
     Retired,
+    StaleBranch,
     Survey,
     TaskBranch,
 )
@@ -54,6 +56,7 @@ class World:
     current: str = "main"
     current_base: str = ""
     stale: tuple[str, ...] = ()
+    bases: dict[str, str] = field(default_factory=dict)
     calls: list[LedgerEntry] = field(default_factory=list)
     proof: ProofStatus = ProofStatus.NONE
     proof_runs: int = 0
@@ -237,6 +240,18 @@ class WorldBranches:
     def standing_base(self) -> str:
         return self.world.current_base
 
+    def stale(self) -> tuple[StaleBranch, ...]:
+        world = self.world
+        return tuple(
+            StaleBranch(
+                name,
+                "",
+                world.current_base if name == world.current else world.bases.get(name, ""),
+                name == world.current,
+            )
+            for name in world.stale
+        )
+
     def create(
         self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
     ) -> TaskBranch:
@@ -351,6 +366,12 @@ class WorldDocuments:
     def any_document(self) -> bool:
         return bool(self.world.documents)
 
+    def first_documents(self, most: int) -> tuple[str, ...]:
+        return tuple(self.world.documents[:most])
+
+    def chosen_research(self) -> tuple[Prompt, ...]:
+        return self.prompts("doc_research")
+
     def find_prompt(self, kind: str, name: str) -> Prompt | None:
         stem = name.rsplit("/", 1)[-1].removesuffix(".md")
         return next((prompt for prompt in self.prompts(kind) if prompt.name == stem), None)
@@ -362,6 +383,7 @@ class WorldDocuments:
             "review_prompts": ("garbage_detection", "quality_review"),
             "user_escalation": ("user_escalation",),
             "task_planning": ("task_planning",),
+            "doc_research": ("default",),
         }[kind]
         packaged = self.world.packaged_prompts
         return tuple(Prompt(kind, name, f".code-intel/{kind}/{name}.md", f"Do {name}.", packaged) for name in names)
@@ -442,7 +464,10 @@ class Session:
         )
         place = begin(self.state.road)
         self.state.phase, self.state.substep = place.phase, place.substep
+        self.started = responses.standing(self.state, self.contract, self.ports)
+        self.state.last_submit = told_at_start(self.started)
         self.last: Submission | None = None
+        self.answer: dict[str, object] = {}
 
     def send(self, **payload: object) -> dict[str, object]:
         """Submit with a summary and an empty tools list unless given; keep the new state when accepted."""

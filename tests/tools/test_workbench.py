@@ -373,9 +373,9 @@ def test_a_clean_up_that_was_overtaken_removes_nothing_of_the_other_project(benc
 def test_after_the_branches_were_cleaned_up_the_session_says_what_is_next_without_them(bench: Workbench) -> None:
     git(bench.desk.root, "branch", "llm_task_20200101_000000")
     started = bench.sessions.start("Change main", "MODIFY", {})
-    assert "branches detected" in str(started["instruction"])
+    assert "see branches" in str(started["instruction"])
     dry = cleanup_stale_branches(bench, dry_run=True)
-    assert "branches detected" in str(dry["instruction"])
+    assert "see branches" in str(dry["instruction"])
     cleaned = cleanup_stale_branches(bench, dry_run=False)
     assert (cleaned["branches"], cleaned["phase"]) == (["llm_task_20200101_000000"], "BRANCH_INTERVENTION")
     assert "are gone" in str(cleaned["instruction"])

@@ -61,7 +61,7 @@ class Contract:
 
     @property
     def compaction_protocol(self) -> str:
-        """How the agent keeps compaction_count; part of every instruction (SPEC 4)."""
+        """How the agent keeps compaction_count: what stands for it in expected_payload (SPEC 4)."""
         return self.texts.compaction_protocol
 
     def phase(self, key: str, variant: str = "") -> PhaseText:

@@ -22,6 +22,7 @@ MESSAGE_SECTIONS: Mapping[str, int] = {
     "tool_errors": 2,
     "session_messages": 1,
     "hints": 1,
+    "server_assessment": 1,
     "query_frame_hints": 1,
     "warnings": 1,
 }

@@ -20,6 +20,7 @@ from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
     Payload,
     ReportPayload,
+    chained,
     digest,
     fits_another,
     ignored_fields,
@@ -32,16 +33,18 @@ from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, Event, Ph
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import ItemStatus
-from code_intel_server.flow.transitions import QUALITY_LIMIT, Settled, enter, settle
+from code_intel_server.flow.transitions import PIPELINED, QUALITY_LIMIT, Settled, enter, settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
 
-CLIENT_PREFIX = "mcp__"
 LOOKUP_GROUP = "lookup"
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a submit led to. `state` is None for a refusal; `event` and `key` go to the decision log."""
+    """What a submit led to. `state` is None for a refusal; `event` and `key` go to the decision log.
+
+    `response` is the answer to the agent; what the state keeps of it for a repeat is always the whole.
+    """
 
     response: dict[str, JsonValue]
     state: SessionState | None = None
@@ -52,27 +55,46 @@ class Submission:
     retired: tuple[str, ...] = ()
 
 
-def submit(state: SessionState, data: JsonValue, contract: Contract, ports: Ports) -> Submission:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a payload came: `told` is the place whose instruction the agent has read, `joined` whether it follows in a list."""
+
+    told: Place | None
+    joined: bool = False
+
+
+def submit(
+    state: SessionState, data: JsonValue, contract: Contract, ports: Ports, manner: Manner | None = None
+) -> Submission:
     """Judge one payload. Never raises for anything an agent can send."""
     payload: Mapping[str, JsonValue] = {}
+    manner = manner or Manner(state.place)
     try:
         payload = parse_object(data)
         identity = digest(payload)
         if state.last_submit is not None and state.last_submit.digest == identity:
-            return Submission(_replayed(state, state.last_submit, contract, ports), replayed=True)
-        return _accept(state, payload, identity, contract, ports)
+            return Submission(replayed(state, contract, ports), replayed=True)
+        return _accept(state, payload, identity, contract, ports, manner)
     except CodeIntelError as error:
-        return _refuse(state, payload, contract, ports, error)
+        return _refuse(state, payload, contract, ports, error, told=manner.told == state.place)
 
 
-def _replayed(state: SessionState, last: LastSubmit, contract: Contract, ports: Ports) -> dict[str, JsonValue]:
-    """The answer of the last accepted submit; where it was too large to be kept, the instruction it led to."""
-    response = dict(last.response) or responses.standing(state, contract, ports)
-    return response | {"phase_summaries": dict(state.summaries)} if last.with_summaries else response
+def replayed(state: SessionState, contract: Contract, ports: Ports) -> dict[str, JsonValue]:
+    """The whole answer to the last accepted submit; where it was too large to be kept, the instruction it led to."""
+    last = state.last_submit
+    response = dict(last.response) if last else {}
+    response = response or responses.standing(state, contract, ports)
+    return response | {"phase_summaries": dict(state.summaries)} if last and last.with_summaries else response
 
 
 def _refuse(
-    state: SessionState, data: Mapping[str, JsonValue], contract: Contract, ports: Ports, error: CodeIntelError
+    state: SessionState,
+    data: Mapping[str, JsonValue],
+    contract: Contract,
+    ports: Ports,
+    error: CodeIntelError,
+    *,
+    told: bool,
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
     at = ready_place(data) if state.phase is Phase.READY else state.place
@@ -84,7 +106,7 @@ def _refuse(
         extra |= _named_fields(at, data, contract, error.key)
     if _compacted(state, data):
         extra["phase_summaries"] = dict(state.summaries)
-    return Submission(responses.refusal(state, contract, ports, error, extra), key=error.key)
+    return Submission(responses.refusal(state, contract, ports, error, extra, told=told), key=error.key)
 
 
 def _named_fields(place: Place, data: Mapping[str, JsonValue], contract: Contract, key: str) -> dict[str, JsonValue]:
@@ -102,7 +124,12 @@ def _compacted(state: SessionState, data: Mapping[str, JsonValue]) -> bool:
 
 
 def _accept(
-    state: SessionState, data: Mapping[str, JsonValue], identity: str, contract: Contract, ports: Ports
+    state: SessionState,
+    data: Mapping[str, JsonValue],
+    identity: str,
+    contract: Contract,
+    ports: Ports,
+    manner: Manner,
 ) -> Submission:
     place = _place(state, data)
     payload = validate(place, data, contract.phase(place.contract_key).expected_payload)
@@ -117,19 +144,32 @@ def _accept(
     unknown = ignored_fields(place, data)
     if unknown:
         extra["ignored_fields"] = [*unknown]
-    if _compacted(state, data) or draft.compacted:
+    earlier = state.last_submit if manner.joined else None
+    if _compacted(state, data) or draft.compacted or (earlier and earlier.with_summaries):
         extra["phase_summaries"] = dict(draft.summaries)
         draft.compacted = False
     if payload.compaction_count is not None:
         draft.compaction_count = payload.compaction_count
     draft.submits += 1
-    response = _respond(draft, settled, outcome, extra, contract, ports)
-    stored = {name: value for name, value in response.items() if name != "phase_summaries"}
-    with_summaries = "phase_summaries" in response
-    # Not validated: it is our own answer, as large as all the rest of a state together.
-    draft.last_submit = LastSubmit.model_construct(digest=identity, response=stored, with_summaries=with_summaries)
+    response = responses.joined(_respond(draft, settled, outcome, extra, contract, ports), earlier)
+    draft.last_submit = _kept(response, identity, earlier, onward=(place, settled.to) in PIPELINED)
+    if settled.to == manner.told:
+        response = responses.shortened(response, contract)
     end = settled.to if isinstance(settled.to, End) else None
     return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
+
+
+def _kept(response: Mapping[str, JsonValue], identity: str, earlier: LastSubmit | None, *, onward: bool) -> LastSubmit:
+    """What is remembered of an accepted submit, and of those before it in its list."""
+    # Not validated: it is our own answer, as large as all the rest of a state together.
+    return LastSubmit.model_construct(
+        digest=identity,
+        response={name: value for name, value in response.items() if name != "phase_summaries"},
+        with_summaries="phase_summaries" in response,
+        number=earlier.number + 1 if earlier else 1,
+        chain=chained(earlier.chain if earlier else "", identity),
+        onward=onward,
+    )
 
 
 def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
@@ -143,26 +183,16 @@ def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
 
 
 def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> None:
-    """Required tools: really called first, then reported (SPEC 4)."""
+    """Required tools, as the ledger knows them: what a payload says of its calls proves nothing (SPEC 4)."""
     required = contract.phase(place.contract_key).required_tools
     if place == READY_IMPL:
         required = _of_a_report(turn, required)
     called = {call.tool for call in turn.calls(_since(turn.state, place))}
-    reported = {_bare(name) for name in turn.payload.tools_used or ()}
-    names = [entry for entry in required if isinstance(entry, str)]
-    groups = [entry for entry in required if isinstance(entry, AnyOf)]
-    missing = [name for name in names if name not in called]
+    missing = [name for name in required if isinstance(name, str) and name not in called]
     if missing:
         raise Rejected("common_failures.required_tools_not_used", missing_list=", ".join(missing))
-    if any(len(called & _members(group)) < group.at_least for group in groups):
+    if any(len(called & _members(group)) < group.at_least for group in required if isinstance(group, AnyOf)):
         raise Rejected("common_failures.exploration_min_tools")
-    unreported = [name for name in names if name not in reported]
-    if unreported:
-        raise Rejected("common_failures.required_tools_not_reported", missing_reported=", ".join(unreported))
-    for group in groups:
-        if len(called & reported & _members(group)) < group.at_least:
-            used = ", ".join(sorted(called & _members(group)))
-            raise Rejected("common_failures.required_tools_not_reported", missing_reported=used)
 
 
 def _members(group: AnyOf) -> frozenset[str]:
@@ -189,15 +219,8 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
 
 
 def _since(state: SessionState, place: Place) -> int:
-    """From where in the ledger a place's required tools count: a review since the round's plan."""
+    """From where in the ledger a place's required tools count: a review since this round's plan, the others at any time."""
     return state.marks.round if place.phase is Phase.PRE_COMMIT else 0
-
-
-def _bare(name: str) -> str:
-    """A reported tool name without the prefix a client puts before it: `mcp__code-intel__search_text`."""
-    if name.startswith(CLIENT_PREFIX):
-        return name.rsplit("__", 1)[-1]
-    return name.rsplit(".", 1)[-1].strip()
 
 
 def _apply(draft: SessionState, place: Place, payload: Payload, settled: Settled) -> None:

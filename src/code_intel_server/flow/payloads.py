@@ -24,7 +24,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
 from code_intel_server.flow.query_frame import Slot
-from code_intel_server.flow.tasks import ChecklistItem, PlannedTask
+from code_intel_server.flow.tasks import ChecklistItem, PlannedTask, Said
 
 FIELD_LIMIT = 64 * 1024
 PLAN_LIMIT = 96 * 1024
@@ -37,7 +37,7 @@ class Payload(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    summary: StrictStr = ""
+    summary: Said = ""
     tools_used: tuple[StrictStr, ...] | None = None
     compaction_count: StrictInt | None = None
 
@@ -64,10 +64,10 @@ LenientSlot = Annotated[Slot, BeforeValidator(_slot)]
 class QueryFramePayload(Payload):
     """The request taken apart into slots."""
 
-    action_type: StrictStr = ""
+    action_type: Said = ""
     target_symbols: tuple[StrictStr, ...] = ()
-    scope: StrictStr = ""
-    constraints: StrictStr = ""
+    scope: Said = ""
+    constraints: Said = ""
     target_feature: LenientSlot = Slot()
     trigger_condition: LenientSlot = Slot()
     observed_issue: LenientSlot = Slot()
@@ -78,7 +78,7 @@ class ExplorationPayload(Payload):
     """The files that were looked at, and what they showed."""
 
     explored_files: tuple[StrictStr, ...] = ()
-    findings: tuple[StrictStr, ...] = ()
+    findings: tuple[Said, ...] = ()
 
 
 class Q1Payload(Payload):
@@ -92,7 +92,7 @@ class Q1Payload(Payload):
 class SemanticPayload(Payload):
     """What semantic search found."""
 
-    search_query: StrictStr = ""
+    search_query: Said = ""
     search_results: tuple[JsonValue, ...] = ()
 
 
@@ -157,14 +157,14 @@ class VerifyPayload(Payload):
     passed: StrictBool | None = None
     verifier_used: StrictStr = ""
     failed_tasks: tuple[StrictStr, ...] = ()
-    details: StrictStr = ""
+    details: Said = ""
 
 
 class InterventionPayload(Payload):
     """Which intervention was made, and what came of it."""
 
     prompt_used: StrictStr = ""
-    action_taken: StrictStr = ""
+    action_taken: Said = ""
     user_decision: StrictStr = ""
 
 
@@ -175,7 +175,7 @@ class ReviewedFile(BaseModel):
 
     path: StrictStr
     decision: StrictStr = "keep"
-    reason: StrictStr = ""
+    reason: Said = ""
 
 
 def _reviewed(value: object) -> object:
@@ -186,15 +186,15 @@ class CommitPayload(Payload):
     """The review of every change, and the message or the reason to go back."""
 
     reviewed_files: tuple[Annotated[ReviewedFile, BeforeValidator(_reviewed)], ...] = ()
-    commit_message: StrictStr = ""
+    commit_message: Said = ""
     review_prompt_used: StrictStr = ""
-    revert_reason: StrictStr = ""
+    revert_reason: Said = ""
 
 
 class QualityPayload(Payload):
     """The defects that were found."""
 
-    issues: tuple[StrictStr, ...] | None = None
+    issues: tuple[Said, ...] | None = None
     quality_score: JsonValue = None
     quality_prompt_used: StrictStr = ""
 
@@ -233,16 +233,20 @@ SHAPE_REFUSALS = frozenset(
 )
 """What `validate` raises."""
 
-_WITHOUT_TOOLS = frozenset({READY_COMPLETE, Place(Phase.MERGE)})
+
+def parsed(data: JsonValue) -> JsonValue:
+    """`data` as it is meant: JSON text is parsed. Raises Rejected('session_messages.invalid_data')."""
+    if not isinstance(data, str):
+        return data
+    try:
+        return cast("JsonValue", json.loads(data, parse_constant=no_constant, parse_float=finite))
+    except (ValueError, RecursionError) as error:
+        raise Rejected("session_messages.invalid_data", error=str(error)) from error
 
 
 def parse_object(data: JsonValue) -> dict[str, JsonValue]:
     """The payload as an object; a JSON string is parsed. Raises Rejected('session_messages.invalid_data')."""
-    if isinstance(data, str):
-        try:
-            data = cast("JsonValue", json.loads(data, parse_constant=no_constant, parse_float=finite))
-        except (ValueError, RecursionError) as error:
-            raise Rejected("session_messages.invalid_data", error=str(error)) from error
+    data = parsed(data)
     if not isinstance(data, dict):
         raise Rejected("session_messages.invalid_data", error="data must be an object")
     check_text(data)
@@ -321,8 +325,6 @@ def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str,
         raise Rejected("common_failures.field_invalid", field=field, expected=wanted) from error
     if not payload.summary.strip():
         raise Rejected("common_failures.summary_required")
-    if payload.tools_used is None and place not in _WITHOUT_TOOLS:
-        raise Rejected("common_failures.tools_used_invalid")
     return payload
 
 
@@ -351,3 +353,8 @@ def digest(data: Mapping[str, JsonValue]) -> str:
     """Identifies a payload, compaction_count aside: the same work sent again after a lost answer."""
     body = {name: value for name, value in data.items() if name != "compaction_count"}
     return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def chained(chain: str, identity: str) -> str:
+    """Identifies a row of payloads: those of `chain` ('' for none) and one more."""
+    return hashlib.sha256(f"{chain}{identity}".encode()).hexdigest()

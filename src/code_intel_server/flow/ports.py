@@ -23,6 +23,7 @@ from code_intel_server.workspace.values import (
     Proof,
     Record,
     Retired,
+    StaleBranch,
     Survey,
     TaskBranch,
 )
@@ -37,6 +38,10 @@ class Branches(Protocol):
 
     def standing_base(self) -> str:
         """The recorded base of the task branch HEAD is on; '' where it is on none. Cheap, unlike `survey`."""
+        ...
+
+    def stale(self) -> tuple[StaleBranch, ...]:
+        """Task branches of sessions that are over, by name."""
         ...
 
     def create(
@@ -238,6 +243,14 @@ class Documents(Protocol):
 
     def any_document(self) -> bool:
         """Whether some project document matches `document_search` (scaffold and client files are none)."""
+        ...
+
+    def first_documents(self, most: int) -> tuple[str, ...]:
+        """The first of the project's documents, those below `docs_path` before the others."""
+        ...
+
+    def chosen_research(self) -> tuple[Prompt, ...]:
+        """The doc_research prompts that `default_prompts` names, in its order; all where it names none that is there."""
         ...
 
     def find_prompt(self, kind: str, name: str) -> Prompt | None:

@@ -1,15 +1,20 @@
-"""The self-contained answer to every submit: an agent that has forgotten everything can act on any one of them (SPEC 4)."""
+"""The self-contained answer to every submit: an agent that has forgotten everything can act on any one of them (SPEC 4).
 
-from collections.abc import Iterable, Mapping
+Only prose is ever left out (`shortened`): in an answer that leads to no other place the instruction and the procedures are
+as before, and the answer names the call that repeats them. What a lost answer is repeated from is always the whole.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
 from code_intel_server.flow.ports import Ports
-from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
 from code_intel_server.flow.turn import Note
@@ -19,11 +24,17 @@ Fields = dict[str, JsonValue]
 
 # The prompts whose text is sent where the project has no file of its own to read (SPEC 4, VERIFY_INTERVENTION).
 _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
+    Phase.DOCUMENT_RESEARCH: ("doc_research",),
     Phase.POST_IMPL_VERIFY: ("verifiers",),
     Phase.VERIFY_INTERVENTION: ("interventions",),
     Phase.PRE_COMMIT: ("review_prompts",),
     Phase.QUALITY_REVIEW: ("review_prompts",),
 }
+
+_PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources"})
+"""What an answer says once a phase beside its instruction; get_session_status says it again."""
+
+_DOCUMENTS_AT_MOST = 12
 
 
 def variant(state: SessionState, ports: Ports) -> str:
@@ -39,17 +50,20 @@ def variant(state: SessionState, ports: Ports) -> str:
         return _left_to_choose(ports)
     if state.phase is Phase.DOCUMENT_RESEARCH and not ports.documents.any_document():
         return "no_documents"
+    if state.phase is Phase.Q1 and state.flags.gate_level is GateLevel.FULL:
+        return "gate_full"
     return ""
 
 
 def _left_to_choose(ports: Ports) -> str:
-    if not ports.branches.survey().stale:
+    stale = ports.branches.stale()
+    if not stale:
         return "none_left"
-    return "" if ports.branches.standing_base() else "no_merge"
+    return "" if any(branch.current and branch.base for branch in stale) else "no_merge"
 
 
-def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
-    """Where the session is and what to do there."""
+def standing(state: SessionState, contract: Contract, ports: Ports, *, first: bool = True) -> Fields:
+    """Where the session is and what to do there; the `first` time an agent hears it with the rule of compaction_count."""
     wording = variant(state, ports)
     text = contract.phase(state.place.contract_key, wording)
     fields: Fields = {
@@ -57,20 +71,16 @@ def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
         "session_id": state.session_id,
         "phase": str(state.phase),
         "step": state.place.step,
-        "instruction": f"{text.instruction.rstrip()}\n{contract.compaction_protocol}",
-        "expected_payload": dict(text.expected_payload),
+        "instruction": text.instruction.rstrip(),
+        "expected_payload": _expected(text, state, contract, first=first),
         "call": "submit_phase",
         "compaction_count": state.compaction_count,
-        "resources": [*ports.documents.existing(text.resources)],
     }
-    fields |= _prompts(state, ports, text)
-    if state.phase is Phase.QUERY_FRAME:
-        fields["query"] = state.query
-    if state.phase is Phase.READY:
-        fields |= _ready(state, ports)
-    unattended = _unattended(state)
-    if unattended is not None and wording != "none_left":
-        fields["hints"] = [say(contract, unattended)]
+    if resources := _resources(state, ports, text):
+        fields["resources"] = [*resources]
+    fields |= _prompts(state, ports, text) | _material(state, contract, ports)
+    if hints := [say(contract, note) for note in _standing_hints(state, ports, wording)]:
+        fields["hints"] = [*hints]
     if state.handed_over:
         third = Note("warnings.third_failure", {"count": state.verification_failure_count})
         fields |= {"warning": say(contract, third), "requires_user_intervention": True}
@@ -82,17 +92,57 @@ def standing(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     return fields
 
 
-def _unattended(state: SessionState) -> Note | None:
-    """What the project's configuration chooses where nobody can be asked (SPEC 12)."""
+def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first: bool) -> Fields:
+    """What to send, with the rule of compaction_count unless a hook of the client does what that is for."""
+    ruled = {"compaction_count": contract.compaction_protocol} if first or not state.hooked else {}
+    return {**text.expected_payload, **ruled}
+
+
+def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
+    """What a phase is about, as the server knows it."""
     if state.phase is Phase.BRANCH_INTERVENTION:
-        return Note("hints.unattended_branch_choice", {"choice": state.headless_branches})
-    return Note("hints.unattended_escalation", {"choice": state.headless_escalation}) if state.escalating else None
+        return {"branches": [{"name": branch.name, "base": branch.base} for branch in ports.branches.stale()]}
+    if state.phase is Phase.DOCUMENT_RESEARCH:
+        found = [*ports.documents.first_documents(_DOCUMENTS_AT_MOST)]
+        return {"documents": [*found]} if found else {}
+    if state.phase is Phase.QUERY_FRAME:
+        return {"query": state.query}
+    if state.phase is Phase.READY:
+        return _ready(state, ports)
+    assessed = {field: say(contract, note) for field, note in assessments(state, ports.ledger.entries())}
+    return {"server_assessment": {**assessed}} if assessed else {}
+
+
+def _standing_hints(state: SessionState, ports: Ports, wording: str) -> Iterator[Note]:
+    """How to merge from here, what is chosen where nobody can be asked (SPEC 12), which judgement changes nothing."""
+    if state.phase is Phase.BRANCH_INTERVENTION and wording != "none_left":
+        mergeable = [branch.name for branch in ports.branches.stale() if branch.base]
+        if wording == "no_merge" and mergeable:
+            yield Note("hints.merge_way", {"branches": mergeable, "first": mergeable[-1]})
+        yield Note("hints.unattended_branch_choice", {"choice": state.headless_branches})
+    if state.escalating:
+        yield Note("hints.unattended_escalation", {"choice": state.headless_escalation})
+    if state.flags.gate_level is GateLevel.FULL and state.phase in _GATED:
+        yield Note("hints.gate_forced", {"phase": _GATED[state.phase]})
+
+
+def _resources(state: SessionState, ports: Ports, text: PhaseText) -> tuple[str, ...]:
+    """The files under `.code-intel/` that a phase names; of the research prompts those that the project has chosen."""
+    found = ports.documents.existing(text.resources)
+    if state.phase is not Phase.DOCUMENT_RESEARCH:
+        return found
+    unchosen = {prompt.path for prompt in ports.documents.prompts("doc_research")}
+    unchosen -= {prompt.path for prompt in ports.documents.chosen_research()}
+    return tuple(path for path in found if path not in unchosen)
 
 
 def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
     """Procedures that exist only in the package: by name, and as text where there is but one to follow."""
     kinds = ("user_escalation",) if state.escalating else _PROMPTS.get(state.phase, ())
-    packaged = [prompt for kind in kinds for prompt in ports.documents.prompts(kind) if prompt.packaged]
+    known = [prompt for kind in kinds for prompt in ports.documents.prompts(kind)]
+    if state.phase is Phase.DOCUMENT_RESEARCH:
+        known = [*ports.documents.chosen_research()]
+    packaged = [prompt for prompt in known if prompt.packaged]
     wanted = {_stem(resource) for resource in text.resources}
     named = [prompt for prompt in packaged if _stem(prompt.path) in wanted or "*" in wanted]
     if not named:
@@ -102,8 +152,7 @@ def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
     if state.phase is not Phase.POST_IMPL_VERIFY:
         return {"procedures": {prompt.name: prompt.text for prompt in named}}
     fit = fitting(_changed(state, ports), {prompt.name for prompt in named})
-    shown: Fields = {prompt.name: prompt.text for prompt in named if prompt.name in fit}
-    return {"procedures": shown, "other_procedures": [prompt.name for prompt in named if prompt.name not in fit]}
+    return {"procedures": {prompt.name: prompt.text for prompt in named if prompt.name in fit}}
 
 
 def _changed(state: SessionState, ports: Ports) -> list[str]:
@@ -142,14 +191,44 @@ def _task_row(state: SessionState, index: int) -> JsonValue:
     return row
 
 
-def refusal(state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields) -> Fields:
-    """Why a submit was refused, with the whole re-instruction; the state is as before."""
+def shortened(fields: Mapping[str, JsonValue], contract: Contract) -> Fields:
+    """An answer that leads to no other place, without the prose that the agent has had: one line names who repeats it."""
+    kept = {name: value for name, value in fields.items() if name not in _PROSE}
+    return kept | {"instruction": say(contract, Note("session_messages.as_before"))}
+
+
+def again(state: SessionState, contract: Contract, ports: Ports) -> Fields:
+    """Where the session still stands, for an agent that was told so: shortened, unless that has become another instruction."""
+    whole = standing(state, contract, ports, first=False)
+    told = state.last_submit.response.get("instruction") if state.last_submit else None
+    return shortened(whole, contract) if whole["instruction"] == told else whole
+
+
+def joined(fields: Fields, last: LastSubmit | None) -> Fields:
+    """An answer with the hints and warnings of the submits that were accepted before it in the same list."""
+    if last is None:
+        return fields
+    warnings = [str(part.get("warning") or "") for part in (last.response, fields)]
+    lines = dict.fromkeys(line for warning in warnings for line in warning.splitlines())
+    merged: Fields = {"warning": "\n".join(lines)} if lines else {}
+    for name in ("hints", "ignored_fields"):
+        given = [part.get(name) for part in (last.response, fields)]
+        if rows := [*dict.fromkeys(str(row) for rows in given if isinstance(rows, list) for row in rows)]:
+            merged[name] = [*rows]
+    return fields | merged
+
+
+def refusal(
+    state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields, *, told: bool
+) -> Fields:
+    """Why a submit was refused, and where the session still stands, which the agent was `told` or not."""
     message = contract.message(error.key, error.params)
     # In front, because what is wrong is read first, and what is long is skimmed.
     said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
         said["remedy"] = message.instruction
-    fields = said | standing(state, contract, ports) | said | {"current_phase": str(state.phase)}
+    still = again(state, contract, ports) if told else standing(state, contract, ports)
+    fields = said | still | said | {"current_phase": str(state.phase)}
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True
     return fields | {name: _json(value) for name, value in error.details.items()} | extra
@@ -164,14 +243,11 @@ def accepted(
     hints: Iterable[Note],
 ) -> Fields:
     """The answer to an accepted submit that leads to another place."""
-    fields = standing(state, contract, ports) | dict(extra)
+    fields = standing(state, contract, ports, first=False) | dict(extra)
     said = [*([str(fields["warning"])] if state.handed_over else []), *(say(contract, note) for note in warnings)]
     if said:
         fields["warning"] = "\n".join(said)
     suggested = [say(contract, note) for note in hints]
-    gate_full = state.flags.gate_level is GateLevel.FULL
-    if gate_full and state.phase in {Phase.Q1, Phase.Q2, Phase.Q3}:
-        suggested.append(say(contract, Note("hints.gate_forced", {"phase": _GATED[state.phase]})))
     standing_hints = fields.get("hints")
     if isinstance(standing_hints, list):
         suggested = [*(str(hint) for hint in standing_hints), *suggested]
@@ -205,7 +281,7 @@ def finished(
         "session_id": state.session_id,
         "phase": str(end),
         "step": state.place.step,
-        "instruction": f"{message} {account}" if end is End.COMPLETE else message,
+        "instruction": account if end is End.COMPLETE else message,
         "expected_payload": {},
         "call": "none",
         "compaction_count": state.compaction_count,

@@ -75,15 +75,19 @@ class UsedRange(_Stored):
 
 
 class LastSubmit(_Stored):
-    """The last accepted payload, by digest, and the answer it got: the same payload again gets the same answer.
+    """The last accepted payload, by digest, and the whole answer to it: the same payload again gets the same answer.
 
     Summaries that came with it are not stored a second time. Before the first submit its digest is '' and the answer that
-    to start_session, of which phase and instruction are kept.
+    to start_session, of which phase and instruction are kept. In a list of submits it was the `number`th, `chain` is the
+    digest of all up to it, whose hints and warnings the answer has too, and `onward` says whether the list goes on here.
     """
 
     digest: str
     response: dict[str, JsonValue]
     with_summaries: bool = False
+    number: int = 1
+    chain: str = ""
+    onward: bool = False
 
 
 class Trees(_Stored):
@@ -142,6 +146,7 @@ class SessionState(_Stored):
     query_frame: QueryFrame | None = None
     confidence: float | None = None
     unseen_files: list[str] = []
+    unresolved_symbols: list[str] = []
     tasks: tuple[TaskModel, ...] = ()
     plan_digest: str = ""
     round_tasks: list[str] = []
@@ -153,6 +158,7 @@ class SessionState(_Stored):
     quality_revert_count: int = 0
     compaction_count: int = 0
     compacted: bool = False
+    hooked: bool = False
 
     trees: Trees = Trees()
     marks: Marks = Marks()

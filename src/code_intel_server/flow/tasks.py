@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.transitions import FAILURE_LIMIT
+from code_intel_server.printable import blank
+
+Said = Annotated[str, AfterValidator(lambda text: "" if blank(text) else text)]
+"""A text of the agent's; '' where a reader would see nothing of it."""
 
 
 class TaskStatus(StrEnum):
@@ -37,10 +41,10 @@ class ChecklistItem(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    item: str
+    item: Said
     status: ItemStatus = ItemStatus.PENDING
     evidence: Annotated[str | None, BeforeValidator(_in_one_text)] = None
-    reason: str | None = None
+    reason: Said | None = None
 
 
 class TaskModel(BaseModel):
@@ -71,8 +75,8 @@ PlannedItem = Annotated[ChecklistItem, BeforeValidator(_item)]
 class PlannedTask(BaseModel):
     """A task as the agent sends it. Counts and reverts are the server's; what a payload says of them is ignored."""
 
-    id: str
-    description: str = ""
+    id: Said
+    description: Said = ""
     status: TaskStatus | None = None
     checklist: tuple[PlannedItem, ...] = ()
 

@@ -172,6 +172,13 @@ TABLE: Mapping[tuple[Place, Event], Target | Place] = {
 }
 
 
+# What may be sent together: (whose payload was accepted, where that led). A list of submits goes on behind these moves
+# alone, so that nobody submits to an instruction that was not read: Q1 brings the three questions, step 13 tells of 14.
+PIPELINED: frozenset[tuple[Place, Place]] = frozenset(
+    {(Q1, Q2), (Q2, Q3), (READY_IMPL, READY_IMPL), (READY_IMPL, READY_COMPLETE)}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Counters:
     """The loop counters of SPEC 3.4; `task_failures` is the highest failure count of any task."""

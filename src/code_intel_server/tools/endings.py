@@ -156,6 +156,8 @@ class Endings:
         record = {
             "session_id": state.session_id,
             "digest": last.digest if last else "",
+            "number": last.number if last else 0,
+            "chain": last.chain if last else "",
             "response": submission.response,
         }
         write_whole(self._final_file, json.dumps(record).encode())

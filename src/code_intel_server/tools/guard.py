@@ -16,6 +16,7 @@ from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
+from code_intel_server.flow.phases import FLAG_NAMES
 from code_intel_server.flow.turn import Note
 from code_intel_server.printable import printable
 from code_intel_server.tools.recovery import recoverable
@@ -83,8 +84,10 @@ class Guard:
         """Refuse a call whose arguments do not fit the tool's schema: which argument, and what is wrong with it."""
 
         def work() -> Fields:
-            if tool == "submit_phase":
+            if tool == "submit_phase" and any(name == "data" for name, _ in problems):
                 raise Rejected("tool_errors.generic.payload_not_in_data")
+            if tool == "start_session" and (flags := [name for name, _ in problems if name in FLAG_NAMES]):
+                raise Rejected("tool_errors.start_session.flags_beside", flags=flags)
             named = "; ".join(f"{printable(name)}: {printable(what)}" for name, what in problems[:_PROBLEMS_AT_MOST])
             raise Rejected("tool_errors.generic.arguments_invalid", tool=tool, problems=named)
 
@@ -94,7 +97,7 @@ class Guard:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
         if key == "session_messages.no_active_session" and (others := recoverable(self._bench.desk.store)):
-            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": others})
+            raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if key is not None:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
             raise Rejected(key, tool=tool, phase=phase or "none", allowed=allowed)
@@ -106,7 +109,7 @@ class Guard:
         active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
-        """A refusal with the whole re-instruction where a session is active."""
+        """A refusal, with where the session stands if one is active."""
         active = sessions.active
         contract = active.kit.contract if active else self._bench.contract()
         try:
@@ -132,7 +135,7 @@ class Guard:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
         try:
             ports = self._bench.desk.ports(active.kit, active.ledger, lambda _intent: None, silent)
-            return responses.standing(active.state, active.kit.contract, ports)
+            return responses.again(active.state, active.kit.contract, ports)
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
 

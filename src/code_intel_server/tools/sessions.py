@@ -15,8 +15,8 @@ from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow import responses
-from code_intel_server.flow.dispatch import Submission, submit
+from code_intel_server.flow import pipeline, responses
+from code_intel_server.flow.dispatch import Manner, Submission, replayed, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
@@ -158,19 +158,48 @@ class Sessions:
     # -- submit ------------------------------------------------------------------------------------------------------
 
     def submit(self, data: JsonValue, progress: Progress = silent) -> Fields:
-        """Judge a payload; persist what it led to before answering."""
+        """Judge a payload, or a list of them one by one; persist what each led to before answering."""
         with self._desk.mutex:
             if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
             assert self.active is not None  # noqa: S101 - just looked at
             self._keep_lock()
-            began = time.monotonic()
-            active = self._with_marker(self.active)
-            submission = submit(active.state, data, active.kit.contract, self.ports(active, progress))
-            if submission.state is None:
-                self._log(decision_of(submission, active.state), active, self.active.state, began)
-                return submission.response
-            return self._accept(active, submission, began)
+            batch = pipeline.elements(data)
+            if batch is not None:
+                return self._submit_list(batch, progress)
+            return self._submit_one(self.active, data, progress, Manner(self.active.state.place)).response
+
+    def _submit_list(self, batch: Sequence[JsonValue], progress: Progress) -> Fields:
+        """Submit one by one what may be sent together, from behind what was accepted of the same list before."""
+        active = self.active
+        assert active is not None  # noqa: S101 - callers have looked
+        contract, last = active.kit.contract, active.state.last_submit
+        number = pipeline.taken(batch, last.number, last.chain) if last else 0
+        told = None if number else active.state.place
+        answer: Fields | None = None
+        onward = last.onward if last and number else True
+        while onward and number < len(batch) and active is not None:
+            progress(number, len(batch), f"{number + 1}/{len(batch)}")
+            judged = self._submit_one(active, batch[number], progress, Manner(told, joined=number > 0))
+            number, answer = number + 1, judged.response
+            if judged.state is None and not judged.replayed:
+                return pipeline.refused(answer, number, active.state, contract)
+            active = self.active
+            onward = active is not None and active.state.last_submit is not None and active.state.last_submit.onward
+        if answer is None and active is not None:
+            answer = replayed(active.state, contract, self.ports(active, silent))
+        assert answer is not None  # noqa: S101 - a list has an element, accepted now or before
+        return pipeline.reached(answer, number, len(batch), contract)
+
+    def _submit_one(self, active: Active, data: JsonValue, progress: Progress, manner: Manner) -> Submission:
+        began = time.monotonic()
+        active = self._with_marker(active)
+        submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), manner)
+        if submission.state is None:
+            self._log(decision_of(submission, active.state), active, active.state, began)
+        else:
+            self._accept(active, submission, began)
+        return submission
 
     def _with_marker(self, active: Active) -> Active:
         """Take note of a compaction that the client's hook has told on disk (SPEC 7): summaries come with the next answer."""
@@ -178,7 +207,7 @@ class Sessions:
             return active
         return replace(active, state=active.state.model_copy(update={"compacted": True}))
 
-    def _accept(self, active: Active, submission: Submission, began: float) -> Fields:
+    def _accept(self, active: Active, submission: Submission, began: float) -> None:
         state = submission.state
         assert state is not None  # noqa: S101 - checked by the caller
         changed = self._changed_files(active)
@@ -198,7 +227,6 @@ class Sessions:
             self._finish(active, state, submission, began)
         for session_id in submission.retired:
             self._ends.retire(session_id)
-        return submission.response
 
     def _finish(self, active: Active, state: SessionState, submission: Submission, began: float) -> None:
         """The last answer is on disk before the checkpoint goes: a lost one can be asked for again.
@@ -230,7 +258,7 @@ class Sessions:
         The session is taken up, so that the submit comes to its end.
         """
         final = self._ends.final()
-        if final is None or _digest_of(data) != final.get("digest"):
+        if final is None or not _is_last(data, final):
             return False
         loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
         if loaded is None:
@@ -246,13 +274,14 @@ class Sessions:
 
     def _without_session(self, data: JsonValue) -> Fields:
         final = self._ends.final()
-        if final is not None and isinstance(final.get("response"), dict) and _digest_of(data) == final.get("digest"):
-            response = final["response"]
-            assert isinstance(response, dict)  # noqa: S101 - checked above
-            return response
+        if final is not None and isinstance(response := final.get("response"), dict) and _is_last(data, final):
+            batch, number = pipeline.elements(data), final.get("number")
+            if batch is None or not isinstance(number, int):
+                return response
+            return pipeline.reached(response, number, len(batch), self._desk.read_kit().contract)
         others = recoverable(self._desk.store)
         if others:
-            raise Rejected("session_messages.checkpoint_recovery", details={"recovery_available": others})
+            raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if final is not None:
             raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
         raise Rejected("session_messages.no_active_session")
@@ -385,8 +414,12 @@ _CONTRACT = ".code-intel/phase_contract.yml"
 _CONFIG = ".code-intel/config.json"
 
 
-def _digest_of(data: JsonValue) -> str:
+def _is_last(data: JsonValue, final: Fields) -> bool:
+    """Whether a submit, or a list, is the one whose answer was the last of a session."""
+    batch, number = pipeline.elements(data), final.get("number")
+    if batch is not None:
+        return isinstance(number, int) and pipeline.taken(batch, number, str(final.get("chain"))) > 0
     try:
-        return digest(parse_object(data))
+        return digest(parse_object(data)) == final.get("digest")
     except CodeIntelError:
-        return ""
+        return False

@@ -35,7 +35,8 @@ def first_answer(
     contract = kit.contract
     answer = responses.standing(state, contract, ports)
     rules = kit.context.project_rules()
-    answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
+    if rules.source or rules.summary:
+        answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
     notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(kit))
     hints = [str(hint) for hint in given] if isinstance(given := answer.get("hints"), list) else []
     if rules.update_required:
@@ -43,6 +44,7 @@ def first_answer(
         hints.append(responses.say(contract, Note("hints.update_context", {"source": rules.source})))
     if recoverable:
         answer["recovery_available"] = [*recoverable]
+        answer["message"] = responses.say(contract, Note("session_messages.checkpoint_recovery"))
         first = recoverable[0]
         assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
         hints.append(responses.say(contract, Note("hints.recovery_choice", first)))

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from code_intel_server.contract.nodes import Broken, Node, Scalar, Table
@@ -123,6 +124,10 @@ class ContextProvider:
         """Whether some project document matches `document_search`; our scaffold and client files are none."""
         return next(self.documents(), None) is not None
 
+    def first_documents(self, most: int) -> tuple[str, ...]:
+        """The first of the project's documents, those below `docs_path` before the others."""
+        return tuple(islice(self.documents(), most))
+
     def documents(self) -> Iterator[str]:
         """The project's documents that match `document_search`, those below `docs_path` first."""
         if not self.context.research_enabled:
@@ -134,27 +139,38 @@ class ContextProvider:
         )
 
     def _document_folders(self) -> list[str]:
-        folders = []
-        for given in self.context.docs_path:
-            try:
-                path = self._project.inside(given)
-            except Rejected:
-                continue
-            if (self._project.root / path).is_dir():
-                folders.append(path)
-        return folders
+        return [path for given in self.context.docs_path if (path := self._folder(given))]
+
+    def _folder(self, given: str) -> str:
+        """A folder of the project as it is listed; '' where there is none of that name."""
+        try:
+            path = self._project.inside(given)
+        except Rejected:
+            return ""
+        return path if (self._project.root / path).is_dir() else ""
 
     def find_prompt(self, kind: str, name: str) -> Prompt | None:
         """The prompt of `kind` that `name` names by stem, file name or path."""
         return self.library.find(kind, name)
 
     def prompts(self, kind: str) -> tuple[Prompt, ...]:
-        """All prompts of a kind, the project's before the packaged; of doc_research the `default_prompts` come first."""
-        found = self.library.prompts(kind)
-        if kind != "doc_research":
-            return found
-        first = {name.removesuffix(".md") for name in self.context.default_prompts}
-        return tuple(sorted(found, key=lambda prompt: prompt.name not in first))
+        """All prompts of a kind, the project's before the packaged."""
+        return self.library.prompts(kind)
+
+    def chosen_research(self) -> tuple[Prompt, ...]:
+        """The doc_research prompts that `default_prompts` names, in its order; all where it names none that is there."""
+        named = (self._prompt(name) for name in self.context.default_prompts)
+        return tuple(dict.fromkeys(filter(None, named))) or self.library.prompts("doc_research")
+
+    def missing_research(self) -> tuple[str, ...]:
+        """What `context.yml` names for document research and is not there."""
+        context = self.context
+        prompts = (f"default_prompts: no prompt '{name}'" for name in context.default_prompts if not self._prompt(name))
+        folders = (f"docs_path: no folder '{path}'" for path in context.docs_path if not self._folder(path))
+        return tuple(map(printable, (*prompts, *folders)))
+
+    def _prompt(self, name: str) -> Prompt | None:
+        return self.library.find("doc_research", name)
 
     def existing(self, names: Sequence[str]) -> tuple[str, ...]:
         """Those of the `.code-intel/*` names (globs allowed) that exist as files, as project-relative paths, at most 50."""

@@ -45,11 +45,12 @@ def _confidence(turn: Turn[ExplorationPayload], explored: int) -> float:
     kinds = len({call.tool for call in turn.calls()} & LOOKUPS)
     frame = turn.state.query_frame
     symbols = frame.target_symbols if frame else ()
-    resolved = sum(bool(row.resolved) for row in turn.ports.relevance.symbols(symbols, turn.state.query))
+    rows = turn.ports.relevance.symbols(symbols, turn.state.query)
+    turn.state.unresolved_symbols = [row.symbol for row in rows if not row.resolved]
     parts = (
         min(kinds / _TOOL_KINDS_FULL, 1.0),
         1 - len(turn.state.unseen_files) / explored,
-        resolved / len(symbols) if symbols else 0.5,
+        sum(bool(row.resolved) for row in rows) / len(symbols) if symbols else 0.5,
     )
     return round(sum(weight * part for weight, part in zip(_WEIGHTS, parts, strict=True)), 2)
 

@@ -1,16 +1,16 @@
-"""Q1, Q2, Q3: the agent judges what is needed, the server says what it would have chosen (SPEC 4)."""
+"""Q1, Q2, Q3: the agent judges what is needed, the server says beforehand what it would choose (SPEC 4)."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pydantic import JsonValue
-
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import REASON_LENGTH
+from code_intel_server.flow.judgement import REASON_LENGTH, named
 from code_intel_server.flow.payloads import Payload, Q1Payload, Q2Payload, Q3Payload
-from code_intel_server.flow.phases import Event, Intent
-from code_intel_server.flow.turn import Outcome, Turn
-
-CONFIDENT = 0.7
+from code_intel_server.flow.phases import Event, GateLevel, Intent, Phase
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.printable import blank
+from code_intel_server.workspace.values import LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,56 @@ _Q3 = Gate("needs_impact_analysis", "impact_needs_analysis", "impact")
 
 def q1(turn: Turn[Q1Payload]) -> Outcome:
     """Whether SEMANTIC is needed."""
-    state = turn.state
-    state.q1 = _judged(turn.payload, _Q1)
-    confidence = state.confidence or 0.0
-    return _answer(state.q1, confidence < CONFIDENT, f"confidence {confidence:.2f} of the exploration")
+    turn.state.q1 = _judged(turn.payload, _Q1)
+    return Outcome(Event.OK)
 
 
 def q2(turn: Turn[Q2Payload]) -> Outcome:
     """Whether VERIFICATION is needed."""
-    state = turn.state
-    state.q2 = _judged(turn.payload, _Q2)
-    unseen = len(state.unseen_files)
-    return _answer(state.q2, unseen > 0, f"{unseen} explored file(s) were shown by no tool")
+    turn.state.q2 = _judged(turn.payload, _Q2)
+    return Outcome(Event.OK)
 
 
 def q3(turn: Turn[Q3Payload]) -> Outcome:
     """Whether IMPACT_ANALYSIS is needed."""
-    state = turn.state
-    state.q3 = _judged(turn.payload, _Q3)
-    looked = any(call.tool in {"find_references", "analyze_impact"} for call in turn.calls())
-    if state.intent not in {Intent.IMPLEMENT, Intent.MODIFY}:
-        return _answer(state.q3, False, "nothing is to be changed")
-    return _answer(state.q3, not looked, "references were looked up" if looked else "no references looked up")
+    turn.state.q3 = _judged(turn.payload, _Q3)
+    return Outcome(Event.OK)
+
+
+def assessments(state: SessionState, calls: Sequence[LedgerEntry]) -> Iterator[tuple[str, Note]]:
+    """What the server would choose, and why, for the question at hand and at Q1 for all three; nothing where it knows nothing.
+
+    Nothing either under gate_level full, where no answer changes the road.
+    """
+    if state.flags.gate_level is GateLevel.FULL:
+        return
+    asked = {Phase.Q1: (_Q1, _Q2, _Q3), Phase.Q2: (_Q2,), Phase.Q3: (_Q3,)}.get(state.phase, ())
+    notes = {_Q1: _of_names(state), _Q2: _of_files(state), _Q3: _of_users(state, calls)}
+    yield from ((gate.field, note) for gate in asked if (note := notes[gate]))
+
+
+def _of_names(state: SessionState) -> Note | None:
+    """Semantic search helps where names are not known."""
+    symbols = state.query_frame.target_symbols if state.query_frame else ()
+    if state.unresolved_symbols:
+        return Note("server_assessment.names_unknown", {"symbols": named(state.unresolved_symbols)})
+    return Note("server_assessment.names_known", {"symbols": named(symbols)}) if symbols else None
+
+
+def _of_files(state: SessionState) -> Note | None:
+    """A file that no tool showed is a hypothesis."""
+    return Note("server_assessment.files_unseen", {"files": named(state.unseen_files)}) if state.unseen_files else None
+
+
+def _of_users(state: SessionState, calls: Sequence[LedgerEntry]) -> Note | None:
+    """A name that others use has an impact, and somebody must have looked for it."""
+    if state.intent not in {Intent.IMPLEMENT, Intent.MODIFY} or state.flags.only_explore:
+        return Note("server_assessment.nothing_changes")
+    if any(call.outcome == "ok" and call.tool in {"find_references", "analyze_impact"} for call in calls):
+        return Note("server_assessment.users_known")
+    symbols = state.query_frame.target_symbols if state.query_frame else ()
+    known = [symbol for symbol in symbols if symbol not in state.unresolved_symbols]
+    return Note("server_assessment.users_unknown", {"symbols": named(known)}) if known else None
 
 
 def _judged(payload: Payload, gate: Gate) -> bool:
@@ -61,13 +89,8 @@ def _judged(payload: Payload, gate: Gate) -> bool:
         raise Rejected(f"tool_errors.check_phase_necessity.{gate.required}_required")
     if not isinstance(value, bool):
         raise Rejected(f"tool_errors.check_phase_necessity.{gate.required}_type")
-    if not isinstance(reason, str) or not reason.strip():
+    if not isinstance(reason, str) or blank(reason):
         raise Rejected(f"tool_errors.check_phase_necessity.{gate.stem}_reason_required")
     if len(reason.strip()) < REASON_LENGTH:
         raise Rejected(f"tool_errors.check_phase_necessity.{gate.stem}_reason_length")
     return value
-
-
-def _answer(chosen: bool, server: bool, why: str) -> Outcome:
-    fields: dict[str, JsonValue] = {"server_assessment": {"needed": server, "why": why, "agrees": server == chosen}}
-    return Outcome(Event.OK, fields)

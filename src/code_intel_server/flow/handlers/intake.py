@@ -1,6 +1,7 @@
 """Steps 2 to 4: stale branches, documents, the request itself (SPEC 4)."""
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -9,7 +10,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.claims import wrong_places
 from code_intel_server.flow.judgement import files_named, missing_files, named
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
-from code_intel_server.flow.phases import Event
+from code_intel_server.flow.phases import Event, Intent
 from code_intel_server.flow.ports import Evidence, SymbolRelevance
 from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, fold, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
@@ -21,6 +22,14 @@ WORDS_AT_MOST = 2_000
 SYMBOLS_AT_MOST = 500
 _FAR = 0.1
 """Likeness below which a target symbol deserves a hint: of 44 judged by hand over click the relevant ones reach 0.11."""
+
+# The slots that matter, by intent.
+_WANTED: Mapping[Intent, tuple[str, ...]] = {
+    Intent.IMPLEMENT: ("target_feature", "desired_action"),
+    Intent.MODIFY: ("target_feature", "trigger_condition", "desired_action"),
+    Intent.INVESTIGATE: ("target_feature", "trigger_condition", "observed_issue"),
+    Intent.QUESTION: ("target_feature",),
+}
 
 
 def branch_intervention(turn: Turn[BranchPayload]) -> Outcome:
@@ -94,6 +103,16 @@ def _is_far(row: SymbolRelevance, query: str) -> bool:
     return row.score is not None and row.score < _FAR and not any(word in name for word in words)
 
 
+def _missing(intent: Intent, filled: Collection[str]) -> Iterator[str]:
+    """The empty slots that this work cannot do without.
+
+    What works has no condition under which it fails, and an issue says by itself what has to become of it.
+    """
+    issue = "observed_issue" in filled
+    needless = "desired_action" if issue else "trigger_condition"
+    yield from (name for name in _WANTED[intent] if name not in filled and name != needless)
+
+
 def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
     """Keep the slots whose quotes the user really said; name what is missing and score the symbols."""
     payload, state = turn.payload, turn.state
@@ -119,7 +138,7 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         {"symbol": row.symbol, "score": row.score and round(row.score, 2), "resolved": [*row.resolved]}
         for row in scored
     ]
-    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in SLOTS if name not in filled)
+    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, filled))
     far = [f"{row.symbol} ({row.score:.2f})" for row in scored if _is_far(row, state.query)]
     hints += (Note("hints.target_symbols_far", {"symbols": ", ".join(far)}),) if far else ()
     fields: dict[str, JsonValue] = {"symbol_relevance": relevance} if relevance else {}

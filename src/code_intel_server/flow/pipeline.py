@@ -1,0 +1,67 @@
+"""Lists of submits: each is a submit of its own, in order, as far as `PIPELINED` lets them be sent together (SPEC 2).
+
+A list ends at the first refusal, and where an element leads to an instruction that the agent has not read. The checkpoint
+keeps the digest of what was accepted of it, so that the same list, sent again, is answered again or goes on behind that.
+"""
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow import responses
+from code_intel_server.flow.payloads import ITEM_LIMIT, chained, digest, parse_object, parsed
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note
+
+Fields = dict[str, JsonValue]
+
+
+def elements(data: JsonValue) -> list[JsonValue] | None:
+    """The submits of a list, which may come as JSON text; None for anything else. Raises Rejected where it has none or too many."""
+    try:
+        given = parsed(data)
+    except Rejected:
+        return None
+    if not isinstance(given, list):
+        return None
+    if not given:
+        raise Rejected("session_messages.invalid_data", error="the list is empty")
+    if len(given) > ITEM_LIMIT:
+        raise Rejected(
+            "common_failures.payload_too_large",
+            field="data",
+            size=f"{len(given)} submits",
+            limit=f"{ITEM_LIMIT} submits",
+        )
+    return given
+
+
+def taken(batch: Sequence[JsonValue], number: int, chain: str) -> int:
+    """How many submits of a list are accepted: `number` where its first ones are those that `chain` identifies, else 0."""
+    found, known = 0, ""
+    for element in batch[:number]:
+        try:
+            known = chained(known, digest(parse_object(element)))
+        except CodeIntelError:
+            return 0
+        found += 1
+    return found if found == number and known == chain else 0
+
+
+def reached(answer: Fields, accepted: int, total: int, contract: Contract) -> Fields:
+    """The answer to a list that was accepted as far as it goes, and how much of it was not looked at."""
+    said: Fields = {**answer, "accepted": accepted}
+    if accepted < total:
+        left = Note("hints.list_stopped", {"accepted": accepted, "left": total - accepted, "phase": answer["phase"]})
+        given = answer.get("hints")
+        said["hints"] = [*(given if isinstance(given, list) else []), responses.say(contract, left)]
+    return said
+
+
+def refused(answer: Fields, number: int, state: SessionState, contract: Contract) -> Fields:
+    """The refusal of element `number`, with what is to be said of those before it, which stay accepted."""
+    named = Note("common_failures.list_element", {"number": number, "message": answer["message"]})
+    said = responses.joined(answer, state.last_submit if number > 1 else None)
+    return said | {"message": responses.say(contract, named), "element": number, "accepted": number - 1}
