@@ -13,8 +13,9 @@ from code_intel_server.codebase.reference import RangeVerdict, Reference, Versio
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
-from code_intel_server.flow.dispatch import Submission, submit
+from code_intel_server.flow.dispatch import Manner, Submission, submit
 from code_intel_server.flow.phases import Flags, Intent
+from code_intel_server.flow.pipeline import elements, submit_list
 from code_intel_server.flow.ports import Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
@@ -467,6 +468,7 @@ class Session:
         self.started = responses.standing(self.state, self.contract, self.ports)
         self.state.last_submit = told_at_start(self.started)
         self.last: Submission | None = None
+        self.kept: list[SessionState] = []
         self.answer: dict[str, object] = {}
 
     def send(self, **payload: object) -> dict[str, object]:
@@ -476,12 +478,20 @@ class Session:
 
     def raw(self, data: object) -> dict[str, object]:
         """Submit exactly `data`."""
+        batch = elements(data)  # type: ignore[arg-type]
+        if batch is not None:
+            return dict(submit_list(batch, self, self.contract, self.ports))
+        return dict(self.submit_one(data, Manner(self.state.place)).response)
+
+    def submit_one(self, data: object, manner: Manner) -> Submission:
+        """Judge one payload and keep the new state when accepted."""
         before = self.state.model_dump_json()
-        self.last = submit(self.state, data, self.contract, self.ports)  # type: ignore[arg-type]
+        self.last = submit(self.state, data, self.contract, self.ports, manner)  # type: ignore[arg-type]
         assert self.state.model_dump_json() == before, "a submit must not change the state in place"
         if self.last.state is not None:
             self.state = self.last.state
-        return dict(self.last.response)
+            self.kept.append(self.state)
+        return self.last
 
     def status(self) -> dict[str, object]:
         """Where the session stands, read anew from its checkpoint."""

@@ -5,17 +5,33 @@ keeps the digest of what was accepted of it, so that the same list, sent again, 
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
+from code_intel_server.flow.dispatch import Manner, Submission, replayed
 from code_intel_server.flow.payloads import ITEM_LIMIT, chained, digest, parse_object, parsed
+from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
 
 Fields = dict[str, JsonValue]
+
+
+class Host(Protocol):
+    """Who keeps the session: each submit of a list is judged, persisted and logged by itself."""
+
+    @property
+    def state(self) -> SessionState | None:
+        """The session as the last accepted submit left it; None where that was its last."""
+        ...
+
+    def submit_one(self, data: JsonValue, manner: Manner) -> Submission:
+        """Judge one payload and keep what it led to."""
+        ...
 
 
 def elements(data: JsonValue) -> list[JsonValue] | None:
@@ -50,6 +66,28 @@ def taken(batch: Sequence[JsonValue], number: int, chain: str) -> int:
     return found if found == number and known == chain else 0
 
 
+def submit_list(batch: Sequence[JsonValue], host: "Host", contract: Contract, ports: Ports) -> Fields:
+    """Submit one by one what may be sent together, from behind what was accepted of the same list before."""
+    state = host.state
+    assert state is not None  # noqa: S101 - callers have looked
+    last = state.last_submit
+    number = taken(batch, last.number, last.chain) if last else 0
+    told = None if number else state.place
+    answer = replayed(state, contract, ports) if number else Fields()
+    while number < len(batch) and (not number or _onward(host.state)):
+        before = host.state
+        submission = host.submit_one(batch[number], Manner(told, joined=number > 0))
+        number, answer = number + 1, submission.response
+        if submission.state is None and not submission.replayed:
+            return _refused(answer, number, before if number > 1 else None, contract)
+    return reached(answer, number, len(batch), contract)
+
+
+def _onward(state: SessionState | None) -> bool:
+    """Whether a list goes on where its last accepted element has led."""
+    return state is not None and state.last_submit is not None and state.last_submit.onward
+
+
 def reached(answer: Fields, accepted: int, total: int, contract: Contract) -> Fields:
     """The answer to a list that was accepted as far as it goes, and how much of it was not looked at."""
     said: Fields = {**answer, "accepted": accepted}
@@ -60,8 +98,8 @@ def reached(answer: Fields, accepted: int, total: int, contract: Contract) -> Fi
     return said
 
 
-def refused(answer: Fields, number: int, state: SessionState, contract: Contract) -> Fields:
-    """The refusal of element `number`, with what is to be said of those before it, which stay accepted."""
+def _refused(answer: Fields, number: int, before: SessionState | None, contract: Contract) -> Fields:
+    """The refusal of element `number`, with what is to be said of those `before` it, which stay accepted."""
     named = Note("common_failures.list_element", {"number": number, "message": answer["message"]})
-    said = responses.joined(answer, state.last_submit if number > 1 else None)
+    said = responses.joined(answer, before.last_submit if before else None)
     return said | {"message": responses.say(contract, named), "element": number, "accepted": number - 1}

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
-from code_intel_server.flow.dispatch import Manner, Submission, replayed, submit
+from code_intel_server.flow.dispatch import Manner, Submission, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
@@ -166,32 +166,12 @@ class Sessions:
             self._keep_lock()
             batch = pipeline.elements(data)
             if batch is not None:
-                return self._submit_list(batch, progress)
-            return self._submit_one(self.active, data, progress, Manner(self.active.state.place)).response
+                ports = self.ports(self.active, silent)
+                return pipeline.submit_list(batch, _Host(self, progress), self.active.kit.contract, ports)
+            return self.submit_one(self.active, data, Manner(self.active.state.place), progress).response
 
-    def _submit_list(self, batch: Sequence[JsonValue], progress: Progress) -> Fields:
-        """Submit one by one what may be sent together, from behind what was accepted of the same list before."""
-        active = self.active
-        assert active is not None  # noqa: S101 - callers have looked
-        contract, last = active.kit.contract, active.state.last_submit
-        number = pipeline.taken(batch, last.number, last.chain) if last else 0
-        told = None if number else active.state.place
-        answer: Fields | None = None
-        onward = last.onward if last and number else True
-        while onward and number < len(batch) and active is not None:
-            progress(number, len(batch), f"{number + 1}/{len(batch)}")
-            judged = self._submit_one(active, batch[number], progress, Manner(told, joined=number > 0))
-            number, answer = number + 1, judged.response
-            if judged.state is None and not judged.replayed:
-                return pipeline.refused(answer, number, active.state, contract)
-            active = self.active
-            onward = active is not None and active.state.last_submit is not None and active.state.last_submit.onward
-        if answer is None and active is not None:
-            answer = replayed(active.state, contract, self.ports(active, silent))
-        assert answer is not None  # noqa: S101 - a list has an element, accepted now or before
-        return pipeline.reached(answer, number, len(batch), contract)
-
-    def _submit_one(self, active: Active, data: JsonValue, progress: Progress, manner: Manner) -> Submission:
+    def submit_one(self, active: Active, data: JsonValue, manner: Manner, progress: Progress) -> Submission:
+        """Judge one payload under the mutex and persist what it led to."""
         began = time.monotonic()
         active = self._with_marker(active)
         submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), manner)
@@ -408,6 +388,25 @@ class Sessions:
     def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
         row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
         self._desk.decisions.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """Keeps the session between the submits of a list; a call that was cancelled ends between two of them."""
+
+    sessions: Sessions
+    progress: Progress
+
+    @property
+    def state(self) -> SessionState | None:
+        """The session as the last accepted submit left it."""
+        return self.sessions.active.state if self.sessions.active else None
+
+    def submit_one(self, data: JsonValue, manner: Manner) -> Submission:
+        """Judge one payload and keep what it led to."""
+        self.progress(0, 1, "")
+        assert self.sessions.active is not None  # noqa: S101 - a list ends with its session
+        return self.sessions.submit_one(self.sessions.active, data, manner, self.progress)
 
 
 _CONTRACT = ".code-intel/phase_contract.yml"

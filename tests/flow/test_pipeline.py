@@ -1,0 +1,316 @@
+"""Lists of submits: one after the other through the same table, no further than was read, once whatever is repeated (SPEC 2)."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.transitions import PIPELINED, Q1, Q2, Q3, TABLE, Target
+from tests.flow.world import Session
+
+REASON = "Everything was found."
+FIELDS = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
+
+
+def questions(*answers: bool, **more: object) -> list[dict[str, object]]:
+    """Payloads of Q1 to Q3 with these answers."""
+    return [
+        {"summary": f"{field} {yes}", field: yes, "reason": REASON, **more}
+        for field, yes in zip(FIELDS, answers, strict=False)
+    ]
+
+
+def at_questions(**flags: object) -> Session:
+    """A session that stands at Q1."""
+    session = Session(Flags(no_doc=True, **flags))  # type: ignore[arg-type]
+    session.frame()
+    session.explore()
+    return session
+
+
+def report(task: str, line: int, **item: object) -> dict[str, object]:
+    """The report of a task of one item."""
+    entry = {"item": f"Item of {task}", "status": "done", "evidence": f"app.py:{line}", **item}
+    return {"summary": f"{task} is done.", "task_id": task, "checklist": [entry]}
+
+
+def at_work(*tasks: str) -> Session:
+    """A session with these tasks planned, each done in a line of its own."""
+    session = Session().to_ready()
+    session.plan(*tasks)
+    session.world.call("check_write_target")
+    return session.edit(text="def main():\n" + "".join(f"    value_{task} = 2\n" for task in tasks))
+
+
+def restored(session: Session, state: SessionState) -> Session:
+    """The session as a new process finds it where `state` was the last one on disk."""
+    session.state = SessionState.from_checkpoint(json.loads(json.dumps(state.to_checkpoint())))
+    return session
+
+
+DONE = {"summary": "All is done."}
+WORK = [report("t1", 2), report("t2", 3), report("t3", 4), DONE]
+
+
+def test_the_three_questions_go_as_one_list_each_a_submit_of_its_own() -> None:
+    session = at_questions()
+    before = session.state.submits
+    answer = session.raw(questions(False, False, False))
+    assert (answer["success"], answer["accepted"], answer["step"]) == (True, 3, 12)
+    assert "Plan by the guidelines" in str(answer["instruction"]) and "hints" not in answer
+    assert [state.place.step for state in session.kept[-3:]] == [8, 10, 12]
+    assert session.state.submits - before == 3
+    assert {key for key in session.state.summaries if "Q" in key} >= {"step_06_Q1", "step_08_Q2", "step_10_Q3"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "accepted", "phase"),
+    [((True, False, False), 1, "SEMANTIC"), ((False, True, False), 2, "VERIFICATION"), ((False, False, True), 3, "IMPACT_ANALYSIS")],
+)  # fmt: skip
+def test_a_list_ends_before_a_phase_that_a_question_asks_for(
+    answers: tuple[bool, ...], accepted: int, phase: str
+) -> None:
+    session = at_questions()
+    answer = session.raw(questions(*answers))
+    assert (answer["success"], answer["phase"], answer["accepted"]) == (True, phase, accepted)
+    left = 3 - accepted
+    assert (f"{left} not looked at: {phase} came first" in str(answer.get("hints"))) is bool(left)
+
+
+def test_under_gate_full_each_question_leads_into_its_phase() -> None:
+    session = at_questions(gate_level=GateLevel.FULL)
+    answer = session.raw(questions(False, False, False))
+    assert (answer["phase"], answer["accepted"]) == ("SEMANTIC", 1)
+
+
+def test_reports_and_the_end_of_the_work_go_as_one_list() -> None:
+    session = at_work("t1", "t2", "t3")
+    answer = session.raw(WORK)
+    assert (answer["phase"], answer["accepted"]) == ("POST_IMPL_VERIFY", 4)
+    assert [entry.task_id for entry in session.state.used_ranges] == ["t1", "t2", "t3"]
+
+
+def test_behind_reports_that_leave_a_task_the_answer_says_only_what_differs() -> None:
+    session = at_work("t1", "t2", "t3")
+    answer = session.raw(WORK[:2])
+    assert answer["instruction"] == "As before; get_session_status repeats it."
+    assert (answer["phase"], answer["step"], answer["call"], answer["accepted"]) == ("READY", 13, "submit_phase", 2)
+    assert answer["next_task"] == {"id": "t3", "description": "Do t3", "checklist": ["Item of t3"]}
+    assert "task_id" in answer["expected_payload"]  # type: ignore[operator]
+
+
+def test_nothing_is_submitted_to_an_instruction_that_nobody_has_read() -> None:
+    session = at_work("t1")
+    verdict = {"summary": "Green.", "passed": True, "verifier_used": "tests", "details": "green"}
+    answer = session.raw([report("t1", 2), DONE, verdict])
+    assert (answer["phase"], answer["accepted"]) == ("POST_IMPL_VERIFY", 2)
+    session = Session().to_ready()
+    tasks = [{"id": "t1", "description": "Do t1", "checklist": ["Item of t1"]}]
+    answer = session.raw([{"summary": "Plan.", "tasks": tasks}, report("t1", 2)])
+    assert (answer["phase"], answer["step"], answer["accepted"]) == ("READY", 13, 1)
+
+
+def test_lists_go_on_behind_moves_of_the_table_alone_and_into_no_gate() -> None:
+    for place, to in PIPELINED:
+        targets = {target for (at, _), target in TABLE.items() if at == place}
+        assert to in targets or Target.FORWARD in targets
+        assert to in {Q2, Q3, READY_IMPL, READY_COMPLETE}
+    assert {place for place, _ in PIPELINED} == {Q1, Q2, READY_IMPL}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"summary": "x", "documents_reviewed": ["README.md"]}, "needs_more_information"),
+        ([{"summary": "nested"}], "data must be an object"),
+        ([], "data must be an object"),
+        (7, "data must be an object"),
+        (None, "data must be an object"),
+        ({"summary": "a\x00b"}, "no text"),
+        ({"summary": "x", "reason": [[[[]]]] * 3000}, "too large"),
+    ],
+)
+def test_a_wrong_submit_in_the_middle_is_the_one_refusal_and_names_it(wrong: object, said: str) -> None:
+    session = at_questions()
+    first, _, third = questions(False, False, False)
+    answer = session.raw([first, wrong, third])
+    assert (answer["success"], answer["element"], answer["accepted"]) == (False, 2, 1)
+    assert str(answer["message"]).startswith("Element 2 of the list: ")
+    if said != "needs_more_information":
+        assert said in str(answer["message"])
+    assert session.state.phase is Phase.Q2
+    # Nobody has read it yet, so it comes whole.
+    assert "VERIFICATION is needed" in str(answer["instruction"])
+
+
+def test_an_empty_list_and_one_beyond_all_measure_are_refused_as_they_are() -> None:
+    from code_intel_server.errors import Rejected
+
+    session = at_questions()
+    for data, key in (([], "session_messages.invalid_data"), ([{}] * 2001, "common_failures.payload_too_large")):
+        with pytest.raises(Rejected) as refused:
+            session.raw(data)
+        assert refused.value.key == key
+    assert session.state.phase is Phase.Q1
+
+
+def test_a_thousand_submits_are_one_refusal_of_the_first_that_does_not_fit() -> None:
+    session = at_questions()
+    answer = session.raw([{"summary": "x"}] * 1000)
+    assert (answer["success"], answer["element"], answer["accepted"]) == (False, 1, 0)
+    many = [*questions(False, False, False), *[{"summary": f"{number}"} for number in range(997)]]
+    answer = session.raw(many)
+    assert (answer["success"], answer["phase"], answer["accepted"]) == (True, "READY", 3)
+    assert "997 not looked at" in str(answer["hints"])
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_list_may_come_as_json_text_and_so_may_what_is_in_it(inner: bool) -> None:
+    session = at_questions()
+    payloads = questions(False, False, False)
+    answer = session.raw(json.dumps([json.dumps(one) for one in payloads] if inner else payloads))
+    assert (answer["phase"], answer["accepted"]) == ("READY", 3)
+
+
+def test_a_repeated_list_has_the_same_answer_and_no_second_effect() -> None:
+    session = at_questions()
+    data = questions(False, False, False)
+    first, submits = session.raw(data), session.state.submits
+    assert session.raw(data) == first
+    assert session.raw([*data, {"summary": "more"}])["hints"]
+    assert session.state.submits == submits
+
+
+def test_the_answer_to_a_lost_list_of_reports_is_the_whole() -> None:
+    session = at_work("t1", "t2", "t3")
+    first = session.raw(WORK[:2])
+    again = session.raw(WORK[:2])
+    assert "check_write_target before each file" in str(again.pop("instruction"))
+    assert again == {name: value for name, value in first.items() if name != "instruction"}
+
+
+@pytest.mark.parametrize("answers", [(False, False, False), (False, True, False), (True, False, False)])
+def test_a_list_of_questions_killed_behind_any_submit_comes_to_the_same_end(answers: tuple[bool, ...]) -> None:
+    data = questions(*answers)
+    session = at_questions()
+    start, taken = session.state, len(session.kept)
+    whole, end = session.raw(data), session.state
+    for state in [start, *session.kept[taken:]]:
+        killed = restored(at_questions(), state)
+        assert killed.raw(data) == whole
+        assert killed.state.model_dump() == end.model_dump()
+
+
+def test_a_list_of_reports_killed_behind_any_submit_comes_to_the_same_end() -> None:
+    session = at_work("t1", "t2", "t3")
+    start, taken = session.state, len(session.kept)
+    whole, end = session.raw(WORK), session.state
+    assert len(session.kept) - taken == len(WORK)
+    for state in [start, *session.kept[taken:]]:
+        killed = restored(at_work("t1", "t2", "t3"), state)
+        assert killed.raw(WORK) == whole
+        assert killed.state.model_dump() == end.model_dump()
+
+
+def test_a_list_sent_again_with_its_wrong_submit_mended_goes_on_behind_what_was_accepted() -> None:
+    session = at_questions()
+    first, second, third = questions(False, False, False)
+    bad = {**second, "reason": "short"}
+    assert session.raw([first, bad, third])["element"] == 2
+    assert session.raw([first, bad, third])["element"] == 2
+    answer = session.raw([first, second, third])
+    assert (answer["phase"], answer["accepted"]) == ("READY", 3)
+
+
+def test_the_last_submit_of_a_list_sent_alone_is_a_repeat_and_an_earlier_one_is_none() -> None:
+    session = at_questions()
+    data = questions(False, False, False)
+    session.raw(data)
+    submits = session.state.submits
+    assert session.raw(data[2])["success"] and session.state.submits == submits
+    assert session.raw(data[0])["success"] is False
+
+
+def test_hints_and_warnings_of_every_submit_come_with_the_answer_and_with_a_refusal() -> None:
+    session = at_work("t1", "t2", "t3")
+    session.world.trivial.add("app.py")
+    because = {"reason": "A comment is all that was asked for."}
+    data = [report("t1", 2, **because), report("t2", 3, **because) | {"mood": "good"}, WORK[2]]
+    answer = session.raw(data)
+    assert answer["element"] == 3
+    for said in ("Item of t1", "Item of t2"):
+        assert said in str(answer["warning"])
+    assert answer["ignored_fields"] == ["mood"]
+    session.world.trivial.clear()
+    answer = session.raw([*data, DONE])
+    assert answer["accepted"] == 4
+    assert str(answer["warning"]).count("Item of t1") == str(answer["warning"]).count("Item of t2") == 1
+
+
+def test_summaries_that_a_compaction_asked_for_are_in_the_one_answer() -> None:
+    session = at_questions()
+    answer = session.raw(questions(False, False, False, compaction_count=1))
+    assert set(answer["phase_summaries"]) >= {"step_05_EXPLORATION", "step_10_Q3"}  # type: ignore[call-overload]
+    assert session.raw(questions(False, False, False, compaction_count=1)) == answer
+
+
+def test_a_list_that_ends_the_session_has_its_last_answer() -> None:
+    session = Session(Flags(quick=True, no_verify=True, no_doc=True))
+    session.state.added_files["app.py"] = "the file to change"
+    session.frame()
+    session.plan("t1")
+    session.world.call("check_write_target")
+    session.edit()
+    answer = session.raw([report("t1", 2), DONE, {"summary": "too much"}])
+    assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 2)
+
+
+STEPS = st.sampled_from(
+    [
+        *questions(False, False, False),
+        *questions(True, True, True),
+        *WORK,
+        DONE,
+        {},
+        [],
+        {"summary": "x", "tasks": []},
+        {"summary": "Found.", "search_results": []},
+        {"summary": "Held.", "hypotheses_verified": [{"hypothesis": "h", "result": True, "evidence": "app.py:1"}]},
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.lists(STEPS, min_size=1, max_size=6), work=st.booleans(), kill=st.integers(0, 6))
+def test_any_list_leads_where_its_submits_lead_one_by_one_and_no_further_than_was_read(
+    data: list[object], work: bool, kill: int
+) -> None:
+    made = at_work if work else at_questions
+    tasks = ("t1", "t2", "t3") if work else ()
+    single, accepted = made(*tasks), 0
+    for number, payload in enumerate(data):
+        if number and not (single.state.last_submit and single.state.last_submit.onward):
+            break
+        if isinstance(payload, list) or not single.raw(payload)["success"]:
+            break
+        accepted = number + 1
+    listed = made(*tasks)
+    start, before = listed.state, len(listed.kept)
+    answer = listed.raw(data)
+    assert answer["accepted"] == accepted
+    assert listed.state.place == single.state.place
+    assert listed.state.submits == single.state.submits
+    states = [start, *listed.kept[before:]]
+    killed = restored(made(*tasks), states[min(kill, len(states) - 1)])
+    again = killed.raw(data)
+    assert again["accepted"] == accepted and again["phase"] == answer["phase"]
+    assert killed.state.model_dump() == listed.state.model_dump()
+
+
+def test_the_same_report_twice_in_a_list_is_a_repeat() -> None:
+    session = at_work("t1", "t2", "t3")
+    answer = session.raw([WORK[0], WORK[0], WORK[1]])
+    assert (answer["success"], answer["accepted"], session.state.submits) == (True, 3, session.kept[-1].submits)

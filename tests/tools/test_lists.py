@@ -1,0 +1,184 @@
+"""Lists of submits on a real project: a log line and a checkpoint each, and a kill at every write on the way (SPEC 2, 7)."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+from tests.e2e.driver import git, repository
+
+from code_intel_server.tools import endings
+from code_intel_server.tools.workbench import Workbench
+from code_intel_server.workspace.checkpoints import CheckpointStore
+
+FILES = {"app.py": "def main():\n    return 1\n", ".code-intel/config.json": json.dumps({"sync_on_start": False})}
+REASON = "Nothing is left open."
+QUESTIONS: list[JsonValue] = [
+    {"summary": field, field: False, "reason": REASON}
+    for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
+]
+REPORT = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
+WORK: list[JsonValue] = [
+    {"summary": "t1 is done.", "task_id": "t1", "checklist": [REPORT]},
+    {"summary": "t2 is done.", "task_id": "t2", "checklist": [{**REPORT, "item": "Check it", "reason": "The same line does both."}]},
+    {"summary": "All is done."},
+]
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def investigating(root: Path) -> Workbench:
+    """An investigation that stands at Q1, behind which it ends."""
+    bench = Workbench(root)
+    sessions = bench.sessions
+    sessions.start("Where is main?", "QUESTION", {"no_doc": True})
+    assert sessions.submit({"summary": "Framed.", "action_type": "find", "target_symbols": ["main"]})["success"]
+    assert sessions.active is not None
+    for tool in ("search_text", "get_symbols"):
+        sessions.active.ledger.add(tool, "EXPLORATION", "ok", 1, ["app.py"])
+    found: JsonValue = {"summary": "Found.", "explored_files": ["app.py"], "findings": ["app.py:1 - main"]}
+    assert sessions.submit(found)["phase"] == "Q1"
+    return bench
+
+
+def working(root: Path) -> Workbench:
+    """A quick session whose two tasks are done and not reported; step 14 is its end."""
+    bench = Workbench(root)
+    sessions = bench.sessions
+    sessions.start("Make main return two", "MODIFY", {"quick": True, "no_doc": True, "no_verify": True})
+    assert sessions.submit({"summary": "Framed.", "action_type": "change"})["success"]
+    active = sessions.active
+    assert active is not None
+    active.state.added_files["app.py"] = "The file to change."
+    tasks: JsonValue = [
+        {"id": "t1", "description": "Change", "checklist": ["Return two"]},
+        {"id": "t2", "description": "Check", "checklist": ["Check it"]},
+    ]
+    assert sessions.submit({"summary": "Planned.", "tasks": tasks})["step"] == 13
+    active.ledger.add("check_write_target", "READY", "ok", 1, ["app.py"])
+    (root / "app.py").write_text("def main():\n    return 2\n")
+    return bench
+
+
+def points(monkeypatch: pytest.MonkeyPatch, fatal: int) -> Callable[[], int]:
+    """Let the process end before (even numbers) or behind (odd) a write of a list's way; how many writes there were."""
+    seen = 0
+
+    def around(really: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*arguments: Any, **more: Any) -> Any:
+            nonlocal seen
+            number, seen = seen, seen + 2
+            if number == fatal:
+                raise Killed
+            done = really(*arguments, **more)
+            if number + 1 == fatal:
+                raise Killed
+            return done
+
+        return write
+
+    for owner, name in ((CheckpointStore, "save"), (CheckpointStore, "delete"), (endings, "write_whole")):
+        monkeypatch.setattr(owner, name, around(getattr(owner, name)))
+    return lambda: seen
+
+
+def decided(root: Path) -> list[str]:
+    """The phases whose submits the decision log has as accepted."""
+    lines = (root / ".code-intel/logs/decisions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [f"{row['phase']} {row['step']}" for row in rows if row["what"] == "submit" and row["verdict"] == "accepted"]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("lists") / "template", FILES)
+
+
+@pytest.fixture
+def project(template: Path, tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    made = 0
+
+    def another() -> Path:
+        nonlocal made
+        made += 1
+        git(tmp_path, "clone", "-q", str(template), str(tmp_path / f"p{made}"))
+        return tmp_path / f"p{made}"
+
+    yield another
+
+
+def test_each_submit_of_a_list_has_its_log_line_and_its_checkpoint(
+    project: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project()
+    bench = investigating(root)
+    saved: list[str] = []
+    really = CheckpointStore.save
+
+    def save(store: CheckpointStore, session_id: str, body: Any) -> int:
+        saved.append(body["orchestrator_state"]["phase_state"]["current_phase"])
+        return really(store, session_id, body)
+
+    monkeypatch.setattr(CheckpointStore, "save", save)
+    answer = bench.sessions.submit(QUESTIONS)
+    assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 3)
+    assert saved == ["Q2", "Q3"]
+    assert decided(root)[-3:] == ["Q1 6", "Q2 8", "Q3 10"]
+    assert bench.sessions.submit(QUESTIONS) == answer
+    assert bench.sessions.submit([*QUESTIONS, {}])["hints"]
+    bench.desk.close()
+
+
+@pytest.mark.parametrize(("make", "data"), [(investigating, QUESTIONS), (working, WORK)])
+def test_a_list_killed_at_any_write_comes_to_the_same_end_when_it_is_sent_again(
+    project: Callable[[], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], Workbench],
+    data: list[JsonValue],
+) -> None:
+    """Two checkpoints, the last answer, and the removal of what is over: each may be the last thing a process does."""
+    fatal, writes = 0, 8
+    while fatal < writes:
+        root = project()
+        bench = make(root)
+        with monkeypatch.context() as patched:
+            count = points(patched, fatal)
+            with pytest.raises(Killed):
+                bench.sessions.submit(data)
+            writes = max(writes, count())
+        bench.desk.close()
+        later = Workbench(root)
+        if later.desk.store.usable():
+            assert later.sessions.status()["restored"] is True
+        answer = later.sessions.submit(data)
+        assert (answer["success"], answer["phase"], answer["accepted"]) == (True, "SESSION_COMPLETE", 3), fatal
+        assert later.desk.store.usable() == () and later.sessions.active is None
+        later.desk.close()
+        fatal += 1
+    assert writes == 8
+
+
+def test_a_cancelled_list_keeps_what_was_accepted_and_goes_on_behind_it(project: Callable[[], Path]) -> None:
+    bench = investigating(project())
+    calls = 0
+
+    def cancelled(_done: float, _total: float, _message: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        bench.sessions.submit(QUESTIONS, cancelled)
+    assert bench.sessions.status()["phase"] == "Q2"
+    assert bench.sessions.submit(QUESTIONS)["phase"] == "SESSION_COMPLETE"
+    bench.desk.close()
