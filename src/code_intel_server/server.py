@@ -135,6 +135,12 @@ def result_of(reply: "Reply") -> CallToolResult:
     )
 
 
+def _client(ctx: Context) -> str:
+    """What the client calls itself; '' where it has not said."""
+    said = ctx.request_context.session.client_params
+    return said.client_info.name if said else ""
+
+
 def reporting(ctx: Context) -> "Progress":
     """Progress notifications from a worker thread; also where a cancelled call ends."""
 
@@ -143,12 +149,6 @@ def reporting(ctx: Context) -> "Progress":
         anyio.from_thread.run(ctx.report_progress, done, total, message)
 
     return report
-
-
-def _client(ctx: Context) -> str:
-    """The name by which the client introduced itself, '' where it did not."""
-    known = ctx.session.client_params
-    return known.client_info.name if known else ""
 
 
 def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
@@ -173,8 +173,10 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
 
         def work() -> "Fields":
             sessions = late.bench.take_up(repo_path)
+            note = tools.caller.note(sessions)
+            sessions.hooked = note is not None
             answer = sessions.start(query, intent, flags, reporting(ctx))
-            return tools.caller.with_warnings(sessions, answer, _client(ctx) if repo_path in {"", "."} else "")
+            return tools.caller.with_warnings(sessions, answer, note, _client(ctx) if repo_path in {"", "."} else "")
 
         return call("start_session", work)
 

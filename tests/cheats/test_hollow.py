@@ -1,6 +1,6 @@
 """Payloads of the right form that say nothing: every phase asks for what it is there for."""
 
-from tests.e2e.stage import ITEM, REASON, Stage, exploration, plan, report, verdict
+from tests.e2e.stage import ITEM, REASON, Stage, plan, report, verdict
 
 
 def test_a_choice_that_nobody_offered(stage: Stage) -> None:
@@ -25,24 +25,12 @@ def test_a_frame_without_an_action_or_with_a_wish_unquoted(stage: Stage) -> None
     stage.refused("no quote", action_type="change", desired_action={"value": "drop the tests", "quote": " "})
 
 
-def test_tools_that_ran_and_are_kept_quiet(stage: Stage) -> None:
-    """Stopped by: required tools must be reported as well as called."""
-    stage.begin(no_doc=True)
-    stage.accepted(action_type="change")
-    stage.call("search_text", patterns="main")
-    stage.call("get_symbols", path="app.py")
-    stage.refused("must include required tools", **exploration("app.py") | {"tools_used": ["search_text"]})
-    stage.accepted(**exploration("app.py"))
-    stage.accepted(needs_more_information=True, reason=REASON)
-    stage.call("semantic_search", query="main")
-    stage.refused("must include required tools", search_query="main", search_results=["app.py:1"], tools_used=[])
-
-
-def test_a_submit_without_a_summary_or_a_word_on_tools(stage: Stage) -> None:
-    """Stopped by: every phase wants a summary, and all but the gates a list of tools."""
+def test_a_submit_without_a_summary_or_with_one_that_nobody_can_see(stage: Stage) -> None:
+    """Stopped by: every phase wants a summary that a reader sees."""
     stage.begin(no_doc=True)
     stage.refused("summary is required", action_type="change", summary="  ", tools_used=[])
-    stage.refused("tools_used must be a list", action_type="change", tools_used=None)
+    stage.refused("summary is required", action_type="change", summary="\u200b\u2060")
+    stage.refused("tools_used must be a list", action_type="change", tools_used="all")
 
 
 def test_a_search_an_impact_or_a_hypothesis_that_says_nothing(stage: Stage) -> None:

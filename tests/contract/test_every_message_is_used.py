@@ -22,6 +22,7 @@ COMPUTED = {
     "failures.READY.phase_mismatch_": "failures.READY.phase_mismatch_{",
     "failures.POST_IMPL_VERIFY.tree_changed": "failures.POST_IMPL_VERIFY.{which}",
     "failures.POST_IMPL_VERIFY.unexplored_changes": "failures.POST_IMPL_VERIFY.{which}",
+    "lanes.": "lanes.{why}",
     "warnings.unproven": "warnings.{run.outcome}",
     "warnings.waived": "warnings.{run.outcome}",
 }

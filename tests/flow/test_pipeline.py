@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from code_intel_server.errors import Rejected
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import PIPELINED, Q1, Q2, Q3, TABLE, Target
@@ -147,10 +148,9 @@ def test_a_wrong_submit_in_the_middle_is_the_one_refusal_and_names_it(wrong: obj
 
 
 def test_an_empty_list_and_one_beyond_all_measure_are_refused_as_they_are() -> None:
-    from code_intel_server.errors import Rejected
-
     session = at_questions()
-    for data, key in (([], "session_messages.invalid_data"), ([{}] * 2001, "common_failures.payload_too_large")):
+    too_many: list[object] = [{}] * 2001
+    for data, key in (([], "session_messages.invalid_data"), (too_many, "common_failures.payload_too_large")):
         with pytest.raises(Rejected) as refused:
             session.raw(data)
         assert refused.value.key == key

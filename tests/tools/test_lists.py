@@ -19,10 +19,14 @@ QUESTIONS: list[JsonValue] = [
     {"summary": field, field: False, "reason": REASON}
     for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
 ]
-REPORT = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
+REPORT: dict[str, JsonValue] = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
 WORK: list[JsonValue] = [
     {"summary": "t1 is done.", "task_id": "t1", "checklist": [REPORT]},
-    {"summary": "t2 is done.", "task_id": "t2", "checklist": [{**REPORT, "item": "Check it", "reason": "The same line does both."}]},
+    {
+        "summary": "t2 is done.",
+        "task_id": "t2",
+        "checklist": [{**REPORT, "item": "Check it", "reason": "The same line does both."}],
+    },
     {"summary": "All is done."},
 ]
 

@@ -430,9 +430,8 @@ def test_resources_are_those_files_that_exist(tmp_path: Path) -> None:
     )
 
 
-def test_default_research_prompts_come_first(tmp_path: Path) -> None:
+def test_default_prompts_are_what_research_is_done_by(tmp_path: Path) -> None:
     one = provider(tmp_path, {".code-intel/doc_research/a.md": "", ".code-intel/doc_research/z.md": "", ".code-intel/context.yml": "doc_research: {default_prompts: [z.md]}"})  # fmt: skip
-    own = [prompt.name for prompt in one.prompts("doc_research") if not prompt.packaged]
-    assert own == ["z", "a"]
+    assert [prompt.name for prompt in one.chosen_research()] == ["z"]
     assert one.find_prompt("doc_research", "a") is not None
     assert one.prompts("verifiers") == one.library.prompts("verifiers")

@@ -231,7 +231,7 @@ class Script:
     def _plain_values(self, response: Fields) -> Fields:
         work, notes = self.work, self._notes
         places = notes.places() or self._seen
-        proof = places[0] if places else next(iter(work.files), "")
+        proof = places[0] if places else f"{next(iter(work.files), '')}:1"
         return {
             "summary": f"Seen so far: {', '.join(list(dict.fromkeys(self._seen))[:3]) or 'nothing'}.",
             "tools_used": list(dict.fromkeys(notes.used)),

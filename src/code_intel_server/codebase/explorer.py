@@ -12,6 +12,7 @@ from code_intel_server.codebase import (
     go_to,
     impact_analyzer,
     references,
+    ripgrep,
     search,
     skeletons,
 )
@@ -77,6 +78,12 @@ class Explorer:
     ) -> Answer[TextRow]:
         """See `search.search_text`."""
         return search.search_text(self.project, patterns, path=path, page=page, skipped=self.skips.latest, **wanted)
+
+    def files_mentioning(self, words: Sequence[str], seconds: float) -> tuple[str, ...] | None:
+        """The files that hold one of these words, project-relative; None where it took longer or some could not be read."""
+        query = ripgrep.Query(tuple(words), regex=False, word=True)
+        files, problems = ripgrep.matching_files(self.project, query, seconds=seconds)
+        return None if problems else files
 
     def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> Answer[FileRow]:
         """See `files.search_files`."""

@@ -23,6 +23,7 @@ MESSAGE_SECTIONS: Mapping[str, int] = {
     "session_messages": 1,
     "hints": 1,
     "server_assessment": 1,
+    "lanes": 1,
     "query_frame_hints": 1,
     "warnings": 1,
 }

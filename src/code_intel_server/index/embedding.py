@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -62,6 +63,11 @@ def load_encoder(model: str = BUNDLED) -> Encoder:
     """
     with _LOADING:
         return _load(model.strip() or BUNDLED)
+
+
+def extra_missing(model: str) -> bool:
+    """Whether a model needs the sentence-transformers extra, and that is not installed; loads nothing."""
+    return model.strip() not in {"", BUNDLED} and find_spec("sentence_transformers") is None
 
 
 @lru_cache(maxsize=4)

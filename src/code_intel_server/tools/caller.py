@@ -23,12 +23,16 @@ _CLIENTS = {
 _WRITING_MODES = {"acceptEdits", "bypassPermissions", "auto"}
 
 
-def with_warnings(sessions: Sessions, answer: Fields, client: str) -> Fields:
+def note(sessions: Sessions) -> Fields | None:
+    """What the caller's hook has noted for this call; None where none ran. No later call may take it for its own."""
+    return _taken(sessions.desk.local / CALLER_NOTE)
+
+
+def with_warnings(sessions: Sessions, answer: Fields, note: Fields | None, client: str) -> Fields:
     """The answer to start_session with what its caller lacks for the session that has begun.
 
-    `client` is the name by which it introduced itself.
+    `note` is what its hook has noted, `client` the name by which it introduced itself.
     """
-    note = _taken(sessions.desk.local / CALLER_NOTE)
     active = sessions.active
     if active is None:
         return answer
@@ -42,7 +46,6 @@ def with_warnings(sessions: Sessions, answer: Fields, client: str) -> Fields:
 
 
 def _taken(file: Path) -> Fields | None:
-    """The note of this call's hook, which no later call may take for its own."""
     try:
         data = read_regular(file, _NOTE_BYTES)
         file.unlink()

@@ -6,6 +6,7 @@ from dataclasses import fields
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.phases import CONFLICTS, FLAG_ALIASES, FLAG_NAMES, Flags, GateLevel, Intent
 
+_LANES = frozenset({"gate_level", "fast", "quick", "only_verify", "only_explore"})
 _GATES = {"full": GateLevel.FULL, "f": GateLevel.FULL, "auto": GateLevel.AUTO, "a": GateLevel.AUTO}
 
 
@@ -28,6 +29,11 @@ def parse_flags(given: Mapping[str, object]) -> Flags:
                 "tool_errors.start_session.invalid_flags", first=first, second=second, why=_WHY[first, second]
             )
     return flags
+
+
+def chooses_lane(given: Mapping[str, object]) -> bool:
+    """Whether a call says how much of the flow it wants, the default included."""
+    return any(_name(name) in _LANES and value not in {None, False} for name, value in given.items())
 
 
 def parse_intent(text: str) -> Intent:

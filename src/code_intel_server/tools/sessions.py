@@ -23,12 +23,12 @@ from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Road
 from code_intel_server.flow.turn import Note
-from code_intel_server.tools import archives, learning, rebuilds
+from code_intel_server.tools import archives, lanes, learning, rebuilds
 from code_intel_server.tools.beginning import fresh
 from code_intel_server.tools.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.desk import Desk, Kit, Progress, now
 from code_intel_server.tools.endings import Endings, with_cleaned
-from code_intel_server.tools.flags import parse_flags, parse_intent
+from code_intel_server.tools.flags import chooses_lane, parse_flags, parse_intent
 from code_intel_server.tools.recovery import lost_submits, recoverable, to_restore
 from code_intel_server.tools.standing import changes_so_far, first_answer, standing, told_at_start
 from code_intel_server.workspace.checkpoints import Loaded
@@ -63,6 +63,8 @@ class Sessions:
         self._desk = desk
         self._ends = Endings(desk)
         self.active: Active | None = None
+        self.hooked = False
+        """Whether the client that starts a session runs our hooks, which tell of a compaction."""
 
     @property
     def desk(self) -> Desk:
@@ -85,34 +87,35 @@ class Sessions:
             self._desk.project.check_folders()
             self._desk.lock.acquire(self.active.state.session_id if self.active else "")
             try:
-                answer = self._start(query, aim, wanted)
+                answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
                 return answer if rebuilt is None else rebuilds.before(answer, self._desk.read_kit().contract, rebuilt)
             finally:
                 if self.active is None:
                     self._desk.lock.release()
 
-    def _start(self, query: str, intent: Intent, flags: Flags) -> Fields:
+    def _start(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
         cleaned = self.clean() if flags.clean else None
         if cleaned is None:
-            return self._begin(query, intent, flags)
+            return self._begin(query, intent, flags, chosen=chosen)
         if not query.strip():
             return cleaned
         try:
-            return with_cleaned(self._begin(query, intent, flags), cleaned)
+            return with_cleaned(self._begin(query, intent, flags, chosen=chosen), cleaned)
         except CodeIntelError as error:
             error.details = with_cleaned({}, cleaned) | error.details
             raise
 
-    def _begin(self, query: str, intent: Intent, flags: Flags) -> Fields:
+    def _begin(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
         if not query.strip():
             raise Rejected("tool_errors.start_session.query_required")
         kit = self._desk.read_kit()
         branches = self._desk.branches(kit.config)
         survey = branches.survey()
-        road = Road(intent, flags)
-        if survey.blocker and road.runs(READY_PLAN) and not flags.quick:
+        road, advice = lanes.chosen_road(self._desk, kit, query, Road(intent, flags), chosen=chosen)
+        if survey.blocker and road.runs(READY_PLAN) and not road.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
         state = fresh(self._desk, road, query, kit, survey)
+        state.hooked = self.hooked
         others = recoverable(self._desk.store)
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.scaffolded
@@ -120,6 +123,8 @@ class Sessions:
         ledger = self._desk.ledger(state.session_id)
         ports = self._desk.ports(kit, ledger, self._record, silent)
         answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
+        if advice is not None:
+            answer["lane_advice"] = responses.say(kit.contract, advice)
         state.last_submit = told_at_start(answer)
         self._ends.forget_final()
         self._desk.store.save(state.session_id, state.to_checkpoint())
@@ -321,6 +326,7 @@ class Sessions:
     def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
         """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
         state = SessionState.from_checkpoint(loaded.body)
+        state.hooked = False  # nobody knows what client this is
         kit = self._desk.read_kit()
         if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
             # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).

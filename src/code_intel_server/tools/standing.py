@@ -10,6 +10,7 @@ from code_intel_server.flow.phases import READY_PLAN, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.turn import Note
+from code_intel_server.index.embedding import extra_missing
 from code_intel_server.tools import learning
 from code_intel_server.tools.desk import Desk, Kit
 from code_intel_server.tools.shaping import fitting
@@ -55,10 +56,12 @@ def first_answer(
     skipped = state.road.gates_skipped_by_flag()
     if skipped:
         answer["skipped_gates"] = [*skipped]
+    if extra_missing(model := kit.config.config.embedding_model):
+        notes.append(Note("warnings.embedding_extra_missing", {"model": model}))
     problems = (
         *contract.warnings,
         *(f"config.json {said}" for said in kit.config.warnings),
-        *(f"context.yml {said}" for said in kit.context.context.warnings),
+        *(f"context.yml {said}" for said in (*kit.context.context.warnings, *kit.context.missing_research())),
         *kit.prompts.warnings,
     )
     if problems:

@@ -51,6 +51,7 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.argv": "the program and its arguments; no shell",
     "verify_commands.timeout": "seconds",
     "verify_commands.cwd": "the folder it runs in, below the root",
+    "lane": "how much of the flow a change is led through where the user gives no flag: a lane, or `advised` for what start_session would advise",
     "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
     "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
     "headless.escalation": "whether a session stops or goes on where it would have to ask for help",
@@ -129,6 +130,7 @@ class Config(_Part):
     sync_ttl_hours: Annotated[float, Field(ge=0, le=8760, allow_inf_nan=False)] = 1.0
     sync_on_start: bool = True
     verify_commands: tuple[VerifyCommand, ...] = Field(default=(), max_length=50, strict=False)
+    lane: Literal["auto", "fast", "quick", "full", "advised"] = "auto"
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
     chroma: Chroma = Chroma()

@@ -163,11 +163,9 @@ class ContextProvider:
         return tuple(dict.fromkeys(filter(None, named))) or self.library.prompts("doc_research")
 
     def missing_research(self) -> tuple[str, ...]:
-        """What `context.yml` names for document research and is not there."""
-        context = self.context
-        prompts = (f"default_prompts: no prompt '{name}'" for name in context.default_prompts if not self._prompt(name))
-        folders = (f"docs_path: no folder '{path}'" for path in context.docs_path if not self._folder(path))
-        return tuple(map(printable, (*prompts, *folders)))
+        """What `default_prompts` names and is not there."""
+        missing = (name for name in self.context.default_prompts if not self._prompt(name))
+        return tuple(f"default_prompts: there is no prompt '{printable(name)}'" for name in missing)
 
     def _prompt(self, name: str) -> Prompt | None:
         return self.library.find("doc_research", name)
