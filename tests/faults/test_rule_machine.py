@@ -16,6 +16,7 @@ from tests.flow.world import Session, World
 STEPS_IN_CI = 20_000
 STEPS_A_SESSION = 100
 REASON = "Because it is written so."
+AS_BEFORE = "As before; get_session_status repeats it."
 
 steps: Counter[str] = Counter()
 
@@ -210,8 +211,51 @@ class SessionMachine(RuleBasedStateMachine):
         """The last accepted payload, sent again, has the same answer and no effect."""
         steps["again"] += 1
         assert self.session is not None
-        assert self.session.raw(self.payload) == self.answer
+        again = self.session.raw(self.payload)
+        assert again["instruction"] != AS_BEFORE
+        # Where the first answer was short, the one to a repeat is the whole.
+        assert again | {"instruction": self.answer["instruction"]} == self.answer | self.prose(again)
         self.agree()
+
+    def prose(self, again: dict[str, object]) -> dict[str, object]:
+        """What a repeated answer has beside a short one."""
+        short = self.answer["instruction"] == AS_BEFORE
+        return {name: value for name, value in again.items() if short and name == "resources"}
+
+    @precondition(lambda self: self.session is not None and self.model.at in {"Q1", "READY 13"})
+    @rule(answers=st.tuples(st.booleans(), st.booleans(), st.booleans()), more=st.booleans(), again=st.booleans())
+    def together(self, answers: tuple[bool, bool, bool], more: bool, again: bool) -> None:
+        """What may be sent together goes as one list, as far as nothing comes between."""
+        assert self.session is not None
+        steps["list"] += 1
+        data = self._questions(answers) if self.model.at == "Q1" else self._reports(more)
+        accepted = 0
+        for place in ("Q1", "Q2", "Q3") if self.model.at == "Q1" else ():
+            if self.model.at == place:
+                self.model.question(answers[accepted])
+                accepted += 1
+        if not accepted:
+            accepted, self.model.at = len(data), "READY 13" if self.tasks else "READY 14"
+            if more and not self.tasks:
+                self.model.ok()
+        self.answer = self.session.raw(data)
+        assert (self.answer["success"], self.answer["accepted"]) == (True, accepted), self.answer
+        if again and self.model.at != "end":
+            assert self.session.raw(data)["accepted"] == accepted
+        self.payload = {}
+        self.agree()
+
+    def _questions(self, answers: tuple[bool, bool, bool]) -> list[dict[str, object]]:
+        self.number += 1
+        fields = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
+        summary = f"Said {self.number}."
+        return [{"summary": summary, name: yes, "reason": REASON} for name, yes in zip(fields, answers, strict=True)]
+
+    def _reports(self, whole: bool) -> list[dict[str, object]]:
+        """The report of the next task, or those of all tasks and the end of the work."""
+        data = [self._done() for _ in range(len(self.tasks) if whole else 1)]
+        self.number += 1
+        return [*data, {"summary": f"All is done, {self.number}."}] if whole else data
 
     def _may_pass(self, data: dict[str, object]) -> bool:
         return bool(str(data.get("summary", "")).strip()) and self.model.at in {"MERGE", "READY 14"}
@@ -296,13 +340,19 @@ class SessionMachine(RuleBasedStateMachine):
         self.send(tasks=done + new)
         self.model.at = "READY 13"
 
-    def _report(self) -> None:
+    def _done(self) -> dict[str, object]:
+        """The next task done; its report."""
         assert self.session is not None
+        self.number += 1
+        self.called("check_write_target")
         task, files = self.tasks.pop(0), self.session.world.files
         files["app.py"] += f"value_{self.number} = {self.number}\n"
         line = files["app.py"].count("\n")
         item = {"item": task, "status": "done", "evidence": f"app.py:{line}"}
-        self.send(task_id=task, checklist=[item], tools_used=self.called("check_write_target"))
+        return {"summary": f"{task} is done.", "task_id": task, "checklist": [item]}
+
+    def _report(self) -> None:
+        self.send(**self._done())
         self.model.at = "READY 13" if self.tasks else "READY 14"
 
     def _post_impl_verify(self, yes: bool, other: int) -> None:
@@ -378,7 +428,7 @@ def run_machine(wanted: int, first: int = 0) -> None:
         ),
     )
     assert sum(steps.values()) >= wanted, steps
-    assert len(steps) == 20, sorted(steps)
+    assert len(steps) == 21, sorted(steps)
 
 
 @pytest.mark.no_cover  # the roads are covered elsewhere, and watching takes longer than the walk

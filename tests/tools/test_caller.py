@@ -9,7 +9,7 @@ from tests.e2e.driver import repository
 
 from code_intel_server.own_folder import CALLER_NOTE
 from code_intel_server.resources import templates_dir
-from code_intel_server.tools.caller import with_warnings
+from code_intel_server.tools import caller
 from code_intel_server.tools.workbench import Workbench
 
 QUICK = {"quick": True, "no_doc": True}
@@ -32,7 +32,9 @@ def told(
         file.parent.mkdir(exist_ok=True)
         file.write_text(note if isinstance(note, str) else json.dumps(note))
     sessions = bench.take_up(".")
-    answer = with_warnings(sessions, sessions.start("Change main", intent, QUICK | {"clean": True}), client)
+    noted = caller.note(sessions)
+    answer = sessions.start("Change main", intent, QUICK | {"clean": True})
+    answer = caller.with_warnings(sessions, answer, noted, client)
     assert not file.exists(), "no later call may take it for its own"
     warnings = answer.get("warnings", [])
     assert isinstance(warnings, list)
