@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.errors import Rejected
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import PIPELINED, Q1, Q2, Q3, TABLE, Target
@@ -42,7 +41,7 @@ def at_work(*tasks: str) -> Session:
     """A session with these tasks planned, each done in a line of its own."""
     session = Session().to_ready()
     session.plan(*tasks)
-    session.world.call("check_write_target")
+    session.world.call("check_write_target", "app.py")
     return session.edit(text="def main():\n" + "".join(f"    value_{task} = 2\n" for task in tasks))
 
 
@@ -147,13 +146,12 @@ def test_a_wrong_submit_in_the_middle_is_the_one_refusal_and_names_it(wrong: obj
     assert "VERIFICATION is needed" in str(answer["instruction"])
 
 
-def test_an_empty_list_and_one_beyond_all_measure_are_refused_as_they_are() -> None:
+@pytest.mark.parametrize("empty", [[], "[]"])
+def test_an_empty_list_is_no_payload(empty: object) -> None:
     session = at_questions()
-    too_many: list[object] = [{}] * 2001
-    for data, key in (([], "session_messages.invalid_data"), (too_many, "common_failures.payload_too_large")):
-        with pytest.raises(Rejected) as refused:
-            session.raw(data)
-        assert refused.value.key == key
+    answer = session.raw(empty)
+    assert (session.error, answer["success"]) == ("session_messages.invalid_data", False)
+    assert "a list of objects only where the instruction says so" in str(answer["remedy"])
     assert session.state.phase is Phase.Q1
 
 
@@ -188,7 +186,7 @@ def test_the_answer_to_a_lost_list_of_reports_is_the_whole() -> None:
     session = at_work("t1", "t2", "t3")
     first = session.raw(WORK[:2])
     again = session.raw(WORK[:2])
-    assert "check_write_target before each file" in str(again.pop("instruction"))
+    assert "check_write_target(paths) before the first edit" in str(again.pop("instruction"))
     assert again == {name: value for name, value in first.items() if name != "instruction"}
 
 
@@ -262,7 +260,7 @@ def test_a_list_that_ends_the_session_has_its_last_answer() -> None:
     session.state.added_files["app.py"] = "the file to change"
     session.frame()
     session.plan("t1")
-    session.world.call("check_write_target")
+    session.world.call("check_write_target", "app.py")
     session.edit()
     answer = session.raw([report("t1", 2), DONE, {"summary": "too much"}])
     assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 2)

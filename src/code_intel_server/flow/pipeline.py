@@ -13,7 +13,7 @@ from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Manner, Submission, replayed
-from code_intel_server.flow.payloads import ITEM_LIMIT, chained, digest, parse_object, parsed
+from code_intel_server.flow.payloads import chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
@@ -35,23 +35,12 @@ class Host(Protocol):
 
 
 def elements(data: JsonValue) -> list[JsonValue] | None:
-    """The submits of a list, which may come as JSON text; None for anything else. Raises Rejected where it has none or too many."""
+    """The submits of a list, which may come as JSON text; None for anything else, an empty list too."""
     try:
         given = parsed(data)
     except Rejected:
         return None
-    if not isinstance(given, list):
-        return None
-    if not given:
-        raise Rejected("session_messages.invalid_data", error="the list is empty")
-    if len(given) > ITEM_LIMIT:
-        raise Rejected(
-            "common_failures.payload_too_large",
-            field="data",
-            size=f"{len(given)} submits",
-            limit=f"{ITEM_LIMIT} submits",
-        )
-    return given
+    return given if isinstance(given, list) and given else None
 
 
 def taken(batch: Sequence[JsonValue], number: int, chain: str) -> int:
