@@ -84,7 +84,7 @@ class Guard:
         """Refuse a call whose arguments do not fit the tool's schema: which argument, and what is wrong with it."""
 
         def work() -> Fields:
-            if tool == "submit_phase" and any(name == "data" for name, _ in problems):
+            if tool == "submit_phase" and any(name.split(".")[0] == "data" for name, _ in problems):
                 raise Rejected("tool_errors.generic.payload_not_in_data")
             if tool == "start_session" and (flags := [name for name, _ in problems if name in FLAG_NAMES]):
                 raise Rejected("tool_errors.start_session.flags_beside", flags=flags)
