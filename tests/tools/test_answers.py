@@ -104,6 +104,21 @@ def test_a_page_of_a_search_costs_what_its_lines_cost(bench: Workbench) -> None:
     assert len(json.dumps(many).encode()) <= 4096
 
 
+def test_long_lines_are_shown_around_their_match_where_a_page_has_many_of_them(tmp_path: Path) -> None:
+    lines = [f"{'word ' * (number % 40)}needle {number}{' more' * 30}\n" for number in range(49)]
+    root = repository(tmp_path / "repo", {"notes.md": "".join(lines), "one.md": lines[5]})
+    bench = Workbench(root)
+    try:
+        answer: dict[str, Any] = {**search_text(bench, "needle", "notes.md", 49, 0)}
+        rows = answer["results"][0]["rows"]
+        assert len(rows) == 49 and all(f"needle {number}" in row for number, row in enumerate(rows))
+        assert len(json.dumps(answer, ensure_ascii=False)) <= 4096
+        alone: dict[str, Any] = {**search_text(bench, "needle", "one.md", 49, 0)}
+        assert alone["results"][0]["rows"] == [f"1: {lines[5].strip()}"]
+    finally:
+        bench.desk.close()
+
+
 def test_of_several_patterns_each_group_of_lines_names_its_own(bench: Workbench) -> None:
     answer: dict[str, Any] = {**search_text(bench, ["def main", "return", "return 1"], "app.py", 50, 0, regex=False)}
     assert answer["results"] == [

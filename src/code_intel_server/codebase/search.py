@@ -38,8 +38,14 @@ FIRST_LINES = 20
 CHECK_SECONDS = 5.0
 """How long the rows of a page may be held against their files; where that is over, the page ends."""
 
-SHOWN_COLUMNS = 240
-"""Characters of a line that a row shows, around the match."""
+SHOWN_COLUMNS = (240, 160, 120, 80, 60)
+"""Characters of a line that a row shows, around the match: the most with which the page costs what it should."""
+
+PAGE_CHARACTERS, ROW_CHARACTERS = 4_000, 80
+"""What a page should cost with its paths: so much, and a long one so much a row."""
+
+_OF_A_FILE, _OF_A_ROW = 26, 9
+"""Characters beside a path, and beside a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +332,8 @@ def _rows(
     *,
     several: bool,
 ) -> list[TextRow]:
-    long = [number for number, (_, line) in enumerate(on_page) if len(line) > SHOWN_COLUMNS]
+    width = _width([line for _, line in on_page], {match.path for match, _ in on_page})
+    long = [number for number, (_, line) in enumerate(on_page) if len(line) > width]
     starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
     for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
@@ -337,22 +344,29 @@ def _rows(
                 path=shown(match.path),
                 start_line=match.line,
                 end_line=match.line,
-                text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1),
+                text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1, width),
                 pattern=names[0] if several else "",
                 also=names[1:],
-                before=tuple(text[:SHOWN_COLUMNS] for text in above),
-                after=tuple(text[:SHOWN_COLUMNS] for text in below),
+                before=tuple(text[:width] for text in above),
+                after=tuple(text[:width] for text in below),
             )
         )
     return rows
 
 
-def _excerpt(line: bytes, column: int) -> str:
+def _width(lines: Sequence[bytes], paths: Iterable[str]) -> int:
+    room = max(PAGE_CHARACTERS, ROW_CHARACTERS * len(lines)) - sum(len(path) + _OF_A_FILE for path in paths)
+    room -= _OF_A_ROW * len(lines)
+    fitting = (width for width in SHOWN_COLUMNS if sum(min(len(line), width) for line in lines) <= room)
+    return next(fitting, SHOWN_COLUMNS[-1])
+
+
+def _excerpt(line: bytes, column: int, width: int) -> str:
     """The line, or the part around its match where it is long."""
     start = len(decode(line[: column - 1]))
     text = decode(line)
-    if len(text) <= SHOWN_COLUMNS:
+    if len(text) <= width:
         return text
-    begin = max(0, min(start - SHOWN_COLUMNS // 4, len(text) - SHOWN_COLUMNS))
-    end = begin + SHOWN_COLUMNS
+    begin = max(0, min(start - width // 4, len(text) - width))
+    end = begin + width
     return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
