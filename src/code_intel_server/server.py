@@ -199,7 +199,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         discard_active: Annotated[bool, Field(description="Drop the fresh session, restore the checkpoint")] = False,
         session_id: Annotated[str | None, Field(description="Which checkpoint; the newest if not given")] = None,
     ) -> Reported:
-        """Where am I, what next, all summaries. Restores an interrupted session where none is active."""
+        """Where am I, what next, all summaries, what is changed. Restores an interrupted session where none is active."""
 
         def work() -> "Fields":
             return late.bench.take_up(repo_path).status(discard_active=discard_active, session_id=session_id)

@@ -295,6 +295,7 @@ class TestReport:
             (["app.py:2", 7], ""),
             ([], "checklist_evidence_required"),
             ("app.py:1, README.md:1", "checklist_evidence_unchanged"),
+            ("app.py:2, " + "1, " * 50, "payload_too_large"),
         ],
     )
     def test_ranges_of_which_one_is_not_there_or_none_proves_anything_are_refused(
@@ -302,7 +303,7 @@ class TestReport:
     ) -> None:
         session = self.at()
         session.edit().report("t1", evidence=evidence)
-        assert session.error == (f"failures.READY.{key}" if key else "common_failures.field_invalid")
+        assert session.error.endswith(f".{key or 'field_invalid'}")
 
     @pytest.mark.parametrize("item", ["Document the limit", "Fix the docstring", "Add a CHANGELOG line"])
     def test_comments_prove_an_item_that_asks_for_documentation(self, item: str) -> None:

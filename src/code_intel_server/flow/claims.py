@@ -6,6 +6,7 @@ occurs at the place, or whose definition the place lies in, is right.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 
 from pydantic import JsonValue
@@ -30,8 +31,18 @@ _NAME = re.compile(
 def wrong_places(texts: Iterable[str], ports: Ports) -> tuple[Note, ...]:
     """At most five hints about the first claims of these texts whose place is not what they say."""
     claims = islice((claim for text in texts for claim in find_claims(text)), _CLAIMS_AT_MOST)
-    hints = (hint for reference, words in claims if (hint := _wrong(reference, words, ports)))
+    files = _Files(ports)
+    hints = (hint for reference, words in claims if (hint := _wrong(reference, words, files)))
     return tuple(islice(hints, _HINTS_AT_MOST))
+
+
+class _Files:
+    """The files of one question, each read once, and what is defined in them."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.lines = cache(ports.evidence.lines)
+        self.normal = ports.evidence.normal
+        self.definitions = ports.relevance.definitions
 
 
 def texts_of(value: JsonValue) -> Iterator[str]:
@@ -47,9 +58,9 @@ def texts_of(value: JsonValue) -> Iterator[str]:
             pending += reversed(node)
 
 
-def _wrong(reference: Reference, words: str, ports: Ports) -> Note | None:
-    path = ports.evidence.normal(reference.path)
-    lines = ports.evidence.lines(path) if path else None
+def _wrong(reference: Reference, words: str, files: _Files) -> Note | None:
+    path = files.normal(reference.path)
+    lines = files.lines(path) if path else None
     if path is None or lines is None:
         return None
     names = _names(words)
@@ -57,7 +68,7 @@ def _wrong(reference: Reference, words: str, ports: Ports) -> Note | None:
     around = lines[max(reference.start - 1 - _NEAR, 0) : reference.end + _NEAR]
     if exists and (not names or any(_within(name, around) for name in names)):
         return None
-    found = _place(Reference(path, reference.start, reference.end), names, lines, ports)
+    found = _place(Reference(path, reference.start, reference.end), names, lines, files)
     if exists:
         name, place = found
         return Note("hints.symbol_elsewhere", {"claim": reference, "symbol": name, "place": place}) if place else None
@@ -80,11 +91,11 @@ def _word(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(re.split(r'[.:]+', name.rstrip('.:'))[-1])}(?!\w)")
 
 
-def _place(claimed: Reference, names: Sequence[str], lines: Sequence[str], ports: Ports) -> tuple[str, str]:
+def _place(claimed: Reference, names: Sequence[str], lines: Sequence[str], files: _Files) -> tuple[str, str]:
     """A name and where it is: as defined in the claimed file, else nearest in it, else as defined elsewhere; ('', '') if unknown."""
     elsewhere = ("", "")
-    for name, places in ports.relevance.definitions(names).items():
-        standing = [place for place in places if _stands(name, place, ports)]
+    for name, places in files.definitions(names).items():
+        standing = [place for place in places if _stands(name, place, files)]
         here = [place for place in standing if place.path == claimed.path]
         if any(place.start <= claimed.start <= place.end for place in here):
             return "", ""
@@ -98,6 +109,6 @@ def _place(claimed: Reference, names: Sequence[str], lines: Sequence[str], ports
     return elsewhere
 
 
-def _stands(name: str, place: Reference, ports: Ports) -> bool:
-    lines = ports.evidence.lines(place.path)
+def _stands(name: str, place: Reference, files: _Files) -> bool:
+    lines = files.lines(place.path)
     return lines is not None and _within(name, lines[place.start - 1 : place.end])

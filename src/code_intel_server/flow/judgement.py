@@ -25,6 +25,7 @@ REASON_LENGTH = 10
 WRITE_CHECK = "check_write_target"
 NAMED_AT_MOST = 20
 _JUDGED_AT_MOST = 50
+RANGES_AT_MOST = 50
 _UNPROVEN = frozenset(
     f"failures.READY.{name}"
     for name in (
@@ -219,6 +220,9 @@ class Judge:
         if not text:
             raise Rejected("failures.READY.checklist_evidence_required", item=item.item)
         references = parse_references(text)
+        if len(references) > RANGES_AT_MOST:
+            many, limit = f"{len(references)} ranges", f"{RANGES_AT_MOST} ranges of an item"
+            raise Rejected("common_failures.payload_too_large", field="evidence", size=many, limit=limit)
         if not references or any(reference.start > reference.end for reference in references):
             raise Rejected("failures.READY.checklist_evidence_format_invalid", evidence=text)
         return list(dict.fromkeys(map(self._in_project, references)))
