@@ -116,7 +116,7 @@ def test_sessions_are_named_by_their_requests_and_link_to_their_reports(
 ) -> None:
     own_state(monkeypatch, tmp_path)
     kept = {"query": "Return two", "started_at": AT.format(0)}
-    record = {"session_id": "20260201_123456", "end": "SESSION_COMPLETE", "state": {"orchestrator_state": kept}}
+    record = {"session_id": "../../another", "end": "SESSION_COMPLETE", "state": {"orchestrator_state": kept}}
     (root / ".code-intel/logs/sessions").mkdir()
     (root / ".code-intel/logs/sessions/20260201_123456.json").write_text(json.dumps(record))
     gone = {"session_id": "20260101_000000", "outcome": "abandoned", "query": "Return three"}

@@ -41,7 +41,7 @@ def write_report(desk: "Desk", session_id: str | None, out: str | None = None) -
     from code_intel_server.cli.pages.report import report_page
 
     kept = _record(desk, session_id)
-    record = taken_apart(kept, _verdict(desk, kept.get("session_id")))
+    record = taken_apart(kept, _verdict(desk, kept["session_id"]))
     page = report_page(record, desk.root.name)
     return write_page(page, out, reports_folder(desk) / f"{record.session_id}.html")
 
@@ -97,7 +97,7 @@ def _record(desk: "Desk", session_id: str | None) -> "Record":
     if record is None:
         known = ", ".join([*(one.session_id for one in seen.sessions), *over][:5])
         raise Failed(f"no session {wanted!a} is kept here; there are: {known or 'none'}")
-    return record
+    return record | {"session_id": wanted}  # whatever it calls itself: the page is named after it
 
 
 def _unfinished(desk: "Desk", session_id: str) -> "Record":

@@ -143,8 +143,11 @@ def tally(desk: "Desk") -> Tally:
     counted = Tally()
     log, outcomes = desk.decisions.tail(LINES_READ), desk.outcomes.tail(LINES_READ)
     over = finished_sessions(desk)
-    kept = (read_archive(desk, session_id) for session_id in over[:ARCHIVES_READ])
-    archived = {one.session_id: one for record in kept if record is not None for one in [taken_apart(record)]}
+    archived = {
+        session_id: taken_apart(kept | {"session_id": session_id})
+        for session_id in over[:ARCHIVES_READ]
+        if (kept := read_archive(desk, session_id)) is not None
+    }
     by_session: dict[str, list[Fields]] = defaultdict(list)
     for row in log.records:
         by_session[text(row, "session_id")].append(row)
