@@ -232,6 +232,12 @@ def test_steps_phases_and_places_are_counted_alike_everywhere() -> None:
     assert [(number, what) for number, what in said if int(number) != counts[what]] == []
 
 
+def test_the_clients_of_the_readme_are_those_the_tests_drive() -> None:
+    drives = (ROOT / "tests/e2e/clients/installed.py").read_text(encoding="utf-8")
+    claude, codex = re.findall(r"@(?:anthropic-ai/claude-code|openai/codex)@(\d+\.\d+)", drives)
+    assert f"Claude Code {claude} and Codex {codex}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("word", ["submit", "gate", "lane", "Map", "Forest"])
 def test_the_readme_explains_a_word_of_ours_where_it_first_stands(word: str) -> None:
     prose = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -252,8 +258,14 @@ def test_the_first_command_of_the_readme_ends_in_session_complete(tmp_path: Path
     line = next(line for line in commands(ROOT / "README.md") if line.startswith("./init-project.sh"))
     said = _typed([line], checkout, environment)
     assert "SESSION_COMPLETE after" in said
+    assert re.search(r"^ +\d+ s  \w", said, re.MULTILINE), "how far pip is, while it installs"
     assert (tmp_path / ".local" / "bin" / "code-intel-server").exists()
     assert (root / ".mcp.json").is_file()
+    venv = tmp_path / ".local/share/code-intel/venv"
+    size = sum(path.lstat().st_blocks for path in venv.rglob("*")) * 512 / 2**20
+    (told,) = re.findall(r"\((\d+) MB, of them", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert abs(size - int(told)) < 0.05 * size
+    subprocess.run([venv / "bin/python", "-m", "pip", "check"], check=True)
 
 
 def test_the_session_in_the_readme_is_written_as_status_watch_writes_it() -> None:

@@ -379,8 +379,11 @@ def test_a_git_that_does_not_know_its_user_is_said_at_set_up(
         monkeypatch.delenv(f"GIT_{name}", raising=False)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert init.main([str(root), *QUICK]) == 0
-    assert "git config --global user.name NAME" in capsys.readouterr().out
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "git config --global user.name NAME" in said
+    assert "not committed yet. To do it: git" in said
+    assert "Please tell me who you are" not in said
 
 
 def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(

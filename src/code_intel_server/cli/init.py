@@ -345,6 +345,7 @@ def _prove(root: Path) -> None:
 
 
 def _offer_commit(root: Path, *, yes: bool) -> None:
+    from code_intel_server.workspace.commits import identity_missing
     from code_intel_server.workspace.git import Git, open_repository
     from code_intel_server.workspace.git_child import Manner
 
@@ -362,7 +363,7 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
     there = "" if root == Path.cwd() else f"-C {shlex.quote(str(root))} "
     # `commit -- PATHS` leaves what the user has staged of their own out of it.
     by_hand = f"git {there}add -- {shown} && git {there}commit -m 'Set up code-intel' -- {shown}"
-    if not ask(question, yes=yes):
+    if identity_missing(git) or not ask(question, yes=yes):  # the lack of a name was said above
         print(f"  not committed yet. To do it: {by_hand}")
         return
     added = git.run("add", "--", *tracked, manner=Manner.USER)
