@@ -133,7 +133,7 @@ def test_a_line_of_the_documentation_installs_a_command_that_works(
     repository(tmp_path / "home/my-project", {"app.py": "def main() -> int:\n    return 0\n"})
     said = shell(line.replace("git+URL", f"git+file://{checkout}"), checkout, environment)
     if line.startswith("uvx"):
-        assert "app.py:1: main" in said
+        assert "app.py:1: " in said
     else:
         works(tmp_path / "home/.local/bin/code-intel-server", tmp_path, environment)
         assert "uninstall" in shell("code-intel-server init . --uninstall", tmp_path / "project", environment)
