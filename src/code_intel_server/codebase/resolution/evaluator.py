@@ -190,12 +190,25 @@ class Evaluator:
                 found = self.members(model.language.self_of(scope.owner), name)
                 if found.symbols:
                     return found
+            if scope.wide:
+                meant = self._widely(scope, name)
+                if meant is not None:
+                    return meant
+            if scope.kind == "namespace" and model.language.modules_apart:
+                return None
             innermost = innermost and scope.kind == "block"
             scope = scope.parent
-        return self._widely(model, name)
+        return None
 
-    def _widely(self, model: Model, name: str) -> Meaning | None:
-        found = [model.language.wide(self, one, name) for one in model.top.wide]
+    def _widely(self, scope: Scope, name: str) -> Meaning | None:
+        mark = ("wide", id(scope), name)
+        if mark in self._active:
+            return None
+        self._active.add(mark)
+        try:
+            found = [one.model.language.wide(self, one, name) for one in scope.wide]
+        finally:
+            self._active.discard(mark)
         meant = Meaning.of(found)
         return meant if meant.symbols or meant.modules or meant.unknown else None
 
@@ -232,14 +245,7 @@ class Evaluator:
         further = model.language.module_member(self, path, name)
         if further is not None:
             return further
-        mark = ("wide", path, name)
-        if mark in self._active:
-            return NO_MEANING
-        self._active.add(mark)
-        try:
-            return self._widely(model, name) or NO_MEANING
-        finally:
-            self._active.discard(mark)
+        return self._widely(model.top, name) or NO_MEANING
 
     # Members
 
@@ -539,7 +545,8 @@ class Evaluator:
         given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
         if base is None or given is None:
             return UNKNOWN
-        arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in given.named_children)
+        parts = [part for part in given.named_children if part.type not in language.type_parents]
+        arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
         return self.applied(language, self.denoted(model, base, env), arguments)
 
     def applied(self, language: "Language", values: Values, arguments: tuple[Values, ...]) -> Values:

@@ -74,6 +74,8 @@ class Language:
     """Whether a class has nothing but what it and its bases declare."""
     wide_scopes: ClassVar[bool] = False
     """Whether a function's scope begins before its name."""
+    modules_apart: ClassVar[bool] = False
+    """Whether a module within a file does not see what stands around it."""
     body_in_scope: ClassVar[bool] = False
     """Whether they are seen so directly in the class's body."""
     call_member: ClassVar[str] = ""
@@ -236,7 +238,7 @@ class Language:
     def _held(self, ev: "Evaluator", value: object, index: int | None) -> Values:
         if isinstance(value, Outside):
             last = value.name.rpartition(".")[2]
-            if index is not None and last == "tuple":
+            if index is not None and last in {"tuple", "Tuple"}:
                 return value.arguments[index] if index < len(value.arguments) else UNKNOWN
             if last in self.elements and value.arguments:
                 place = self.elements[last]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Key = tuple[str, int]
 """A symbol's file and the byte at which its first name begins: one wherever it is looked at from."""
 
-_OPENING = {"class": "class", "function": "function", "alias": "block"}
+_OPENING = {"class": "class", "function": "function", "alias": "block", "variant": "class"}
 """Kinds of declarations that open a scope behind their name, and its kind."""
 _HOW = ("value", "element", "item", "enter", "scope.namespace")
 
