@@ -9,7 +9,7 @@ from code_intel_server.codebase import definitions, ripgrep
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.names import readings
 from code_intel_server.codebase.project import Project, inside_file, shown
-from code_intel_server.codebase.resolution import Binding, Resolver, Target
+from code_intel_server.codebase.resolution import Binding, Definition, Resolver, Target
 from code_intel_server.codebase.resolution.store import resolver_of
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.symbol_store import StoredSymbol
@@ -175,6 +175,11 @@ class Binder:
     def give_up(self, symbol: str | None) -> None:
         """Say that nothing of the name is known. Raises Rejected('tool_errors.query.unknown_qualifier')."""
         raise Rejected("tool_errors.query.unknown_qualifier", symbol=shown(symbol or self.names[0]), nearest="none")
+
+    def overridden(self) -> Iterator[tuple[Definition, int]]:
+        """What the target overrides, and how many occurrences were told for that."""
+        for symbol, count in self.resolver.through.most_common(_NEAREST):
+            yield self.resolver.definitions([symbol])[0], count
 
     def near(self) -> frozenset[str]:
         """The files that hold a word which most files hold that use the target."""

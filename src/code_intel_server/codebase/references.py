@@ -170,6 +170,10 @@ def _late(asked: Binder) -> Iterator[str]:
 
 
 def _others(asked: Binder, name: str) -> Iterator[str]:
+    for one, count in asked.overridden():
+        rows = counted(count, "row")
+        where = f"at={shown(one.path)}:{one.line}:{one.column}"
+        yield f"{one.qualified}, which may be this one when it runs, is used in {rows}: {where}"
     if asked.others:
         rows = counted(asked.others, "row")
         yield f"other: {rows} of {name} certainly mean something else; search_text with word=true shows every line of {name}"

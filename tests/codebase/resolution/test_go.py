@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.codebase.lookup_project import explorer
 from tests.codebase.resolution.meanings import bindings, meaning
 
 SHOP = """\
@@ -54,7 +55,9 @@ def test_the_files_of_a_package_share_their_names_and_methods(tmp_path: Path) ->
 def test_an_interface_may_mean_what_has_its_methods(tmp_path: Path) -> None:
     use = 'package use\nimport s "example.com/m/shop"\nfunc f(p s.Payer, b *s.Basket) { p.Pay()\n b.Pay() }\n'
     found = bindings(tmp_path, {**FILES, "use/use.go": use}, "Base.Pay")
-    assert found == {"shop/shop.go:3": "certain", "use/use.go:4": "certain"} | {"use/use.go:3": "possible"}
+    assert found == {"shop/shop.go:3": "certain", "use/use.go:4": "certain"}
+    notes = explorer(tmp_path, {}).find_references("Base.Pay").notes
+    assert "Payer.Pay, which may be this one when it runs, is used in 1 row: at=shop/shop.go:7:24" in notes
 
 
 def test_another_module_is_outside(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The door of the room: definitions at a place, symbols by their qualified name, and what occurrences of a name mean."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -76,6 +77,8 @@ class Resolver:
     def __init__(self, project: Project, seconds: float = SECONDS) -> None:
         self.files = ProjectFiles(project)
         self._evaluator = Evaluator(self.files, seconds)
+        self.through: Counter[Symbol] = Counter()
+        """Members that the target overrides: how many occurrences mean them, and so may mean the target when the program runs."""
         self._root: dict[Key, Symbol] = {}
         self._related: dict[tuple[Key, Key], bool] = {}
 
@@ -94,7 +97,7 @@ class Resolver:
             return None
         model, node = place
         meant = self._evaluator.meaning(model, node)
-        definitions = tuple(_definition(one) for symbol in _sorted(meant.symbols) for one in symbol.declarations)
+        definitions = self.definitions(meant.symbols)
         definitions += tuple(_module(path) for path in sorted(meant.modules))
         return Found(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
 
@@ -168,9 +171,11 @@ class Resolver:
         if target is None:
             return self._declared(meant)
         verdict = self.verdict(target, meant)
-        own = model.by_name_byte.get(node.start_byte)
-        declares = own is not None and not any(one.kind in _STANDING_FOR for one in own.declarations)
-        return Binding.OTHER if declares and verdict is Binding.POSSIBLE and not meant.unknown else verdict
+        if verdict is Binding.OTHER and node.start_byte not in model.by_name_byte:
+            self.through.update(
+                symbol for symbol in meant.symbols if any(self._may_be(symbol, wanted) for wanted in target.symbols)
+            )
+        return verdict
 
     @staticmethod
     def _declared(meant: Meaning) -> Binding:
@@ -186,8 +191,6 @@ class Resolver:
             return Binding.CERTAIN
         if meant.unknown or not meant:
             return Binding.POSSIBLE
-        if any(self._may_be(symbol, wanted) for symbol in meant.symbols for wanted in target.symbols):
-            return Binding.POSSIBLE
         return Binding.OTHER
 
     @staticmethod
@@ -195,6 +198,10 @@ class Resolver:
         if meant.outside and f".{meant.outside}".endswith(f".{target.outside}"):
             return Binding.CERTAIN
         return Binding.POSSIBLE if meant.unknown or not meant else Binding.OTHER
+
+    def definitions(self, symbols: Iterable[Symbol]) -> tuple[Definition, ...]:
+        """Where symbols are declared."""
+        return tuple(_definition(one) for symbol in _sorted(symbols) for one in symbol.declarations)
 
     def _roots(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         found = []
