@@ -9,8 +9,9 @@ from hypothesis import settings
 from tests.programs import present
 
 # How long one example takes says how busy the machine is; pytest's own time limit finds what hangs.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+settings.register_profile("full", deadline=None)
+settings.register_profile("sample", deadline=None, max_examples=25)
+settings.load_profile("sample")
 
 _SAME_ROADS = {"cheats", "faults", "honest", "test_interrupted.py", "test_whole_session.py"}
 """Folders, and two files, whose hundreds of whole sessions take roads that tests/e2e has taken in the sight of coverage."""

@@ -89,7 +89,7 @@ mypy_pid=$!
 log=$(mktemp)
 trap 'rm -f "$log" "$types"' EXIT
 selection=(-m "not full")
-[ $full = 1 ] && selection=(-m "full or not full")
+[ $full = 1 ] && selection=(-m "full or not full" --hypothesis-profile=full)
 [ $fast = 1 ] && selection=(-m "not full and not clients")
 coverage=(--cov --cov-branch --cov-report=)
 [ $fast = 1 ] && coverage=()

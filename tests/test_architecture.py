@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,8 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
     """(absolute module name, nesting depth: 0 at module level) of every import."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
 
@@ -86,7 +88,7 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
                 inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
                 yield from visit(child, depth + inner)
 
-    yield from visit(tree, 0)
+    return tuple(visit(tree, 0))
 
 
 @pytest.mark.parametrize("path", modules(), ids=dotted)

@@ -19,7 +19,7 @@ status=0
 export FAULTS_RESULTS=$out
 # What each test says it has executed goes into the table of rows; an old run's file is kept for what this one leaves out.
 read -ra tests <<<"$("$python" -m tests.faults.rows)"
-"$python" -m pytest tests/faults "${tests[@]}" -q -m "full or not full" -o timeout=3600 -o junit_family=xunit1 \
+"$python" -m pytest tests/faults "${tests[@]}" -q -m "full or not full" --hypothesis-profile=full -o timeout=3600 -o junit_family=xunit1 \
     --junitxml="$out/tests-$(date +%s).xml" || status=$?
 "$python" -m tests.faults.campaign --kills "${KILLS:-2000}" --seed "${SEED:-1}" --out "$out/kills.jsonl" || status=$?
 "$python" -m tests.faults.campaign --kills "${ERRORS:-500}" --seed "${SEED:-1}" --errors --out "$out/errors.jsonl" || status=$?

@@ -1,4 +1,4 @@
-"""Sessions that take any legal or illegal turn at any time agree with a plain model of SPEC 3, for 20,000 steps."""
+"""Sessions that take any legal or illegal turn at any time agree with a plain model of SPEC 3."""
 
 from collections import Counter
 from typing import Any
@@ -13,7 +13,7 @@ from code_intel_server.flow.phases import Flags, GateLevel, Intent
 from tests.faults.results import Record
 from tests.flow.world import Session, World
 
-STEPS_IN_CI = 20_000
+STEPS_IN_CI = 5_000
 STEPS_A_SESSION = 100
 REASON = "Because it is written so."
 AS_BEFORE = "As before; get_session_status repeats it."
@@ -412,13 +412,13 @@ class SessionMachine(RuleBasedStateMachine):
         assert counted == (self.model.failures, self.model.interventions, self.model.quality)
 
 
-def run_machine(wanted: int, first: int = 0) -> None:
+def run_machine(wanted: int, first: int) -> None:
     """At least `wanted` steps, and each place among them; another road with another seed."""
     steps.clear()
     run_state_machine_as_test(
         seed(first)(type("Seeded", (SessionMachine,), {})),
         settings=settings(
-            max_examples=wanted // 115,
+            max_examples=wanted // 90,
             stateful_step_count=STEPS_A_SESSION,
             deadline=None,
             derandomize=False,
@@ -432,14 +432,14 @@ def run_machine(wanted: int, first: int = 0) -> None:
 
 
 @pytest.mark.no_cover  # the roads are covered elsewhere, and watching takes longer than the walk
-def test_the_server_agrees_with_the_model_for_twenty_thousand_steps(record_property: Record) -> None:
-    run_machine(STEPS_IN_CI)
+def test_the_server_agrees_with_the_model_at_every_step(record_property: Record) -> None:
+    run_machine(STEPS_IN_CI, 0)
     record_property("executions", sum(steps.values()))
 
 
 @pytest.mark.full
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("part", range(1, 26))
-def test_the_server_agrees_with_the_model_for_a_hundred_thousand_more_steps(part: int, record_property: Record) -> None:
+@pytest.mark.parametrize("part", range(26))
+def test_the_server_agrees_with_the_model_for_a_hundred_thousand_steps(part: int, record_property: Record) -> None:
     run_machine(100_000, part)
     record_property("executions", sum(steps.values()))

@@ -1,17 +1,16 @@
 """A process that is killed in the middle of a git effect loses nothing, and the next one finishes it, once.
 
-Each effect runs in a forked child that kills itself (SIGKILL: no `finally`, no flushing) around its N-th step, for every
-N until a run survives. Steps are the git children that write, the recording of an intent, and the moving and removing
-of files. Then the effect is called again with the intent that was on disk.
+Each effect runs once, and around each of its steps the project is copied as it lies on disk: what a process leaves that is
+killed there (tests/faults kills real ones). Steps are the git children that write, the recording of an intent, and the
+moving and removing of files. Then the effect is called again in each copy, with the intent that was on disk.
 """
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -207,21 +206,24 @@ class Journal:
 
 
 class Steps:
-    """Counts the steps of an effect and kills the process after the `fatal` one; 0 is before the first.
+    """Copies project and intent as they lie on disk before the first step of an effect and behind each.
 
     Storing an object changes nothing anybody sees, so by default only steps that publish count: a ref, the user's
     index, the working tree, an intent. With `every` each writing git child counts, and both sides of it.
     """
 
-    def __init__(self, fatal: int, *, every: bool) -> None:
-        self.fatal = fatal
+    def __init__(self, repo: Repo, journal: Path, copies: Path, *, every: bool) -> None:
+        self.repo = repo
+        self.journal = journal
+        self.copies = copies
         self.every = every
         self.seen = 0
         self.tick()
 
     def tick(self) -> None:
-        if self.seen == self.fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
+        shutil.copytree(self.repo.path, self.copies / f"{self.seen}", symlinks=True)
+        if self.journal.exists():
+            shutil.copyfile(self.journal, self.copies / f"{self.seen}.json")
         self.seen += 1
 
     def around(self, act: Callable[..., Any]) -> Callable[..., Any]:
@@ -251,21 +253,20 @@ class Steps:
         return counted
 
 
-def killed(repo: Repo, journal: Journal, act: Act, fatal: int, *, every: bool) -> bool:
-    """Run the effect in a child that dies at step `fatal`; whether it died."""
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(Exception):
-            steps = Steps(fatal, every=every)
-            process.run = steps.run(process.run)
-            for name in ("rename", "unlink", "symlink_to"):
-                setattr(Path, name, steps.path(getattr(Path, name)))
-            act(repo, steps.around(journal.record), None)
-            os._exit(0)
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "the effect itself failed"
-    return os.WIFSIGNALED(status)
+def at_each_step(
+    repo: Repo, act: Act, copies: Path, monkeypatch: pytest.MonkeyPatch, *, every: bool
+) -> Iterator[tuple[Repo, Journal]]:
+    """Do it; then the project and the intent as whoever was killed at a step left them, step by step, the whole at last."""
+    journal = Journal(copies.with_suffix(".json"))
+    steps = Steps(repo, journal.path, copies, every=every)
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "run", steps.run(process.run))
+        for name in ("rename", "unlink", "symlink_to"):
+            patched.setattr(Path, name, steps.path(getattr(Path, name)))
+        act(repo, steps.around(journal.record), None)
+    for number in range(steps.seen):
+        yield refreshed(copies / f"{number}"), Journal(copies / f"{number}.json")
+    yield repo, journal
 
 
 def outcome(repo: Repo) -> dict[str, object]:
@@ -311,23 +312,17 @@ def test_an_effect_killed_at_any_step_loses_nothing_and_is_finished_once(
     control = copy(origin, tmp_path / "control")
     wanted = effect.act(control, ignore, None)
     expected = outcome(control)
-    fatal = 0
-    while True:
-        repo = copy(origin, tmp_path / f"killed-{fatal}")
-        journal = Journal(tmp_path / f"journal-{fatal}.json")
-        died = killed(repo, journal, effect.act, fatal, every=every)
-        assert before <= reachable(repo), f"lost by a kill at step {fatal}"
+    count = 0
+    for repo, journal in at_each_step(origin, effect.act, tmp_path / "killed", monkeypatch, every=every):
+        assert before <= reachable(repo), f"lost by a kill at step {count}"
         result = effect.act(repo, journal.record, journal.pending())
-        assert before <= reachable(repo), f"lost by recovery from step {fatal}"
-        assert outcome(repo) == expected, f"after a kill at step {fatal}"
+        assert before <= reachable(repo), f"lost by recovery from step {count}"
+        assert outcome(repo) == expected, f"after a kill at step {count}"
         if name != "commit":
-            assert result == wanted, f"after a kill at step {fatal}"
+            assert result == wanted, f"after a kill at step {count}"
         assert not list((repo.path / ".git/code-intel").glob("aside/*/*"))
-        shutil.rmtree(repo.path)
-        if not died:
-            break
-        fatal += 1
-    assert fatal >= 3
+        count += 1
+    assert count >= 4
 
 
 def test_what_the_user_had_is_what_he_has_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,6 +434,11 @@ def test_a_restored_branch_gets_the_record_that_git_was_killed_before_writing(
 
 def copy(repo: Repo, target: Path) -> Repo:
     shutil.copytree(repo.path, target, symlinks=True)
-    found = Repo(target)
+    return refreshed(target)
+
+
+def refreshed(path: Path) -> Repo:
+    """The copy at `path`, whose files git takes for those of its index."""
+    found = Repo(path)
     found.git("update-index", "-q", "--refresh") if not found.fails("rev-parse", "HEAD") else None
     return found
