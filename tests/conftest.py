@@ -1,11 +1,12 @@
 """What holds for all tests."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
+from coverage import Coverage
 from hypothesis import settings
 
+from tests.e2e.zygote import OBSERVED_INTO
 from tests.programs import present
 
 # How long one example takes says how busy the machine is; pytest's own time limit finds what hangs.
@@ -13,10 +14,9 @@ settings.register_profile("full", deadline=None)
 settings.register_profile("sample", deadline=None, max_examples=25)
 settings.load_profile("sample")
 
-_SAME_ROADS = {"cheats", "faults", "honest", "test_interrupted.py", "test_whole_session.py"}
-"""Folders, and two files, whose hundreds of whole sessions take roads that tests/e2e has taken in the sight of coverage."""
+_OBSERVED = {"e2e", "test_learning.py"}
+"""A folder and a file whose servers take roads that no test takes in its own process."""
 
-_FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 _FOLDERS_OF_A_USER = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 
@@ -40,9 +40,9 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _children_unobserved(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Coverage watches no child process of those: that would take as long again as the tests themselves."""
-    observed = os.environ.pop(_FOR_CHILDREN, None) if _SAME_ROADS & set(request.path.parts) else None
-    yield
-    if observed is not None:
-        os.environ[_FOR_CHILDREN] = observed
+def _servers_observed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where coverage is measured it watches the servers of these, and no other child: that would cost as much as all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        if Coverage.current() is not None and _OBSERVED & set(request.path.parts):
+            patch.setenv(OBSERVED_INTO, str(request.config.rootpath / ".coverage"))
+        yield

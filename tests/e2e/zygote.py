@@ -20,9 +20,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
-from mcp.server.mcpserver import MCPServer
+from coverage import Coverage
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
 
 TESTS = Path(__file__).resolve().parents[2]
 WARM = ("contract", "flow", "workspace", "codebase", "tools")
@@ -30,8 +33,8 @@ SOON = ("anyio._backends._asyncio", "numpy", "code_intel_server.index.code_index
 """What a server loads soon after it begins."""
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """A process that forks may have no second thread."""
-OBSERVED = "COVERAGE_PROCESS_CONFIG"
-"""What coverage tells a child by that it is to be observed."""
+OBSERVED_INTO = "CODE_INTEL_TEST_COVERAGE"
+"""The variable that names the file in which coverage keeps what a server has run; where it is empty, it is not observed."""
 _REQUEST_BYTES = 1 << 17
 _PR_SET_PTRACER = 0x59616D61
 
@@ -43,11 +46,10 @@ class Zygote:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._alone = threading.Lock()
         os.set_inheritable(theirs.fileno(), True)
-        environment = {name: value for name, value in os.environ.items() if name != OBSERVED}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.e2e.zygote", str(theirs.fileno())],
             cwd=TESTS,
-            env={**environment, "PYTHONPATH": f"{TESTS / 'src'}{os.pathsep}{TESTS}", **ALONE},
+            env={**os.environ, "PYTHONPATH": f"{TESTS / 'src'}{os.pathsep}{TESTS}", **ALONE},
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
         )
@@ -190,7 +192,7 @@ def _build_before() -> None:
     later = _Later()
     made = server.build(cast("Late", later))
 
-    def built(late: Late) -> MCPServer:
+    def built(late: Late) -> "MCPServer":
         later.found = late
         return made
 
@@ -211,10 +213,8 @@ def _serve(request: dict[str, Any], descriptors: list[int]) -> None:
         from tests.faults.gate import ask_from_now_on
 
         ask_from_now_on(socket.socket(fileno=gate))
-    if OBSERVED in os.environ:
-        import coverage
-
-        coverage.process_startup()
+    if observed := os.environ.pop(OBSERVED_INTO, ""):
+        Coverage(observed, data_suffix=True, config_file=str(TESTS / "pyproject.toml")).start()
     from code_intel_server.server import serve
 
     try:

@@ -43,7 +43,11 @@ def server_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-@pytest.fixture(params=[ChromaMode.LOCAL, ChromaMode.HTTP])
+EITHER = pytest.mark.parametrize("chroma", [ChromaMode.LOCAL, ChromaMode.HTTP], indirect=True)
+"""Also in an ordinary run against a server, whose client takes a second to load: what differs where it is not a folder."""
+
+
+@pytest.fixture(params=[ChromaMode.LOCAL, pytest.param(ChromaMode.HTTP, marks=pytest.mark.full)])
 def chroma(request: pytest.FixtureRequest) -> ChromaSettings:
     mode = ChromaMode(request.param)
     if mode is ChromaMode.HTTP:
@@ -141,11 +145,13 @@ def test_a_collection_made_without_the_package_is_made_as_the_package_makes_it(t
     assert made[0] == made[1]
 
 
+@EITHER
 def test_chromadb_answers_once_it_has_everything(case: Case) -> None:
     assert case.index.search("login throttle").engine == "chromadb+bm25"
     assert everything_found(case.index)
 
 
+@EITHER
 def test_changes_reach_chromadb(case: Case) -> None:
     write_files(case.root, {"src/new.py": "def brand_new_thing():\n    return 1\n"})
     (case.root / "src/web/router.js").unlink()
@@ -211,6 +217,7 @@ def test_a_child_killed_while_it_opens_a_healthy_folder_does_not_cost_the_folder
     index.close()
 
 
+@EITHER
 def test_a_killed_child_is_replaced_and_answers_go_on_meanwhile(case: Case) -> None:
     pid = manager_of(case.index).child_pid
     assert pid is not None

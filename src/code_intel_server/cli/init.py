@@ -346,7 +346,7 @@ def _prove(root: Path) -> None:
 
 def _offer_commit(root: Path, *, yes: bool) -> None:
     from code_intel_server.workspace.commits import identity_missing
-    from code_intel_server.workspace.git import Git, open_repository
+    from code_intel_server.workspace.git import Git, join_z, open_repository, split_z
     from code_intel_server.workspace.git_child import Manner
 
     git = open_repository(root)
@@ -355,7 +355,8 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
     manifest = Manifest.load(root)
     written = [path for path in manifest.files if not path.endswith(".new")]
     paths = [git.at.prefix + path for path in (*written, f"{FOLDER}/manifest.json")]
-    tracked = [path for path in paths if git.run("check-ignore", "-q", "--", path).returncode != 0]
+    ignored = set(split_z(git.run("check-ignore", "-z", "--stdin", stdin=join_z(paths)).stdout))
+    tracked = [path for path in paths if path not in ignored]
     if not tracked or not git.run("status", "--porcelain", "--", *tracked).stdout:
         return
     question = f"Commit the {len(tracked)} files of the set-up?"
