@@ -41,11 +41,11 @@ def test_claude_code_accepts_plugin_and_marketplace(tmp_path: Path) -> None:
 
 
 def _lines(client: str) -> list[str]:
-    """What the README has one type to register with a client."""
-    blocks = re.findall(
-        r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    return [line for block in blocks for line in block.splitlines() if line.startswith(f"{client} ")]
+    """What README and plugin have one type to register with a client."""
+    text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "plugin/README.md"))
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith(f"{client} ")]
+    return [*dict.fromkeys(lines)]
 
 
 _CONNECTED = "code-intel: code-intel-server serve - ✔ Connected"
