@@ -1,0 +1,164 @@
+"""The receipt: what the runs of old and new tests on old and new code show together, test by test (SPEC 4, Receipts).
+
+Four runs, each in a clean checkout:
+
+    base       the base's tests on the base's product
+    original   the base's tests on the new product: nothing that the change adds to a test can steer it
+    new        the new and changed tests (or the whole suite) on the new product
+    red        the new and changed tests on the base's product
+
+Every test that passed in `base` must be seen to pass in `original`, by its id, or it is named. A test that passes in
+`new` and does not in `red` is what the change is about. Nothing here reads a test; nothing here runs one.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from code_intel_server.receipts.identity import template
+from code_intel_server.receipts.results import Outcome, SuiteRun
+
+Ids = tuple[str, ...]
+_BAD = (Outcome.FAILED, Outcome.TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one change; None for one that was turned off, left out or could not be made."""
+
+    base: SuiteRun | None
+    original: SuiteRun | None
+    new: SuiteRun
+    red: SuiteRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Which test showed what, by id and sorted.
+
+    `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
+    """
+
+    fail_to_pass: Ids = ()
+    pass_to_pass: Ids = ()
+    failing: Ids = ()
+    broken: Ids = ()
+    missing: Ids = ()
+    skipped_now: Ids = ()
+    removed: Ids = ()
+    failing_before: Ids = ()
+    flaky: Ids = ()
+    timeout: Ids = ()
+    not_built: Ids = ()
+    not_judged: Ids = ()
+    passed_before: int = 0
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    """Runs that say nothing, and why."""
+
+    @property
+    def unexplained(self) -> Ids:
+        """The tests that passed before the change and were not seen to pass with it: each needs a reason."""
+        return tuple(sorted({*self.broken, *self.missing, *self.skipped_now, *self.not_built, *self._slow}))
+
+    @property
+    def _slow(self) -> set[str]:
+        return {*self.timeout} - {*self.failing} - {*self.failing_before}
+
+
+def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool = True) -> Receipt:
+    """Compare the runs of one change.
+
+    `flaky` are tests that failed once and passed when they alone were run again. `same_environment` says whether base
+    and new ran under one fingerprint: only then a failure of before excuses one of now.
+    """
+    before = _passed(runs.base)
+    failed_before = runs.base.ended(*_BAD) if runs.base is not None else set()
+    excused = (failed_before if same_environment else set()) | {*flaky}
+    now = runs.new.outcomes
+    sides = _original(runs, before - {*flaky})
+    failing = runs.new.ended(*_BAD) - excused
+    red = _red(runs, before, now)
+    return Receipt(
+        fail_to_pass=_sorted(red["fail_to_pass"]),
+        not_judged=_sorted(red["not_judged"]),
+        failing=_sorted(failing),
+        removed=_sorted(_removed(runs, before)),
+        failing_before=_sorted(failed_before & _bad(runs)),
+        flaky=_sorted({*flaky}),
+        passed_before=len(before),
+        not_run=_not_run(runs),
+        **{name: _sorted(ids) for name, ids in sides.items()},
+    )
+
+
+def _original(runs: Runs, before: set[str]) -> dict[str, set[str]]:
+    """Where the tests that passed on the base are when they run on the new product."""
+    sides: dict[str, set[str]] = {
+        name: set() for name in ("pass_to_pass", "broken", "timeout", "skipped_now", "missing", "not_built")
+    }
+    if runs.original is None or runs.original.unavailable or runs.base is None:
+        return sides
+    seen, units = runs.original.outcomes, runs.base.units
+    passed_in_new = runs.new.ended(Outcome.PASSED)
+    where = {
+        Outcome.PASSED: "pass_to_pass",
+        Outcome.FAILED: "broken",
+        Outcome.TIMEOUT: "timeout",
+        Outcome.SKIPPED: "skipped_now",
+    }
+    for id_ in before:
+        if id_ in seen:
+            sides[where[seen[id_]]].add(id_)
+        elif units.get(id_, "") in runs.original.unbuilt:
+            sides["pass_to_pass" if id_ in passed_in_new else "not_built"].add(id_)
+        else:
+            sides["missing"].add(id_)
+    renamed = _by_count(sides["missing"], runs.original.ended(Outcome.PASSED) - runs.base.outcomes.keys())
+    sides["missing"] -= renamed
+    sides["pass_to_pass"] |= renamed
+    return sides
+
+
+def _by_count(missing: set[str], others: set[str]) -> set[str]:
+    """Those of the missing whose template has as many tests of other ids: their ids differ from run to run."""
+    wanted, found = Counter(map(template, missing)), Counter(map(template, others))
+    return {id_ for id_ in missing if found[template(id_)] >= wanted[template(id_)]}
+
+
+def _red(runs: Runs, before: set[str], now: Mapping[str, Outcome]) -> dict[str, set[str]]:
+    """What passes with the change and did not without it, and what a base that does not build leaves open."""
+    if runs.red is None or runs.red.unavailable:
+        return {"fail_to_pass": set(), "not_judged": set()}
+    then = runs.red.outcomes
+    passed = {id_ for id_, outcome in now.items() if outcome is Outcome.PASSED}
+    unseen = passed - then.keys()
+    unbuilt = {id_ for id_ in unseen if runs.new.units.get(id_, "") in runs.red.unbuilt}
+    failed = {id_ for id_ in passed & then.keys() if then[id_] in _BAD}
+    return {"fail_to_pass": failed | (unseen - before), "not_judged": unbuilt & before}
+
+
+def _removed(runs: Runs, before: set[str]) -> set[str]:
+    """Tests that passed on the base and are not in the new suite, where the whole of it was run."""
+    if runs.original is None or runs.original.unavailable or not runs.new.whole:
+        return set()
+    return (
+        before - runs.new.outcomes.keys() - _by_count(before - runs.new.outcomes.keys(), {*runs.new.outcomes} - before)
+    )
+
+
+def _passed(run: SuiteRun | None) -> set[str]:
+    return run.ended(Outcome.PASSED) if run is not None else set()
+
+
+def _bad(runs: Runs) -> set[str]:
+    original = runs.original.ended(*_BAD) if runs.original is not None else set()
+    return original | runs.new.ended(*_BAD)
+
+
+def _not_run(runs: Runs) -> dict[str, str]:
+    named = {"base": runs.base, "original": runs.original, "new": runs.new, "red": runs.red}
+    return {name: run.unavailable for name, run in named.items() if run is not None and run.unavailable}
+
+
+def _sorted(ids: Collection[str]) -> Ids:
+    return tuple(sorted(ids))

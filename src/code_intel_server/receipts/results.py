@@ -1,0 +1,75 @@
+"""What one run of a test suite showed, test by test (SPEC 4, Receipts)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+
+class Outcome(StrEnum):
+    """How one test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test of one run: its normalised id, and the unit (file or package) that it belongs to."""
+
+    id: str
+    outcome: Outcome
+    unit: str = ""
+    seconds: float = 0.0
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One run of the verify commands in a clean checkout.
+
+    `unbuilt` are the units that could not be compiled or collected, with the first line of why.
+    `unavailable` says why nothing can be concluded from the run; '' where something can. `whole` is
+    false where only some of the suite was run.
+    """
+
+    cases: tuple[Case, ...] = ()
+    unbuilt: dict[str, str] = field(default_factory=dict)
+    exit_status: int = 0
+    seconds: float = 0.0
+    unavailable: str = ""
+    whole: bool = True
+
+    @cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The outcome by id."""
+        return {case.id: case.outcome for case in self.cases}
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """The unit by id."""
+        return {case.id: case.unit for case in self.cases}
+
+    @property
+    def listed(self) -> bool:
+        """Whether the run said which tests it ran; else its exit status is all there is."""
+        return bool(self.cases) or bool(self.unbuilt)
+
+    def ended(self, *outcomes: Outcome) -> set[str]:
+        """The ids of the tests that ended so."""
+        return {case.id for case in self.cases if case.outcome in outcomes}
+
+
+def merged(runs: Iterable[SuiteRun]) -> SuiteRun:
+    """Several runs as one: of a test that was run again, the last outcome counts."""
+    cases: dict[str, Case] = {}
+    unbuilt: dict[str, str] = {}
+    status, seconds, unavailable, whole = 0, 0.0, "", True
+    for run in runs:
+        cases |= {case.id: case for case in run.cases}
+        unbuilt |= run.unbuilt
+        status, seconds = status or run.exit_status, seconds + run.seconds
+        unavailable, whole = unavailable or run.unavailable, whole and run.whole
+    return SuiteRun(tuple(cases.values()), unbuilt, status, seconds, unavailable, whole)

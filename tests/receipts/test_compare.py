@@ -1,0 +1,119 @@
+"""Every rule by which four runs of old and new tests become a receipt (SPEC 4, Receipts)."""
+
+from code_intel_server.receipts.compare import Receipt, Runs, receipt
+from code_intel_server.receipts.results import Case, Outcome, SuiteRun
+
+
+def run(text: str = "", *, unbuilt: str = "", whole: bool = True, unavailable: str = "") -> SuiteRun:
+    """A run written as 'a+ b- c~ d!': passed, failed, skipped, timed out; 'u/a+' belongs to the unit u."""
+    ends = {"+": Outcome.PASSED, "-": Outcome.FAILED, "~": Outcome.SKIPPED, "!": Outcome.TIMEOUT}
+    cases = tuple(Case(word[:-1], ends[word[-1]], word[:-1].rpartition("/")[0]) for word in text.split())
+    return SuiteRun(cases, dict.fromkeys(unbuilt.split(), "error"), whole=whole, unavailable=unavailable)
+
+
+def compared(base: str, original: str, new: str, red: str = "", **more: str) -> Receipt:
+    """The receipt of four runs; `unbuilt_original`, `unbuilt_red` name units that did not build there."""
+    return receipt(
+        Runs(
+            run(base),
+            run(original, unbuilt=more.get("unbuilt_original", "")),
+            run(new),
+            run(red, unbuilt=more.get("unbuilt_red", "")),
+        )
+    )
+
+
+def test_a_test_that_passed_and_passes_again_is_pass_to_pass() -> None:
+    out = compared("a+ b+", "a+ b+", "a+ b+")
+    assert out.pass_to_pass == ("a", "b")
+    assert out.unexplained == ()
+
+
+def test_a_new_test_that_fails_on_the_base_is_fail_to_pass() -> None:
+    assert compared("a+", "a+", "a+ n+", "a+ n-").fail_to_pass == ("n",)
+
+
+def test_a_new_test_that_hangs_on_the_base_is_fail_to_pass() -> None:
+    assert compared("a+", "a+", "a+ n+", "n!").fail_to_pass == ("n",)
+
+
+def test_a_new_test_that_passes_on_the_base_too_is_not() -> None:
+    assert compared("a+", "a+", "a+ n+", "n+").fail_to_pass == ()
+
+
+def test_where_the_new_tests_do_not_build_on_the_base_only_the_new_ones_are_fail_to_pass() -> None:
+    out = compared("u/a+", "u/a+", "u/a+ u/n+", "", unbuilt_red="u")
+    assert out.fail_to_pass == ("u/n",)
+    assert out.not_judged == ("u/a",)
+
+
+def test_a_test_that_fails_on_the_new_product_is_broken_and_needs_a_reason() -> None:
+    out = compared("a+ b+", "a- b+", "a+ b+")
+    assert out.broken == out.unexplained == ("a",)
+
+
+def test_a_test_that_is_not_seen_any_more_is_missing() -> None:
+    out = compared("a+ b+", "b+", "a+ b+")
+    assert out.missing == out.unexplained == ("a",)
+
+
+def test_a_test_that_is_skipped_now_is_named() -> None:
+    assert compared("a+", "a~", "a+").skipped_now == ("a",)
+
+
+def test_a_test_that_hangs_now_is_named() -> None:
+    out = compared("a+", "a!", "a+")
+    assert out.timeout == out.unexplained == ("a",)
+
+
+def test_an_original_test_that_does_not_build_counts_by_the_commits_version_of_it() -> None:
+    out = compared("u/a+ u/b+", "", "u/a+", unbuilt_original="u")
+    assert out.pass_to_pass == ("u/a",)
+    assert out.not_built == ("u/b",)
+
+
+def test_a_test_taken_out_of_the_new_suite_is_named_though_the_product_still_passes_it() -> None:
+    out = compared("a+ b+", "a+ b+", "a+")
+    assert out.removed == ("b",)
+    assert out.unexplained == ()
+
+
+def test_tests_that_were_not_run_are_not_called_removed() -> None:
+    assert receipt(Runs(run("a+ b+"), run("a+ b+"), run("a+", whole=False))).removed == ()
+
+
+def test_a_new_test_that_fails_refuses_the_verdict() -> None:
+    assert compared("a+", "a+", "a+ n-").failing == ("n",)
+
+
+def test_what_failed_before_and_fails_now_refuses_nothing() -> None:
+    out = compared("a- b+", "a- b+", "a- b+")
+    assert out.failing == ()
+    assert out.failing_before == ("a",)
+
+
+def test_in_another_environment_a_failure_of_before_excuses_nothing() -> None:
+    out = receipt(Runs(run("a-"), run("a-"), run("a-")), same_environment=False)
+    assert out.failing == ("a",)
+
+
+def test_a_test_that_passed_when_it_ran_again_is_flaky_and_refuses_nothing() -> None:
+    out = receipt(Runs(run("a+ b+"), run("a- b+"), run("a- b+")), flaky={"a"})
+    assert out.flaky == ("a",)
+    assert out.failing == out.unexplained == ()
+
+
+def test_ids_that_differ_from_run_to_run_are_counted_by_what_they_have_in_common() -> None:
+    out = compared("t[17:03]+ t[17:04]+", "t[18:03]+ t[18:04]+", "t[19:03]+ t[19:04]+")
+    assert out.unexplained == ()
+    assert len(out.pass_to_pass) == 2
+
+
+def test_one_test_fewer_among_such_ids_is_missing() -> None:
+    assert len(compared("t[1]+ t[2]+", "t[3]+", "t[3]+").missing) == 2
+
+
+def test_a_run_that_says_nothing_is_named_with_the_reason() -> None:
+    out = receipt(Runs(run("a+"), run(unavailable="no clean checkout"), run("a+")))
+    assert out.not_run == {"original": "no clean checkout"}
+    assert out.unexplained == out.removed == ()
