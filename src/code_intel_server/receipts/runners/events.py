@@ -1,0 +1,100 @@
+"""The events that every runner writes, read into a run while it goes on."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from code_intel_server.receipts.identity import distinct, normal
+from code_intel_server.receipts.results import Case, Outcome, SuiteRun
+
+LINE_AT_MOST = 256 * 1024
+
+
+@dataclass(slots=True)
+class Events:
+    """Collects events; a line that is none of ours, or is too long, is counted and passed over."""
+
+    roots: tuple[str, ...] = ()
+    census: frozenset[str] = frozenset()
+    unreadable: int = 0
+    _ends: list[dict[str, Any]] = field(default_factory=list)
+    _running: dict[str, str] = field(default_factory=dict)
+    _unbuilt: dict[str, str] = field(default_factory=dict)
+    _rest: bytes = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take what a runner has written since the last time, whole lines and the beginning of one."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._take(line)
+        if len(self._rest) > LINE_AT_MOST:
+            self._rest, self.unreadable = b"", self.unreadable + 1
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = json.loads(line) if len(line) <= LINE_AT_MOST else None
+        except (ValueError, RecursionError):
+            event = None
+        match event:
+            case {"event": "start", "id": str(id_), "unit": str(unit)}:
+                self._running[id_] = unit
+            case {"event": "end", "id": str(id_), "outcome": "passed" | "failed" | "skipped"}:
+                self._running.pop(id_, None)
+                self._ends.append(event)
+            case {"event": "unbuilt", "unit": str(unit), "message": str(message)}:
+                self._unbuilt[normal(unit, self.roots)] = message
+            case {"event": "census", "files": list(files)}:
+                self.census = frozenset(map(str, files))
+            case _:
+                self.unreadable += 1
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The tests that have begun and not ended."""
+        return tuple(self._running)
+
+    @property
+    def ended(self) -> int:
+        """How many tests have ended."""
+        return len(self._ends)
+
+    def run(self, exit_status: int, seconds: float, *, whole: bool = True) -> SuiteRun:
+        """What was seen, as a run; tests that never ended have timed out."""
+        rows = [
+            *self._last_of_each(),
+            *({"id": id_, "unit": unit, "outcome": "timeout"} for id_, unit in self._running.items()),
+        ]
+        names = distinct(normal(row["id"], self.roots) for row in rows)
+        cases = tuple(self._case(name, row) for name, row in zip(names, rows, strict=True))
+        return SuiteRun(cases, dict(self._unbuilt), exit_status, seconds, whole=whole)
+
+    def _last_of_each(self) -> Iterable[dict[str, Any]]:
+        """A call that passed and a tear-down that failed are one test, which failed."""
+        merged: list[dict[str, Any]] = []
+        for row in self._ends:
+            if merged and merged[-1]["id"] == row["id"] and merged[-1]["outcome"] != row["outcome"]:
+                merged[-1] = {**row, "seconds": merged[-1].get("seconds", 0)}
+            else:
+                merged.append(row)
+        return merged
+
+    def _case(self, name: str, row: dict[str, Any]) -> Case:
+        return Case(
+            name,
+            Outcome(row["outcome"]),
+            normal(str(row.get("unit", "")), self.roots),
+            float(row.get("seconds") or 0),
+            str(row.get("message", "")),
+        )
+
+
+def written_since(file: Path, offset: int) -> bytes:
+    """What was appended to a file behind an offset; b'' where it is not there."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(offset)
+            return opened.read()
+    except OSError:
+        return b""
