@@ -30,6 +30,7 @@ FLOORS = {
     "codebase": 2,
     "flow": 3,
     "index": 3,
+    "receipts": 3,
     "tools": 4,
     "server": 5,
     "cli": 6,

@@ -25,7 +25,7 @@ CONTRACT = Contract.load(None)
 # SPEC 12: the commands of the console script.
 COMMANDS = {
     *("serve", "init", "doctor", "status", "report", "insights", "resume", "abandon"),
-    *("trash", "trust", "waive", "sync", "find", "hook"),
+    *("trash", "trust", "waive", "verify-commit", "sync", "find", "hook"),
 }
 
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "abandon": "give a session up; its work is kept recoverably",
     "trash": "list, restore or purge what sessions have put away",
     "trust": "let the project's verify commands run",
+    "verify-commit": "run a commit's tests before and after it, test by test",
     "waive": "take a verify command out of the running session's proof",
     "hook": "answer a client's hook event (used by the clients)",
     "serve": "run the MCP server over stdin and stdout (used by the clients)",
@@ -35,7 +36,7 @@ def main() -> int:
         return _unknown(arguments[0])
     try:
         # `__import__`: importlib and what it loads cost half a millisecond of the hook's time.
-        command = __import__(f"code_intel_server.cli.{arguments[0]}", fromlist=["main"])
+        command = __import__(f"code_intel_server.cli.{arguments[0].replace('-', '_')}", fromlist=["main"])
         status: int = command.main(arguments[1:])
     except KeyboardInterrupt:
         print("\ncode-intel-server: interrupted", file=sys.stderr)  # noqa: T201
@@ -58,7 +59,7 @@ def _usage() -> None:
 
     show("usage: code-intel-server <command> [options]\n\ncommands:")
     for name, what in COMMANDS.items():
-        show(f"  {name:<9} {what}", indent=12)
+        show(f"  {name:<13} {what}", indent=16)
     show("\ncode-intel-server <command> --help explains one.")
 
 

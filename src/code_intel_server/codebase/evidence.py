@@ -87,8 +87,9 @@ class ProjectEvidence:
         files of the folder that changed: a test that stands there now as it stood here was moved.
         """
         from code_intel_server.codebase.moved import left_behind, without_moved
+        from code_intel_server.codebase.roles import is_test_file
         from code_intel_server.codebase.steering import steered
-        from code_intel_server.codebase.weakening import is_test_file, leaves_the_tests, weakened
+        from code_intel_server.codebase.weakening import leaves_the_tests, weakened
 
         if old_path and leaves_the_tests(old_path, path):
             return weakened(old_path, before, None)

@@ -114,7 +114,7 @@ def role(path: str) -> Role:
     stem, suffix = in_two(name)
     if vendored or ".min." in name or suffix in _GENERATED_SUFFIXES:
         return Role.VENDORED
-    if tests or _is_test_name(name):
+    if tests or _is_test_name(name) or ("est" in name and _is_collected(path)):
         return Role.TESTS
     if name in _CONFIG_NAMES:
         return Role.CONFIGURATION
@@ -149,6 +149,16 @@ def _is_test_name(name: str) -> bool:
         or ".spec." in name
         or stem == "conftest"
     )
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file is a test's, by its folder or by a name that runners collect."""
+    return role(path) is Role.TESTS
+
+
+def _is_collected(path: str) -> bool:
+    """Whether runners collect a file by its name; what build tools keep in `src/main` is product, whatever its name."""
+    return "src/main/" not in path and named_as_tests(path)
 
 
 def named_as_tests(path: str) -> bool:

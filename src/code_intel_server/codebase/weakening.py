@@ -20,7 +20,7 @@ from code_intel_server.codebase.records import (
     no_longer_printed,
     no_longer_recorded,
 )
-from code_intel_server.codebase.roles import Role, named_as_tests, role
+from code_intel_server.codebase.roles import is_test_file, named_as_tests
 from code_intel_server.codebase.stand_ins import lasting, stood_in_for
 
 if TYPE_CHECKING:
@@ -224,11 +224,6 @@ def _is_entered(path: str) -> bool:
         return folders[-1:] == ["tests"] or "tests" not in folders  # a folder below holds modules of tests
     passed_by = _PASSED_BY_GO if name.endswith(".go") else _PASSED_BY
     return not any(passed_by.fullmatch(folder) for folder in folders)
-
-
-def is_test_file(path: str) -> bool:
-    """Whether a path is a test's by its folder or name."""
-    return role(path) is Role.TESTS
 
 
 def _shrinking(path: str, old: str) -> Sequence[tuple["re.Pattern[str]", str, str]]:

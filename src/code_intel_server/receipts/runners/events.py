@@ -1,6 +1,7 @@
 """The events that every runner writes, read into a run while it goes on."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,9 @@ from code_intel_server.receipts.identity import distinct, normal
 from code_intel_server.receipts.results import Case, Outcome, SuiteRun
 
 LINE_AT_MOST = 256 * 1024
+_MESSAGE_CHARACTERS = 1500
+_GO_UNBUILT = re.compile(r"FAIL\s+(\S+) \[(build|setup) failed\]")
+_GO_ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
 @dataclass(slots=True)
@@ -19,9 +23,11 @@ class Events:
     roots: tuple[str, ...] = ()
     census: frozenset[str] = frozenset()
     unreadable: int = 0
+    runners: set[str] = field(default_factory=set)
     _ends: list[dict[str, Any]] = field(default_factory=list)
     _running: dict[str, str] = field(default_factory=dict)
     _unbuilt: dict[str, str] = field(default_factory=dict)
+    _said: dict[str, str] = field(default_factory=dict)
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> None:
@@ -34,7 +40,7 @@ class Events:
 
     def _take(self, line: bytes) -> None:
         try:
-            event = json.loads(line) if len(line) <= LINE_AT_MOST else None
+            event: Any = json.loads(line) if len(line) <= LINE_AT_MOST else None
         except (ValueError, RecursionError):
             event = None
         match event:
@@ -45,10 +51,38 @@ class Events:
                 self._ends.append(event)
             case {"event": "unbuilt", "unit": str(unit), "message": str(message)}:
                 self._unbuilt[normal(unit, self.roots)] = message
+            case {"event": "runner", "name": str(name)}:
+                self.runners.add(name)
+            case {"Action": str(action), "Package": str(package)}:
+                self.runners.add("go")
+                self._take_go(action, package, event)
+            case {"Action": str()}:
+                pass  # what the compiler prints
+            case None if found := _GO_UNBUILT.match(line.decode("utf-8", "replace")):
+                self._unbuilt[found[1]] = f"{found[2]} failed"
             case {"event": "census", "files": list(files)}:
                 self.census = frozenset(map(str, files))
             case _:
                 self.unreadable += 1
+
+    def _take_go(self, action: str, package: str, event: dict[str, Any]) -> None:
+        """One line of `go test -json`."""
+        output = str(event.get("Output", ""))
+        if "Test" not in event:
+            if found := _GO_UNBUILT.match(output):
+                self._unbuilt[found[1]] = f"{found[2]} failed"
+            return
+        id_ = f"{package}:{event['Test']}"
+        if action == "run":
+            self._running[id_] = package
+        elif action == "output":
+            self._said[id_] = (self._said.get(id_, "") + output)[-_MESSAGE_CHARACTERS:]
+        elif outcome := _GO_ENDS.get(action):
+            self._running.pop(id_, None)
+            said = self._said.pop(id_, "")
+            message = said if outcome == "failed" else ""
+            row = {"id": id_, "unit": package, "outcome": outcome, "seconds": event.get("Elapsed"), "message": message}
+            self._ends.append(row)
 
     @property
     def running(self) -> tuple[str, ...]:

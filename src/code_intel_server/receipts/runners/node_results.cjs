@@ -8,6 +8,7 @@ const results = process.env.CODE_INTEL_RESULTS
 const only = process.env.CODE_INTEL_ONLY
 const script = process.argv[1] || ''
 const here = __dirname
+const canary = process.env.CODE_INTEL_CANARY
 
 function write(event) {
   fs.appendFileSync(results, JSON.stringify(event) + '\n')
@@ -69,7 +70,12 @@ function startAgain() {
 
 if (results) {
   if (process.execArgv.includes('--test') && !process.env.CODE_INTEL_STARTED && !process.env.NODE_TEST_CONTEXT) startAgain()
-  else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.js)?$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) process.argv.push('--reporter', __filename)
+  else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.js)?$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) {
+    write({ event: 'runner', name: 'mocha' })
+    process.argv.push('--reporter', __filename)
+    // A test that fails: a run in which it does not is one whose results mean nothing.
+    if (canary) process.argv.push(path.join(here, 'mocha_canary.cjs'), '--grep', canary)
+  }
   else if (/[/\\]jest(-cli)?[/\\]bin[/\\]jest\.js$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) process.argv.push('--reporters=' + path.join(here, 'jest_results.cjs'))
   else if (/[/\\]vitest[/\\]vitest\.mjs$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) process.argv.push('--reporter=' + path.join(here, 'vitest_results.mjs'))
 }

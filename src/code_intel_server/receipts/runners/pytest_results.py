@@ -2,7 +2,8 @@
 
 Copied beside a checkout and loaded by `-p`: it imports nothing of ours and nothing that pytest does not load anyway.
 With pytest-xdist only the controller writes. Every write is a whole line, opened and closed at once, so that no test
-which turns warnings into errors finds an open file.
+which turns warnings into errors finds an open file. Children of tests do not write: the variables are taken away before
+the first test runs.
 """
 
 import json
@@ -11,22 +12,53 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _RESULTS = os.environ.get("CODE_INTEL_RESULTS", "")
 _ONLY = os.environ.get("CODE_INTEL_ONLY", "")
+_CANARY = os.environ.get("CODE_INTEL_CANARY", "")
+_LOADED_BY = " -p pytest_results"
+_writes = [bool(_RESULTS)]
+
+
+class _Canary(pytest.Item):
+    """A test that fails: a run in which it does not is one whose results mean nothing."""
+
+    def runtest(self) -> None:
+        """Fail."""
+        raise AssertionError(self.name)
+
+    def reportinfo(self) -> tuple[str, int, str]:
+        """Where it is: nowhere."""
+        return self.name, 0, self.name
 
 
 def _write(**event: object) -> None:
-    if _RESULTS:
+    if _writes[0]:
         with open(_RESULTS, "a", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
             file.write(json.dumps(event) + "\n")
 
 
 def _only() -> dict[str, Any]:
-    """What is wanted: {"files": […]} or {"ids": […]}; {} where all is."""
+    """What is wanted: {"files": […]}, {"ids": […]} or {"skip": […]}; {} where all is."""
     return json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
 
 
-def pytest_ignore_collect(collection_path: Path, config: Any) -> bool | None:
+def pytest_configure(config: Any) -> None:
+    """Say who runs the tests; a worker of pytest-xdist leaves the writing to its controller."""
+    _writes[0] = _writes[0] and not hasattr(config, "workerinput")
+    _write(event="runner", name="pytest")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Keep what tests start from writing here: pytest-xdist's workers have begun by now."""
+    for name in ("CODE_INTEL_RESULTS", "CODE_INTEL_ONLY", "CODE_INTEL_CANARY"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_ADDOPTS"] = os.environ.get("PYTEST_ADDOPTS", "").replace(_LOADED_BY, "")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out the files that are not wanted, before they are imported."""
     files = _only().get("files")
     if files is None or not collection_path.is_file():
@@ -34,14 +66,18 @@ def pytest_ignore_collect(collection_path: Path, config: Any) -> bool | None:
     return None if os.path.realpath(collection_path) in files else True
 
 
-def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -> None:
     """Leave out the tests that are not wanted."""
-    ids = _only().get("ids")
-    if ids is None:
+    if _CANARY:
+        items[:] = [_Canary.from_parent(session, name=_CANARY, nodeid=_CANARY)]
         return
-    kept = [item for item in items if item.nodeid in ids]
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ids])
-    items[:] = kept
+    only = _only()
+    ids, skip = only.get("ids"), only.get("skip", ())
+    kept = [item for item in items if (ids is None or item.nodeid in ids) and item.nodeid not in skip]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -50,7 +86,7 @@ def pytest_collectreport(report: Any) -> None:
         _write(event="unbuilt", unit=report.nodeid.partition("::")[0], message=str(report.longrepr)[-500:])
 
 
-def pytest_runtest_logstart(nodeid: str, location: tuple[str, int | None, str]) -> None:
+def pytest_runtest_logstart(nodeid: str) -> None:
     """A test begins: one that never ends is known by this."""
     _write(event="start", id=nodeid, unit=nodeid.partition("::")[0])
 
@@ -71,9 +107,7 @@ def pytest_runtest_logreport(report: Any) -> None:
     )
 
 
-def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
+def pytest_sessionfinish() -> None:
     """Which files the loaded modules came from: whether the checkout is what was tested."""
-    if hasattr(session.config, "workerinput"):
-        return
     files = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
     _write(event="census", files=sorted(files - {""}))

@@ -1,0 +1,135 @@
+"""`verify-commit`: run a commit's tests before and after it in clean checkouts, and compare with what the commit says (SPEC 4)."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from code_intel_server import __version__
+from code_intel_server.cli.console import Failed, guarded, parser, project_root
+from code_intel_server.printable import printable
+from code_intel_server.receipts.exports import UNEXPLAINED, junit, sarif
+from code_intel_server.receipts.notary import STALL_SECONDS, Notary, Verdict
+from code_intel_server.workspace.config import ConfigFile
+from code_intel_server.workspace.git import Git, open_repository, split_z
+from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.trust import Approvals
+
+NOTHING_SEEN = 3
+_SHOWN = 20
+_SAID = ("removed", "failing_before", "flaky", "not_judged")
+_FAIL_TO_PASS, _PASS_TO_PASS = "Code-Intel-Fail-To-Pass", "Code-Intel-Pass-To-Pass"
+
+
+def main(arguments: list[str]) -> int:
+    """Verify a commit; exit status 0 where it is good, 1 where not, 3 where nothing can be said."""
+    made = parser(
+        "verify-commit",
+        "Run the trusted verify commands in clean checkouts of a commit and of its parent, and say test by test what the"
+        " commit changed. Exit status: 0 good, 1 a test fails or is no longer seen to pass, or the commit's trailers say"
+        " otherwise, 3 nothing can be said.",
+    )
+    made.add_argument("revision", nargs="?", default="HEAD", metavar="REV", help="the commit (default: HEAD)")
+    made.add_argument("--base", metavar="REV", help="what it is compared with (default: its first parent)")
+    made.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="for all runs (default: three times the commands')"
+    )
+    made.add_argument(
+        "--stall",
+        type=float,
+        default=STALL_SECONDS,
+        metavar="SECONDS",
+        help=f"a test that takes longer hangs (default: {STALL_SECONDS:g})",
+    )
+    made.add_argument("--junit", type=Path, metavar="FILE", help="write the tests as JUnit XML")
+    made.add_argument("--sarif", type=Path, metavar="FILE", help="write what is wrong as SARIF")
+    made.add_argument("--all", action="store_true", help=f"list every test; else {_SHOWN} of a kind")
+    options = made.parse_args(arguments)
+    return guarded(lambda: _run(Project(project_root(options.project)), options))
+
+
+def _run(project: Project, options: argparse.Namespace) -> int:
+    git = open_repository(project.root)
+    if isinstance(git, str):
+        raise Failed(git)
+    commit = _commit(git, options.revision)
+    base = _commit(git, options.base or f"{commit}^1")
+    config = ConfigFile.load(project.config_file)
+    if not config.config.verify_commands:
+        raise Failed(f"{project.config_file} has no verify_commands")
+    if not Approvals().trusted(project.config_file, config.digest):
+        raise Failed(f"{project.config_file} is not trusted: code-intel-server trust")
+    notary = Notary(git, config.config.verify_commands, limit=options.limit, stall=options.stall, tell=_tell)
+    verdict = notary.verify(base, commit)
+    differing = _trailers(git, commit, verdict)
+    if options.junit:
+        options.junit.write_bytes(junit(verdict))
+    if options.sarif:
+        files = frozenset(split_z(git.must("ls-tree", "-r", "-z", "--name-only", commit)))
+        content = sarif(verdict, __version__, files)
+        options.sarif.write_text(json.dumps(content, indent=1), encoding="utf-8")
+    _print(verdict, commit, base, differing, most=sys.maxsize if options.all else _SHOWN)
+    if verdict.unavailable:
+        return NOTHING_SEEN
+    return 0 if verdict.good and not differing else 1
+
+
+def _commit(git: Git, revision: str) -> str:
+    found = git.oid(revision)
+    if not found:
+        raise Failed(f"there is no commit {printable(revision)}", status=2)
+    return found
+
+
+def _tell(text: str) -> None:
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
+    """Where the commit's own trailers say otherwise than the runs."""
+    found = verdict.receipt
+    seen = {
+        _FAIL_TO_PASS: str(len(found.fail_to_pass)),
+        _PASS_TO_PASS: f"{len(found.pass_to_pass)} of {found.passed_before}",
+    }
+    differing = []
+    for name, now in seen.items():
+        said = git.text("log", "-1", f"--format=%(trailers:key={name},valueonly)", commit).strip()
+        if said and said != now:
+            differing.append(f"{name}: the commit says {printable(said)}, the runs say {now}")
+    return differing
+
+
+def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most: int) -> None:
+    found = verdict.receipt
+    print(f"{commit[:12]} against {base[:12]}, {verdict.seconds:.0f} s")
+    if verdict.unavailable:
+        print(f"unavailable: {printable(verdict.unavailable)}")
+    elif verdict.exit_status_only:
+        print("only exit statuses are known: no verify command said which tests it ran")
+    else:
+        print(f"fail_to_pass    {len(found.fail_to_pass)}")
+        print(f"pass_to_pass    {len(found.pass_to_pass)} of {found.passed_before}")
+    for name in (*UNEXPLAINED, *_SAID):
+        if ids := getattr(found, name):
+            print(f"{name:<15} {len(ids)}")
+    for name in ("fail_to_pass", *UNEXPLAINED, *_SAID):
+        _list(name, getattr(found, name), most)
+    for run, why in found.not_run.items():
+        print(f"run '{run}': {printable(why)}")
+    for text in (*differing, *verdict.problems):
+        print(f"✗ {printable(text)}")
+    for text in verdict.notes:
+        print(f"  {printable(text)}")
+    if not verdict.unavailable:
+        print("good" if verdict.good and not differing else "not good")
+
+
+def _list(name: str, ids: tuple[str, ...], most: int) -> None:
+    if not ids:
+        return
+    print(f"\n{name}:")
+    for id_ in ids[:most]:
+        print(f"  {printable(id_)}")
+    if len(ids) > most:
+        print(f"  and {len(ids) - most} more (--all lists them)")

@@ -1,0 +1,129 @@
+"""Run a command so that the project it sees, at the project's own path, is a clean checkout (SPEC 4, Receipts).
+
+A private mount puts the checkout where the project is, for the command and its descendants alone: editable installs,
+absolute paths and ids mean what they always mean, and nothing is left when the last process ends. It needs no
+privileges, but user namespaces, which macOS lacks and some systems forbid; the command then runs in the checkout's own
+folder, and a census of loaded files tells whether that was what was tested.
+
+Folders that git ignores and tests need (`.venv`, `node_modules`) are borrowed: in the mount as an overlay whose writes
+go to memory and are forgotten, so that two runs share nothing they can write; else as links.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_intel_server import process
+
+BORROWED = (".venv", "venv", "node_modules")
+"""Folders that are borrowed from the project where git ignores them, at its root and beside a manifest."""
+
+_UNSHARE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount")
+_MOUNT = """
+set -e
+top=$1 checkout=$2 scratch=$3 inside=$4 count=$5; shift 5
+mkdir -p "$scratch"
+mount -t tmpfs none "$scratch"
+while [ "$count" -gt 0 ]; do
+  mkdir -p "$checkout/$1" "$scratch/$count/upper" "$scratch/$count/work"
+  mount -t overlay none -o "lowerdir=$top/$1,upperdir=$scratch/$count/upper,workdir=$scratch/$count/work,userxattr" \
+    "$checkout/$1" 2>/dev/null || mount --bind "$top/$1" "$checkout/$1"
+  count=$((count - 1)); shift
+done
+mount --rbind "$checkout" "$top"
+cd "$top/$inside"
+exec "$@"
+"""
+
+
+@functools.cache
+def can_mount() -> bool:
+    """Whether this system lets us mount privately."""
+    if shutil.which("unshare") is None:
+        return False
+    try:
+        done = process.run([*_UNSHARE, "mount", "-t", "tmpfs", "none", "/tmp"], cwd=Path("/"), timeout=10)  # noqa: S108
+    except OSError:
+        return False
+    return done.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A checkout and the project it stands in for; `borrowed` are folders relative to `top`."""
+
+    top: Path
+    checkout: Path
+    borrowed: tuple[str, ...] = ()
+    mounted: bool = True
+
+    @property
+    def seen_at(self) -> Path:
+        """Where the command sees the checkout."""
+        return self.top if self.mounted else self.checkout
+
+    def command(self, argv: Iterable[str], inside: str) -> list[str]:
+        """The command line that runs `argv` in folder `inside` of the checkout."""
+        if not self.mounted:
+            return [*argv]
+        scratch = self.checkout.with_name(self.checkout.name + ".written")
+        words = (str(self.top), str(self.checkout), str(scratch), inside, str(len(self.borrowed)), *self.borrowed)
+        return [*_UNSHARE, "sh", "-c", _MOUNT, "sh", *words, *argv]
+
+    def prepare(self) -> Mapping[str, str]:
+        """Make what a run without a mount needs; the variables that lead it to the checkout."""
+        if self.mounted:
+            return {}
+        for folder in self.borrowed:
+            link = self.checkout / folder
+            if not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(self.top / folder)
+        search = [str(self.checkout / "src"), str(self.checkout), os.environ.get("PYTHONPATH", "")]
+        return {"PYTHONPATH": os.pathsep.join(filter(None, search))}
+
+    def tested_elsewhere(self, census: Collection[str], tracked: Collection[str]) -> str:
+        """A loaded file that stands in for one of the checkout's; '' where the checkout is what was tested.
+
+        `census` are the files of loaded modules, `tracked` the checkout's own, relative to it.
+        """
+        ours = {path.removeprefix("src/").removeprefix("lib/") for path in tracked}
+        for file in census:
+            inside = _relative(file, self.seen_at)
+            if inside in tracked:
+                continue
+            if not self.mounted and _relative(file, self.top) in tracked:
+                return file
+            tail = file.partition("/site-packages/")[2]
+            if "/" in tail and tail in ours:
+                return file
+        return ""
+
+
+def borrowed(top: Path, listed: Collection[str], names: Collection[str] = BORROWED) -> tuple[str, ...]:
+    """The folders to borrow: of these names, at the root and beside tracked manifests, and not tracked themselves."""
+    folders = {"", *(path.rpartition("/")[0] for path in listed if path.endswith(("package.json", "pyproject.toml")))}
+    found = (f"{folder}/{name}" if folder else name for folder in folders for name in names)
+    tracked = {path.split("/", 1)[0] for path in listed}
+    return tuple(sorted(path for path in found if path not in tracked and (top / path).is_dir()))
+
+
+def fingerprint(top: Path, folders: Iterable[str]) -> str:
+    """What tells whether borrowed folders are as they were: names, sizes and times of their files, caches left out."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for at, below, names in os.walk(top / folder):
+            below[:] = sorted(name for name in below if name not in {"__pycache__", ".cache", ".vite", ".vitest"})
+            for name in sorted(names):
+                look = os.lstat(os.path.join(at, name))  # noqa: PTH118 - tens of thousands of files
+                digest.update(f"{at}/{name} {look.st_size} {look.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _relative(file: str, folder: Path) -> str:
+    prefix = str(folder) + "/"
+    return file.removeprefix(prefix) if file.startswith(prefix) else ""

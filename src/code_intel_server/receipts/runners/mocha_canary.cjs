@@ -1,0 +1,6 @@
+'use strict'
+const name = process.env.CODE_INTEL_CANARY
+/* global it */
+it(name, () => {
+  throw new Error(name)
+})
