@@ -1,0 +1,189 @@
+"""Receipts of real commits: real git, real checkouts, real pytest (SPEC 4, Receipts)."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.receipts import checkout
+from code_intel_server.receipts.checkout import Checkouts, changed, private_folder
+from code_intel_server.receipts.isolation import can_mount
+from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.workspace.config import VerifyCommand
+from code_intel_server.workspace.git import Git, open_repository
+from tests.workspace.git_repo import Repo
+
+PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+CALC = "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return 2 * a\n"
+TESTS = (
+    "import pytest\nfrom calc import add, twice\n\n"
+    "def test_add():\n    assert add(2, 0) == 2\n\n"
+    "@pytest.mark.parametrize('n', [1, 2])\ndef test_twice(n):\n    assert twice(n) == n + n\n\n"
+    "def test_fails():\n    assert False\n\ndef test_old():\n    assert add(1, 0)\n"
+)
+FIXED = CALC.replace("a - b", "a + b")
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No plugin of ours in the runs, and folders of their own."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(checkout.tempfile, "tempdir", str(folder))
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A calculator with a bug, and its tests, one of which fails."""
+    return Repo.with_files(tmp_path, monkeypatch, calc__py=CALC, test_calc__py=TESTS)
+
+
+def _verdict(repo: Repo, *, stall: float = 60, mount: bool | None = None, **files: str) -> Verdict:
+    for name, text in files.items():
+        repo.write(name.replace("__", "."), text)
+    repo.commit("change")
+    return _notary(repo, stall, mount).verdict
+
+
+class _Made:
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+
+def _notary(repo: Repo, stall: float, mount: bool | None) -> _Made:
+    notary = Notary(_git(repo), [VerifyCommand(argv=PYTEST, timeout=60)], stall=stall, mount=mount)
+    return _Made(notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")))
+
+
+def _git(repo: Repo) -> Git:
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    return git
+
+
+@pytest.mark.parametrize(
+    "mount", [pytest.param(True, marks=pytest.mark.skipif(not can_mount(), reason="no mounts")), False]
+)
+def test_a_fix_with_a_test_is_seen_to_fail_before_and_to_pass_now(repo: Repo, mount: bool) -> None:
+    tests = TESTS.replace("add(2, 0) == 2", "add(2, 0) == 2\n\ndef test_sum():\n    assert add(2, 2) == 4")
+    verdict = _verdict(repo, mount=mount, calc__py=FIXED, test_calc__py=tests)
+    found = verdict.receipt
+    assert found.fail_to_pass == ("test_calc.py::test_sum",)
+    assert len(found.pass_to_pass) == found.passed_before == 4
+    assert found.failing_before == ("test_calc.py::test_fails",)
+    assert verdict.good, verdict
+    assert not list((Path(os.environ["HOME"]).parent / "temporary").glob("*/*"))
+    assert repo.git("status", "--porcelain", "--ignored") == ""
+
+
+def test_a_broken_product_cannot_hide_behind_edited_tests(repo: Repo) -> None:
+    tests = TESTS.replace("twice(n) == n + n", "twice(n) == n").replace("def test_old", "def not_a_test")
+    verdict = _verdict(repo, calc__py=CALC.replace("2 * a", "a"), test_calc__py=tests)
+    assert verdict.receipt.broken == ("test_calc.py::test_twice[1]", "test_calc.py::test_twice[2]")
+    assert verdict.receipt.removed == ("test_calc.py::test_old",)
+    assert not verdict.good
+
+
+def test_a_conftest_that_runs_nothing_is_seen_and_steers_no_original_test(repo: Repo) -> None:
+    loop = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop():\n    return True\n"
+    verdict = _verdict(repo, conftest__py=loop)
+    assert any("no test was seen with this commit" in problem for problem in verdict.problems)
+    assert len(verdict.receipt.pass_to_pass) == 4
+
+
+def test_a_product_that_makes_failures_pass_is_shown_by_a_test_that_must_fail(repo: Repo) -> None:
+    forged = (
+        FIXED.replace("a + b", "0") + "\nfrom _pytest.runner import CallInfo\n"
+        "_real = CallInfo.from_call.__func__\n"
+        "def _forged(cls, func, when, reraise=None):\n"
+        "    call = _real(cls, func, when, reraise)\n    call.excinfo = None\n    return call\n"
+        "CallInfo.from_call = classmethod(_forged)\n"
+    )
+    verdict = _verdict(repo, calc__py=forged)
+    assert not verdict.receipt.broken
+    assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
+
+
+def test_a_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Repo) -> None:
+    hangs = CALC.replace("return a - b", "while b: pass\n    return a")
+    tests = TESTS.replace("def test_add", "def test_a():\n    assert add(1, 1)\n\ndef test_add")
+    verdict = _verdict(repo, stall=1, calc__py=hangs, test_calc__py=tests)
+    assert verdict.receipt.failing == ("test_calc.py::test_a",)
+    assert len(verdict.receipt.pass_to_pass) == 4
+
+
+def test_a_test_that_fails_once_is_flaky_and_refuses_nothing(repo: Repo, tmp_path: Path) -> None:
+    once = f"    import pathlib\n    mark = pathlib.Path({str(tmp_path / 'mark')!r})\n"
+    tests = TESTS.replace(
+        "    assert add(2, 0) == 2", f"{once}    first = not mark.exists()\n    mark.touch()\n    assert not first"
+    )
+    verdict = _verdict(repo, calc__py=CALC + "\n", test_calc__py=tests)
+    assert verdict.receipt.flaky == ("test_calc.py::test_add",)
+    assert verdict.good, verdict
+
+
+def test_a_module_of_the_environment_in_place_of_the_checkouts_is_said(repo: Repo, tmp_path: Path) -> None:
+    packages = repo.path / ".venv" / "site-packages" / "calculator"
+    packages.mkdir(parents=True)
+    (packages / "__init__.py").write_text("one = 1\n")
+    repo.write(".gitignore", ".venv\n")
+    (repo.path / "calculator").mkdir()
+    repo.write("calculator/__init__.py", "one = 1\n")
+    repo.commit("packaged")
+    start = f"import sys\nsys.path.insert(0, {str(packages.parent)!r})\n"
+    verdict = _verdict(repo, test_calc__py=start + "import calculator\ndef test(): assert calculator.one\n")
+    assert verdict.unavailable.endswith("site-packages/calculator/__init__.py")
+
+
+def test_a_command_that_lists_no_tests_gives_an_exit_status_and_says_so(repo: Repo) -> None:
+    repo.write("calc.py", FIXED)
+    repo.commit("fix")
+    notary = Notary(_git(repo), [VerifyCommand(argv=("grep", "-q", "a + b", "calc.py"))])
+    verdict = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    assert (verdict.exit_status_only, verdict.good) == (True, True)
+    back = notary.verify(repo.git("rev-parse", "HEAD"), repo.git("rev-parse", "HEAD^"))
+    assert back.problems == ("grep -q a + b calc.py: exit status 1",)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def test_nodes_own_runner_reports_from_below_a_shell(repo: Repo) -> None:
+    test = "const t = require('node:test'), a = require('node:assert')\nt('adds', () => a.equal(require('./add.js'), %s))\n"
+    repo.write("add.js", "module.exports = 1\n")
+    repo.write("add.test.js", test % 1)
+    repo.commit("one")
+    repo.write("add.js", "module.exports = 2\n")
+    repo.write("add.test.js", test % 2)
+    repo.commit("two")
+    notary = Notary(_git(repo), [VerifyCommand(argv=("sh", "-c", "exec node --test"))])
+    found = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD")).receipt
+    assert found.fail_to_pass == found.broken == ("add.test.js > adds",)
+
+
+def test_a_checkout_has_exactly_the_tree_with_the_old_tests_over_it(repo: Repo, tmp_path: Path) -> None:
+    base = repo.git("rev-parse", "HEAD")
+    repo.write("calc.py", FIXED)
+    repo.write("test_calc.py", "")
+    repo.write("test_new.py", "")
+    repo.commit("change")
+    repo.write("calc.py", "not committed")
+    git, new = _git(repo), repo.git("rev-parse", "HEAD")
+    steering = tuple(one for one in changed(git, base, new) if one.path.startswith("test_"))
+    made = Checkouts(git, tmp_path / "runs").make("original", new, steering)
+    assert {path.name: path.read_text() for path in made.iterdir()} == {"calc.py": FIXED, "test_calc.py": TESTS}
+    assert [path.name for path in made.parent.iterdir()] == ["original"]
+
+
+def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept() -> None:
+    with private_folder() as lives:
+        left = lives.parent / "left"
+        (left / "new").mkdir(parents=True)
+        (left / "lock").touch()
+        (left / "new").chmod(0o500)
+        with private_folder():
+            assert lives.exists()
+            assert not left.exists()
+    assert not lives.exists()
