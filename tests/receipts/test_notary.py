@@ -3,11 +3,11 @@
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts import checkout
 from code_intel_server.receipts.checkout import Checkouts, changed, private_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
@@ -33,7 +33,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(checkout.tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 @pytest.fixture
