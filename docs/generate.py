@@ -21,7 +21,7 @@ from code_intel_server.contract.loader import default_texts
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.phases import CONFLICTS, STEPS, Flags, GateLevel, Intent, Phase, Place
-from code_intel_server.flow.transitions import ORDER, TABLE, VERIFY_INTERVENTION, Answers, Road, Target
+from code_intel_server.flow.transitions import ORDER, PIPELINED, TABLE, VERIFY_INTERVENTION, Answers, Road, Target
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -76,6 +76,8 @@ def phases() -> str:
         + table(
             ["at", "event", "leads to"], [[_name(at), str(event), _target(to)] for (at, event), to in TABLE.items()]
         )
+        + "\nWhat may be sent together: a list of submits goes on where one has led\n\n"
+        + "".join(sorted(f"- from {_name(at)} to {_name(to)}\n" for at, to in PIPELINED))
     )
 
 

@@ -100,6 +100,8 @@ def test_behind_reports_that_leave_a_task_the_answer_says_only_what_differs() ->
     assert (answer["phase"], answer["step"], answer["call"], answer["accepted"]) == ("READY", 13, "submit_phase", 2)
     assert answer["next_task"] == {"id": "t3", "description": "Do t3", "checklist": ["Item of t3"]}
     assert "task_id" in answer["expected_payload"]  # type: ignore[operator]
+    kept = session.state.last_submit
+    assert kept is not None and "Do next_task" in str(kept.response["instruction"]), "the hook tells the whole"
 
 
 def test_nothing_is_submitted_to_an_instruction_that_nobody_has_read() -> None:

@@ -42,6 +42,9 @@ class AnyOf:
     at_least: int
 
 
+UNASKED = frozenset({"constraints", "scope", "search_query", "quality_score"})
+"""Fields of a payload that 1.16 asked for and nothing was decided by: a file written then may still describe them."""
+
 RequiredTool = str | AnyOf
 ToolAllowed = Callable[[str, str], bool]
 """(phase key, tool or group name) -> whether that tool can be called there at all."""
@@ -156,7 +159,7 @@ class _Reader:
             self._problem(node.line, "expected_payload must be a mapping from field to description")
             return found
         for name, value in node.items.items():
-            if self._exists(value.line, name, known):
+            if name not in UNASKED and self._exists(value.line, name, known):
                 text = self._text(value, name)
                 found.update({name: text} if text else {})
         return found
