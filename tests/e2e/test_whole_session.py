@@ -41,7 +41,7 @@ def read_by_gitpython(root: Path) -> None:
 
 
 def test_a_session_touches_all_nineteen_steps_and_leaves_only_a_merge(tmp_path: Path) -> None:
-    scenario = Scenario(foreign_repository(tmp_path / "repo"))
+    scenario = Scenario(foreign_repository(tmp_path / "repo"), lists=True)
     scenario.prepare()
     before = fingerprint(scenario.root / ".env", scenario.root / "notes.txt")
     with Server(scenario.root) as server:

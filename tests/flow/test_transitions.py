@@ -24,6 +24,7 @@ from code_intel_server.flow.transitions import (
     ESCALATION_LIMIT,
     FAILURE_LIMIT,
     ORDER,
+    PIPELINED,
     POST_IMPL_VERIFY,
     PRE_COMMIT,
     QUALITY_LIMIT,
@@ -301,6 +302,17 @@ def has_silent_cycle(graph: dict[Node, list[Edge]]) -> bool:
     return False
 
 
+def behind_which_a_list_goes_on(graph: dict[Node, list[Edge]]) -> list[tuple[Node, Node, bool]]:
+    """The moves inside of lists: from where, to where the next element is judged, and whether the user is asked there."""
+    reported = [
+        (at, to, asks)
+        for at, out in graph.items()
+        for event, to, asks in out
+        if not isinstance(to, End) and event not in {Event.PLANNED, Event.PLANNED_AGAIN}
+    ]
+    return [(at, to, asks) for at, to, asks in reported if (at.place, to.place) in PIPELINED]
+
+
 def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     record_property: Callable[[str, object], None],
 ) -> None:
@@ -312,6 +324,9 @@ def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     assert reaches_an_end(graph) == set(graph)
     assert not has_silent_cycle(graph)
     assert all(at.place in at.ahead for at in graph)
+    moves = behind_which_a_list_goes_on(graph)
+    assert {(at.place, to.place) for at, to, _ in moves} == PIPELINED
+    assert not any(asks or at.counters != to.counters for at, to, asks in moves), "a list passes no limit unseen"
     flag_sets = sum(1 for _ in legal_flag_sets())
     print(f"\n{flag_sets} legal flag sets, {len(legal)} roads, {len(distinct)} distinct, {len(graph)} states")
     record_property("flag_sets", flag_sets)

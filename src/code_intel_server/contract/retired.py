@@ -5,6 +5,7 @@ from collections.abc import Mapping
 RETIRED: Mapping[str, str] = {
     "common_failures.unknown_phase": "every phase has a handler: a test proves that the table is complete",
     "common_failures.required_tools_not_reported": "the ledger knows which tools ran; nobody has to say it again",
+    "hints.phase_blocked_hint": "every refusal in a session says where it stands, and which call repeats the instruction",
     "tool_errors.query.semantic_search_failed": (
         "a search never fails: what is missing stands in `incomplete_because`, and words are searched instead"
     ),

@@ -126,7 +126,6 @@ class Guard:
         fields = dict(said)
         if active is not None:
             fields |= self._standing(active) | said
-            fields["hints"] = [responses.say(contract, Note("hints.phase_blocked_hint"))]
         if message.requires_user_intervention:
             fields["requires_user_intervention"] = True
         return self._bounded(fields | error_details(error), failed=failed)
