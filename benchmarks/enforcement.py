@@ -1,6 +1,6 @@
 """Plays both matrices against the real server and writes benchmarks/enforcement.md.
 
-python benchmarks/enforcement.py            (needs the test extra; two minutes on two cores)
+python benchmarks/enforcement.py [--lanes]   (needs the test extra; two minutes on two cores; --lanes: what sessions cost, seconds)
 """
 
 import json
@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.e2e.driver import foreign_repository  # noqa: E402
 from tests.e2e.scenario import Scenario  # noqa: E402
-from tests.e2e.stage import APP_DONE, FILES, Agent, Stage, plan, report, shut_gates, verdict  # noqa: E402
+from tests.e2e.stage import FILES, Agent, Stage, report, through_every_gate, verdict, work  # noqa: E402
 
 Row = dict[str, object]
 
@@ -85,12 +85,19 @@ OUT_OF_REACH = (
 )
 
 
+LANES = "| lane | calls | submits | bytes of the session tools | bytes in all |\n|---|---|---|---|---|"
+
+
 def main() -> None:
-    """Run, measure, write."""
-    attacks = _played("tests/cheats")
-    honest = _played("tests/honest")
+    """Run, measure, write; with `--lanes` only what a session costs."""
+    page = ROOT / "benchmarks/enforcement.md"
     lanes = [_lane("full", _full), _lane("auto", _auto), _lane("fast", _fast), _lane("quick", _quick)]
-    (ROOT / "benchmarks/enforcement.md").write_text(_page(attacks, honest, lanes), encoding="utf-8")
+    if sys.argv[1:] == ["--lanes"]:
+        before, _, rest = page.read_text(encoding="utf-8").partition(LANES)
+        after = rest[rest.index("\n\n") :]
+        page.write_text(before + LANES + "".join(f"\n{row}" for row in _lane_rows(lanes)) + after, encoding="utf-8")
+        return
+    page.write_text(_page(_played("tests/cheats"), _played("tests/honest"), lanes), encoding="utf-8")
 
 
 def _played(folder: str) -> list[Row]:
@@ -146,15 +153,7 @@ def _full(root: Path) -> dict[str, int]:
 def _auto(root: Path) -> dict[str, int]:
     with Agent(_small(root)) as agent:
         stage = Stage(root, agent)
-        stage.begin()
-        stage.accepted(documents_reviewed=["README.md"])
-        stage.accepted(action_type="change", target_symbols=["main"])
-        stage.explore()
-        stage.accepted_list(*shut_gates())
-        stage.accepted(**plan())
-        _work(stage)
-        stage.accepted(issues=[], quality_prompt_used="quality_review", quality_score="good")
-        stage.accepted(summary="Merged.")
+        through_every_gate(stage)
         return stage.counts()
 
 
@@ -162,7 +161,7 @@ def _fast(root: Path) -> dict[str, int]:
     with Agent(_small(root)) as agent:
         stage = Stage(root, agent)
         stage.planned()
-        _work(stage)
+        work(stage)
         stage.accepted(summary="Merged.")
         return stage.counts()
 
@@ -183,11 +182,11 @@ def _small(root: Path) -> Path:
     return repository(root, FILES)
 
 
-def _work(stage: Stage) -> None:
-    stage.edit(text=APP_DONE)
-    stage.accepted_list(report(), {"summary": "Done."})
-    stage.accepted(**verdict())
-    stage.accepted(**stage.commit())
+def _lane_rows(lanes: Iterable[tuple[str, dict[str, int]]]) -> list[str]:
+    return [
+        f"| {name} | {found['calls']} | {found['submits']} | {found['flow_bytes']:,} | {found['bytes']:,} |"
+        for name, found in lanes
+    ]
 
 
 # -- the page -----------------------------------------------------------------------------------------------------------
@@ -207,14 +206,10 @@ def _page(attacks: list[Row], honest: list[Row], lanes: Iterable[tuple[str, dict
         "## What a session costs",
         "",
         "Structured content, in bytes, of all answers; one small task, except `full`: all 19 steps with six tasks, three failed",
-        "verifications, an intervention and a quality revert.",
+        "verifications, an intervention and a quality revert. What may be sent together is; no hook of a client runs.",
         "",
-        "| lane | calls | submits | bytes of the session tools | bytes in all |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {name} | {found['calls']} | {found['submits']} | {found['flow_bytes']:,} | {found['bytes']:,} |"
-            for name, found in lanes
-        ),
+        LANES,
+        *_lane_rows(lanes),
         "",
         "## Attacks",
         "",

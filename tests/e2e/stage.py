@@ -326,6 +326,27 @@ def exploration(*paths: str) -> Fields:
     return {"explored_files": [*paths], "findings": found, "tools_used": ["search_text", "get_symbols"]}
 
 
+def work(stage: Stage) -> None:
+    """The one task of a plan, done, reported, verified and committed."""
+    stage.edit(text=APP_DONE)
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+
+
+def through_every_gate(stage: Stage) -> Fields:
+    """A session without a flag in which nothing fails and no gate is needed, from start to merge."""
+    stage.begin()
+    stage.accepted(documents_reviewed=["README.md"])
+    stage.accepted(action_type="change", target_symbols=["main"])
+    stage.explore()
+    stage.accepted_list(*shut_gates())
+    stage.accepted(**plan())
+    work(stage)
+    stage.accepted(issues=[], quality_prompt_used="quality_review")
+    return stage.accepted(summary="Merged.")
+
+
 class Arena:
     """A repository and a server that serve test after test."""
 

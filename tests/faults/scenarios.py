@@ -104,7 +104,7 @@ def discarding_moves(root: Path) -> list[Move]:
         added = server.call("add_explored_files", paths=["README.md", "app.py"], reason="both belong to the change")
         if not added.get("success", True):
             return added
-        server.call("check_write_target", path="app.py")
+        server.call("check_write_target", paths=["app.py", "util.py", "left.log", "README.md"])
         (root / "app.py").write_text("def main():\n    return 2\n")
         (root / "util.py").write_text("def two():\n    return 2\n")
         (root / "left.log").write_text("left over\n")
