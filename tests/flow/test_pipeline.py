@@ -310,6 +310,15 @@ def test_any_list_leads_where_its_submits_lead_one_by_one_and_no_further_than_wa
     assert killed.state.model_dump() == listed.state.model_dump()
 
 
+def test_a_list_that_begins_with_the_last_submit_goes_on_behind_it_and_can_be_repeated() -> None:
+    session = at_work("t1", "t2", "t3")
+    session.raw(WORK[:2])
+    first = session.raw(WORK[1:])
+    assert (first["phase"], first["accepted"]) == ("POST_IMPL_VERIFY", 3)
+    submits = session.state.submits
+    assert session.raw(WORK[1:]) == first and session.state.submits == submits
+
+
 def test_the_same_report_twice_in_a_list_is_a_repeat() -> None:
     session = at_work("t1", "t2", "t3")
     answer = session.raw([WORK[0], WORK[0], WORK[1]])

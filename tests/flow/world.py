@@ -13,7 +13,7 @@ from code_intel_server.codebase.reference import RangeVerdict, Reference, Versio
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
-from code_intel_server.flow.dispatch import Manner, Submission, submit
+from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.phases import Flags, Intent
 from code_intel_server.flow.pipeline import elements, submit_list
 from code_intel_server.flow.ports import Ports, SymbolRelevance
@@ -481,12 +481,12 @@ class Session:
         batch = elements(data)  # type: ignore[arg-type]
         if batch is not None:
             return dict(submit_list(batch, self, self.contract, self.ports))
-        return dict(self.submit_one(data, Manner(self.state.place)).response)
+        return dict(self.submit_one(data, SubmitContext(self.state.place)).response)
 
-    def submit_one(self, data: object, manner: Manner) -> Submission:
+    def submit_one(self, data: object, context: SubmitContext) -> Submission:
         """Judge one payload and keep the new state when accepted."""
         before = self.state.model_dump_json()
-        self.last = submit(self.state, data, self.contract, self.ports, manner)  # type: ignore[arg-type]
+        self.last = submit(self.state, data, self.contract, self.ports, context)  # type: ignore[arg-type]
         assert self.state.model_dump_json() == before, "a submit must not change the state in place"
         if self.last.state is not None:
             self.state = self.last.state

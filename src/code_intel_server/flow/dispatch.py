@@ -56,27 +56,31 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a payload came: `told` is the place whose instruction the agent has read, `joined` whether it follows in a list."""
+class SubmitContext:
+    """What a payload comes with: the place whose instruction the agent has read, and what was accepted of its list before.
 
-    told: Place | None
-    joined: bool = False
+    `number` counts that, and `chain` identifies it (`payloads.chained`); 0 and '' for a payload alone or at the beginning.
+    """
+
+    known_place: Place | None
+    number: int = 0
+    chain: str = ""
 
 
 def submit(
-    state: SessionState, data: JsonValue, contract: Contract, ports: Ports, manner: Manner | None = None
+    state: SessionState, data: JsonValue, contract: Contract, ports: Ports, context: SubmitContext | None = None
 ) -> Submission:
     """Judge one payload. Never raises for anything an agent can send."""
     payload: Mapping[str, JsonValue] = {}
-    manner = manner or Manner(state.place)
+    context = context or SubmitContext(state.place)
     try:
         payload = parse_object(data)
         identity = digest(payload)
         if state.last_submit is not None and state.last_submit.digest == identity:
             return Submission(replayed(state, contract, ports), replayed=True)
-        return _accept(state, payload, identity, contract, ports, manner)
+        return _accept(state, payload, identity, contract, ports, context)
     except CodeIntelError as error:
-        return _refuse(state, payload, contract, ports, error, told=manner.told == state.place)
+        return _refuse(state, payload, contract, ports, error, known=context.known_place == state.place)
 
 
 def replayed(state: SessionState, contract: Contract, ports: Ports) -> dict[str, JsonValue]:
@@ -94,7 +98,7 @@ def _refuse(
     ports: Ports,
     error: CodeIntelError,
     *,
-    told: bool,
+    known: bool,
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
     at = ready_place(data) if state.phase is Phase.READY else state.place
@@ -106,7 +110,7 @@ def _refuse(
         extra |= _named_fields(at, data, contract, error.key)
     if _compacted(state, data):
         extra["phase_summaries"] = dict(state.summaries)
-    return Submission(responses.refusal(state, contract, ports, error, extra, told=told), key=error.key)
+    return Submission(responses.refusal(state, contract, ports, error, extra, known=known), key=error.key)
 
 
 def _named_fields(place: Place, data: Mapping[str, JsonValue], contract: Contract, key: str) -> dict[str, JsonValue]:
@@ -129,7 +133,7 @@ def _accept(
     identity: str,
     contract: Contract,
     ports: Ports,
-    manner: Manner,
+    context: SubmitContext,
 ) -> Submission:
     place = _place(state, data)
     payload = validate(place, data, contract.phase(place.contract_key).expected_payload)
@@ -144,30 +148,30 @@ def _accept(
     unknown = ignored_fields(place, data)
     if unknown:
         extra["ignored_fields"] = [*unknown]
-    earlier = state.last_submit if manner.joined else None
+    earlier = state.last_submit if context.number else None
     if _compacted(state, data) or draft.compacted or (earlier and earlier.with_summaries):
         extra["phase_summaries"] = dict(draft.summaries)
         draft.compacted = False
     if payload.compaction_count is not None:
         draft.compaction_count = payload.compaction_count
     draft.submits += 1
-    response = responses.joined(_respond(draft, settled, outcome, extra, contract, ports), earlier)
-    draft.last_submit = _kept(response, identity, earlier, onward=(place, settled.to) in PIPELINED)
-    if settled.to == manner.told:
+    response = responses.with_earlier_notes(_respond(draft, settled, outcome, extra, contract, ports), earlier)
+    draft.last_submit = _kept(response, identity, context, onward=(place, settled.to) in PIPELINED)
+    if settled.to == context.known_place:
         response = responses.shortened(response, contract)
     end = settled.to if isinstance(settled.to, End) else None
     return Submission(response, draft, end, event=str(outcome.event), retired=outcome.retired)
 
 
-def _kept(response: Mapping[str, JsonValue], identity: str, earlier: LastSubmit | None, *, onward: bool) -> LastSubmit:
+def _kept(response: Mapping[str, JsonValue], identity: str, context: SubmitContext, *, onward: bool) -> LastSubmit:
     """What is remembered of an accepted submit, and of those before it in its list."""
     # Not validated: it is our own answer, as large as all the rest of a state together.
     return LastSubmit.model_construct(
         digest=identity,
         response={name: value for name, value in response.items() if name != "phase_summaries"},
         with_summaries="phase_summaries" in response,
-        number=earlier.number + 1 if earlier else 1,
-        chain=chained(earlier.chain if earlier else "", identity),
+        number=context.number + 1,
+        chain=chained(context.chain, identity),
         onward=onward,
     )
 

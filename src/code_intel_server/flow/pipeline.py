@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
-from code_intel_server.flow.dispatch import Manner, Submission, replayed
+from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed
 from code_intel_server.flow.payloads import chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
@@ -29,7 +29,7 @@ class Host(Protocol):
         """The session as the last accepted submit left it; None where that was its last."""
         ...
 
-    def submit_one(self, data: JsonValue, manner: Manner) -> Submission:
+    def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
         """Judge one payload and keep what it led to."""
         ...
 
@@ -43,7 +43,7 @@ def elements(data: JsonValue) -> list[JsonValue] | None:
     return given if isinstance(given, list) and given else None
 
 
-def taken(batch: Sequence[JsonValue], number: int, chain: str) -> int:
+def accepted_prefix(batch: Sequence[JsonValue], number: int, chain: str) -> int:
     """How many submits of a list are accepted: `number` where its first ones are those that `chain` identifies, else 0."""
     found, known = 0, ""
     for element in batch[:number]:
@@ -60,16 +60,18 @@ def submit_list(batch: Sequence[JsonValue], host: "Host", contract: Contract, po
     state = host.state
     assert state is not None  # noqa: S101 - callers have looked
     last = state.last_submit
-    number = taken(batch, last.number, last.chain) if last else 0
-    told = None if number else state.place
+    number = accepted_prefix(batch, last.number, last.chain) if last else 0
+    chain = last.chain if last and number else ""
+    known = None if number else state.place
     answer = replayed(state, contract, ports) if number else Fields()
     while number < len(batch) and (not number or _onward(host.state)):
         before = host.state
-        submission = host.submit_one(batch[number], Manner(told, joined=number > 0))
+        submission = host.submit_one(batch[number], SubmitContext(known, number, chain))
         number, answer = number + 1, submission.response
         if submission.state is None and not submission.replayed:
             return _refused(answer, number, before if number > 1 else None, contract)
-    return reached(answer, number, len(batch), contract)
+        chain = chained(chain, digest(parse_object(batch[number - 1])))
+    return list_answer(answer, number, len(batch), contract)
 
 
 def _onward(state: SessionState | None) -> bool:
@@ -77,7 +79,7 @@ def _onward(state: SessionState | None) -> bool:
     return state is not None and state.last_submit is not None and state.last_submit.onward
 
 
-def reached(answer: Fields, accepted: int, total: int, contract: Contract) -> Fields:
+def list_answer(answer: Fields, accepted: int, total: int, contract: Contract) -> Fields:
     """The answer to a list that was accepted as far as it goes, and how much of it was not looked at."""
     said: Fields = {**answer, "accepted": accepted}
     if accepted < total:
@@ -90,5 +92,5 @@ def reached(answer: Fields, accepted: int, total: int, contract: Contract) -> Fi
 def _refused(answer: Fields, number: int, before: SessionState | None, contract: Contract) -> Fields:
     """The refusal of element `number`, with what is to be said of those `before` it, which stay accepted."""
     named = Note("common_failures.list_element", {"number": number, "message": answer["message"]})
-    said = responses.joined(answer, before.last_submit if before else None)
+    said = responses.with_earlier_notes(answer, before.last_submit if before else None)
     return said | {"message": responses.say(contract, named), "element": number, "accepted": number - 1}

@@ -197,14 +197,14 @@ def shortened(fields: Mapping[str, JsonValue], contract: Contract) -> Fields:
     return kept | {"instruction": say(contract, Note("session_messages.as_before"))}
 
 
-def again(state: SessionState, contract: Contract, ports: Ports) -> Fields:
-    """Where the session still stands, for an agent that was told so: shortened, unless that has become another instruction."""
+def reinstruction(state: SessionState, contract: Contract, ports: Ports) -> Fields:
+    """Where the session still stands, for an agent that knows it: shortened, unless that has become another instruction."""
     whole = standing(state, contract, ports, first=False)
-    told = state.last_submit.response.get("instruction") if state.last_submit else None
-    return shortened(whole, contract) if whole["instruction"] == told else whole
+    before = state.last_submit.response.get("instruction") if state.last_submit else None
+    return shortened(whole, contract) if whole["instruction"] == before else whole
 
 
-def joined(fields: Fields, last: LastSubmit | None) -> Fields:
+def with_earlier_notes(fields: Fields, last: LastSubmit | None) -> Fields:
     """An answer with the hints and warnings of the submits that were accepted before it in the same list."""
     if last is None:
         return fields
@@ -219,15 +219,15 @@ def joined(fields: Fields, last: LastSubmit | None) -> Fields:
 
 
 def refusal(
-    state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields, *, told: bool
+    state: SessionState, contract: Contract, ports: Ports, error: CodeIntelError, extra: Fields, *, known: bool
 ) -> Fields:
-    """Why a submit was refused, and where the session still stands, which the agent was `told` or not."""
+    """Why a submit was refused, and where the session still stands, whose instruction is `known` or not."""
     message = contract.message(error.key, error.params)
     # In front, because what is wrong is read first, and what is long is skimmed.
     said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
         said["remedy"] = message.instruction
-    still = again(state, contract, ports) if told else standing(state, contract, ports)
+    still = reinstruction(state, contract, ports) if known else standing(state, contract, ports)
     fields = said | still | said | {"current_phase": str(state.phase)}
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True

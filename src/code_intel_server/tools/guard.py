@@ -134,7 +134,7 @@ class Guard:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
         try:
             ports = self._bench.desk.ports(active.kit, active.ledger, lambda _intent: None, silent)
-            return responses.again(active.state, active.kit.contract, ports)
+            return responses.reinstruction(active.state, active.kit.contract, ports)
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
 

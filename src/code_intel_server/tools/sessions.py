@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
-from code_intel_server.flow.dispatch import Manner, Submission, submit
+from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
@@ -173,13 +173,13 @@ class Sessions:
             if batch is not None:
                 ports = self.ports(self.active, silent)
                 return pipeline.submit_list(batch, _Host(self, progress), self.active.kit.contract, ports)
-            return self.submit_one(self.active, data, Manner(self.active.state.place), progress).response
+            return self.submit_one(self.active, data, SubmitContext(self.active.state.place), progress).response
 
-    def submit_one(self, active: Active, data: JsonValue, manner: Manner, progress: Progress) -> Submission:
+    def submit_one(self, active: Active, data: JsonValue, context: SubmitContext, progress: Progress) -> Submission:
         """Judge one payload under the mutex and persist what it led to."""
         began = time.monotonic()
         active = self._with_marker(active)
-        submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), manner)
+        submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), context)
         if submission.state is None:
             self._log(decision_of(submission, active.state), active, active.state, began)
         else:
@@ -263,7 +263,7 @@ class Sessions:
             batch, number = pipeline.elements(data), final.get("number")
             if batch is None or not isinstance(number, int):
                 return response
-            return pipeline.reached(response, number, len(batch), self._desk.read_kit().contract)
+            return pipeline.list_answer(response, number, len(batch), self._desk.read_kit().contract)
         others = recoverable(self._desk.store)
         if others:
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
@@ -408,11 +408,11 @@ class _Host:
         """The session as the last accepted submit left it."""
         return self.sessions.active.state if self.sessions.active else None
 
-    def submit_one(self, data: JsonValue, manner: Manner) -> Submission:
+    def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
         """Judge one payload and keep what it led to."""
         self.progress(0, 1, "")
         assert self.sessions.active is not None  # noqa: S101 - a list ends with its session
-        return self.sessions.submit_one(self.sessions.active, data, manner, self.progress)
+        return self.sessions.submit_one(self.sessions.active, data, context, self.progress)
 
 
 _CONTRACT = ".code-intel/phase_contract.yml"
@@ -423,7 +423,7 @@ def _is_last(data: JsonValue, final: Fields) -> bool:
     """Whether a submit, or a list, is the one whose answer was the last of a session."""
     batch, number = pipeline.elements(data), final.get("number")
     if batch is not None:
-        return isinstance(number, int) and pipeline.taken(batch, number, str(final.get("chain"))) > 0
+        return isinstance(number, int) and pipeline.accepted_prefix(batch, number, str(final.get("chain"))) > 0
     try:
         return digest(parse_object(data)) == final.get("digest")
     except CodeIntelError:
