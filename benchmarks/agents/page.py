@@ -1,0 +1,72 @@
+"""The page of the runs: one row each, none left out, and what bare and with cost beside each other."""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from benchmarks.agents.tasks import ARMS
+
+Run = dict[str, Any]
+
+HEAD = """# Real agents on real commits
+
+What fresh model agents make of commits of 2026 (`agents/tasks.toml` says by which rule they were
+taken), with the server (over a bridge, so without hooks) and without, the same model in both. Hidden
+tests are those of the real commit; obligations are the places that the commit or the project's rules
+demand besides the obvious one. Minutes are of a shared machine: compare those of a pair. Bytes leave
+out review diffs and `tools/list`. Every run is here; the agents' own reports are in `agents/runs/`.
+"""
+
+
+def page(folder: Path) -> str:
+    """The whole page, from the kept runs."""
+    runs = [
+        {**json.loads(file.read_text(encoding="utf-8")), "name": file.stem} for file in sorted(folder.glob("*.json"))
+    ]
+    runs.sort(key=lambda run: (run["task"], ARMS.index(run["arm"]), run["name"]))
+    rows = [
+        "| run | arm | hidden tests | obligations | minutes | calls | KB | refusals | files |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    rows += [_row(run) for run in runs]
+    return f"{HEAD}\n{_summary(runs)}\n\n" + "\n".join(rows) + "\n\n" + _refusals(runs)
+
+
+def _row(run: Run) -> str:
+    met = run["obligations"]
+    missing = ", ".join(name for name, held in met.items() if not held)
+    return (
+        f"| [{run['name']}](agents/runs/{run['name']}.json) | {run['arm']} | {'pass' if run['hidden'] == 'pass' else '**fail**'} "
+        f"| {sum(met.values())} of {len(met)}{f' (not {missing})' if missing else ''} | {run['minutes']} "
+        f"| {sum(run['calls'].values()) or ''} | {round(run['bytes'] / 1000, 1) or ''} | {len(run['refusals']) or ''} | {run['files']} |"
+    )
+
+
+def _summary(runs: list[Run]) -> str:
+    lines = [
+        "| arm | runs | hidden tests passed | obligations met | minutes, median | × bare of the same task, median | calls, median | KB, median |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    bare = {run["task"]: run["minutes"] for run in runs if run["arm"] == "bare"}
+    for arm in ARMS:
+        some = [run for run in runs if run["arm"] == arm]
+        if not some:
+            continue
+        met = [held for run in some for held in run["obligations"].values()]
+        ratios = [run["minutes"] / bare[run["task"]] for run in some if run["task"] in bare]
+        lines.append(
+            f"| {arm} | {len(some)} | {sum(run['hidden'] == 'pass' for run in some)} | {sum(met)} of {len(met)} "
+            f"| {statistics.median(run['minutes'] for run in some):.1f} | {statistics.median(ratios):.2f} "
+            f"| {statistics.median(sum(run['calls'].values()) for run in some):.0f} | {statistics.median(run['bytes'] for run in some) / 1000:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def _refusals(runs: list[Run]) -> str:
+    lines = ["## Every refusal", ""]
+    for run in runs:
+        for refusal in run["refusals"]:
+            text = " ".join(str(refusal["message"]).split())[:200]
+            lines.append(f"- {run['name']}: `{refusal['tool']}` {refusal['error']}: {text}")
+    return "\n".join(lines) + "\n"
