@@ -100,7 +100,7 @@ def set_up(project: Path, task: Task, server: str) -> None:
     settings = json.loads(config.read_text(encoding="utf-8"))
     settings["verify_commands"] = [shlex.split(task.tests)]
     config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    subprocess.run([server, "trust"], cwd=project, check=True)
+    subprocess.run([server, "trust", "--yes"], cwd=project, check=True)
     git(project, "add", "-A")
     if git(project, "status", "--porcelain"):
         git(project, "commit", "-q", "-m", "Set up code-intel")
