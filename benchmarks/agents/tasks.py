@@ -59,8 +59,7 @@ def lay_out(task: Task, arm: str, name: str, server: str) -> Path:
     bring(mirror, parent, project)
     with (project / ".git/info/exclude").open("a") as exclude:
         exclude.write("/.venv\n/node_modules\n")
-    for line in task.setup:
-        subprocess.run(["bash", "-c", line.format(python=sys.executable)], cwd=project, check=True)
+    equip(project, task)
     start = git(project, "rev-parse", "HEAD").strip()
     if arm != "bare":
         set_up(project, task, server)
@@ -68,6 +67,19 @@ def lay_out(task: Task, arm: str, name: str, server: str) -> Path:
         json.dumps({"task": task.name, "arm": arm, "name": name, "server": server, "start": start})
     )
     return project
+
+
+def equip(project: Path, task: Task) -> None:
+    """Make the environment of the tests; packages of Node.js are installed once a repository and copied."""
+    packages = HOME / "node_modules" / task.repository
+    if packages.exists():
+        subprocess.run(["cp", "-a", packages, project / "node_modules"], check=True)
+        return
+    for line in task.setup:
+        subprocess.run(["bash", "-c", line.format(python=sys.executable)], cwd=project, check=True)
+    if (project / "node_modules").exists():
+        packages.parent.mkdir(exist_ok=True)
+        subprocess.run(["cp", "-a", project / "node_modules", packages], check=True)
 
 
 def bring(mirror: Path, commit: str, project: Path) -> None:

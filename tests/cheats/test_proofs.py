@@ -41,6 +41,7 @@ def test_the_command_is_taken_out_and_the_server_killed(stage: Stage) -> None:
     stage.user_wants(COMMAND)
     stage.planned("app.py", ".code-intel/config.json")
     stage.edit(text=WRONG)
+    stage.call("check_write_target", paths=".code-intel/config.json")
     stage.write(".code-intel/config.json", json.dumps({"verify_commands": []}))
     stage.accepted(**report())
     stage.accepted(summary="Done.")

@@ -18,6 +18,7 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
         stage.git("commit", "-qm", "Tests")
     stage.planned("app.py", path)
     stage.edit(text=APP_DONE)
+    stage.call("check_write_target", paths=path)
     if after is None:
         (stage.root / path).unlink()
     else:
@@ -172,6 +173,7 @@ def test_a_test_moves_to_a_file_that_is_not_kept(stage: Stage) -> None:
     spare = "def test_spare():\n    assert helper(0) == 1\n"
     stage.planned("app.py", "tests/test_app.py", "tests/test_spare.py")
     stage.edit()
+    stage.call("check_write_target", paths=["tests/test_app.py", "tests/test_spare.py"])
     stage.write("tests/test_app.py", TESTS.replace(f"\n\n{spare}", ""))
     stage.write("tests/test_spare.py", f"from app import helper\n\n\n{spare}")
     stage.accepted(**report())
