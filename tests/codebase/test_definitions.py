@@ -255,3 +255,11 @@ def test_without_ctags_an_answer_without_a_row_does_not_name_it(
     monkeypatch.setattr(ctags, "executable", lambda: None)
     for files in ({"README.md": "nowhere\n"}, {"a.py": "def here(): pass\n"}):
         assert explorer(tmp_path, files).find_definitions("nowhere").engine == "tree-sitter"
+
+
+@pytest.mark.parametrize("name", ["app.js", "app.ts"])
+def test_a_function_assigned_to_a_member_is_found_by_both_names(tmp_path: Path, name: str) -> None:
+    files = {name: "const app = {}\napp.render = function render(view) {\n  return view\n}\nexports.make = () => app\n"}
+    lookups = explorer(tmp_path, files)
+    assert [row.start_line for row in lookups.find_definitions("app.render").results] == [2]
+    assert [row.scope for row in lookups.find_definitions("make").results] == [""]

@@ -484,12 +484,19 @@ class TestBranchIntervention:
 
 
 class TestVerification:
+    def test_several_verifiers_may_have_been_followed(self) -> None:
+        session = Session().to_ready().to_verify()
+        session.send(passed=True, verifier_used=["tests", "generic"], details="green")
+        assert session.state.phase is Phase.PRE_COMMIT
+
     @pytest.mark.parametrize(
         ("payload", "key"),
         [
             ({}, "passed_required"),
             ({"passed": True, "verifier_used": "nope"}, "verifier_not_found"),
             ({"passed": True}, "verifier_not_found"),
+            ({"passed": True, "verifier_used": ["tests", "nope"]}, "verifier_not_found"),
+            ({"passed": True, "verifier_used": []}, "verifier_not_found"),
             ({"passed": False, "verifier_used": "tests", "failed_tasks": ["zz"]}, "unknown_failed_tasks"),
             ({"passed": False, "verifier_used": "tests"}, "details_required"),
         ],

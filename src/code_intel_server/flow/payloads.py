@@ -155,9 +155,14 @@ class VerifyPayload(Payload):
     """The verdict on the work."""
 
     passed: StrictBool | None = None
-    verifier_used: StrictStr = ""
+    verifier_used: StrictStr | tuple[StrictStr, ...] = ""
     failed_tasks: tuple[StrictStr, ...] = ()
     details: Said = ""
+
+    @property
+    def verifiers(self) -> tuple[str, ...]:
+        """The names in `verifier_used`: one, or several that were followed beside each other."""
+        return (self.verifier_used,) if isinstance(self.verifier_used, str) else self.verifier_used
 
 
 class InterventionPayload(Payload):

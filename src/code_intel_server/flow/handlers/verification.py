@@ -22,10 +22,7 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
     payload = turn.payload
     if payload.passed is None:
         raise Rejected("failures.POST_IMPL_VERIFY.passed_required")
-    verifier = turn.ports.documents.find_prompt("verifiers", payload.verifier_used)
-    if verifier is None:
-        names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("verifiers"))
-        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=payload.verifier_used, available=names)
+    verifiers = _verifiers(turn)
     unknown = set(payload.failed_tasks) - {task.id for task in turn.state.tasks}
     if unknown:
         raise Rejected(
@@ -35,7 +32,18 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
         )
     if not payload.passed and not payload.details.strip():
         raise Rejected("failures.POST_IMPL_VERIFY.details_required")
-    return _passed(turn, verifier.path) if payload.passed else _failed(turn)
+    return _passed(turn, verifiers) if payload.passed else _failed(turn)
+
+
+def _verifiers(turn: Turn[VerifyPayload]) -> str:
+    """The paths of the verifiers that were followed, each of which exists."""
+    find, names = turn.ports.documents.find_prompt, turn.payload.verifiers
+    found = [(name, find("verifiers", name)) for name in names or ("",)]
+    unknown = [name for name, prompt in found if prompt is None]
+    if unknown:
+        available = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("verifiers"))
+        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=", ".join(unknown), available=available)
+    return ", ".join(dict.fromkeys(prompt.path for _, prompt in found if prompt is not None))
 
 
 def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
