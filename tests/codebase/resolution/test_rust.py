@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.codebase.lookup_project import explorer
 from tests.codebase.resolution.meanings import bindings, meaning
 
 SHOP = """\
@@ -66,3 +67,10 @@ def test_a_method_of_a_trait_and_what_implements_it_are_one_in_references(tmp_pa
 def test_a_module_within_a_file_sees_only_its_own_names_and_what_it_uses(tmp_path: Path) -> None:
     text = "fn helper() {}\nmod tests { use super::*; fn t() { §helper(); } }\n"
     assert meaning(tmp_path, {**FILES, "src/shop.rs": text}) == ["src/shop.rs:1"]
+
+
+def test_a_field_and_a_method_of_one_name_are_two(tmp_path: Path) -> None:
+    text = "pub struct A { size: u8 }\nimpl A {\n  pub fn size(&self) -> u8 {\n    self.size\n  }\n}\nfn f(a: A) { a.size(); }\n"
+    found = explorer(tmp_path, {**FILES, "src/shop.rs": text})
+    for at, lines in (("src/shop.rs:1:16", [1, 4]), ("src/shop.rs:3:10", [3, 7])):
+        assert [row.start_line for row in found.find_references(at=at).results] == lines

@@ -48,6 +48,7 @@ export default made
             5,
         ),
         ("import { made } from './shop'; [made()].map((b) => b.§till)", 3),
+        ("import { Till } from './shop'; function f(this: Till) { this.§ring() }", 9),
         ("import { Basket } from './barrel'; new §Basket()", 2),
         ("import { Basket } from '@shop/core'; new §Basket()", 2),
     ],
@@ -96,3 +97,12 @@ def test_import_cycles_end(tmp_path: Path) -> None:
         "use.ts": "import { x } from './a'\n§x\n",
     }
     assert meaning(tmp_path, files)[0].startswith(("which x is meant", "outside"))
+
+
+def test_an_attribute_of_markup_is_a_property_of_its_component_or_element(tmp_path: Path) -> None:
+    shop = "type Props = { price: number }\nexport const Tag = (props: Props) => null\n"
+    types = "declare namespace JSX {\n interface Link { href: string }\n interface IntrinsicElements { a: Link }\n}\n"
+    files = {"shop.tsx": shop, "types.d.ts": types}
+    for number, (code, where) in enumerate((("<Tag §price={1} />", "shop.tsx:1"), ("<a §href='x' />", "types.d.ts:2"))):
+        use = f"import {{ Tag }} from './shop'\nexport const x = {code}\n"
+        assert meaning(tmp_path / str(number), {**files, "use.tsx": use}) == [where]

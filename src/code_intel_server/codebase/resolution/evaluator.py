@@ -41,7 +41,7 @@ _EMPTY: Environment = {}
 _DEPTH = 40
 _ELSEWHERE = frozenset({"import", "export"})
 """Kinds of declarations that stand for what is declared elsewhere."""
-_MOST_VALUES = 12
+_MOST_VALUES = 30
 _CLASSES = frozenset({"type", "Type", "Class"})
 """Types of classes themselves."""
 

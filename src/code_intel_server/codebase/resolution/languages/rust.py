@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -264,12 +265,16 @@ class Rust(Language):
             return NOT_KNOWN
         if parent.type == "token_tree":
             return self._in_macro(ev, model, parent, node)
+        if parent.type == "field_expression" and fills(parent, "field", node):
+            value = parent.child_by_field_name("value")
+            found = ev.members(ev.infer(model, value), model.text(node)) if value is not None else NOT_KNOWN
+            return _only(found, functions=parent.parent is not None and fills(parent.parent, "function", parent))
         if parent.type in {"field_initializer", "shorthand_field_initializer"}:
             made = parent.parent.parent if parent.parent is not None else None
             declared = made.child_by_field_name("name") if made is not None else None
             if declared is None or (parent.type == "field_initializer" and not fills(parent, "field", node)):
                 return None
-            found = ev.members(self._patterned(ev, model, declared), model.text(node))
+            found = _only(ev.members(self._patterned(ev, model, declared), model.text(node)), functions=False)
             return found if parent.type == "field_initializer" else Meaning.of([found, ev.name(model, node)])
         if parent.type == "field_pattern" and fills(parent, "name", node):
             return self._field(ev, model, parent, model.text(node))
@@ -297,7 +302,9 @@ class Rust(Language):
 
     def _field(self, ev: "Evaluator", model: Model, pattern: "tree_sitter.Node", name: str) -> Meaning:
         declared = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
-        return ev.members(self._patterned(ev, model, declared), name) if declared is not None else NOT_KNOWN
+        if declared is None:
+            return NOT_KNOWN
+        return _only(ev.members(self._patterned(ev, model, declared), name), functions=False)
 
     def _patterned(self, ev: "Evaluator", model: Model, declared: "tree_sitter.Node") -> Values:
         """A struct or variant, as a pattern or literal names it."""
@@ -313,17 +320,23 @@ class Rust(Language):
     def _in_macro(
         self, ev: "Evaluator", model: Model, tree: "tree_sitter.Node", node: "tree_sitter.Node"
     ) -> Meaning | None:
-        """By the marks before a name: `a.b` and `a::b` are told where `a` is one name."""
+        """By the marks before a name: `a.b` and `a::b`, where `a` is one name or told in the same way."""
         parts = tree.children
         place = [part.start_byte for part in parts].index(node.start_byte)
+        behind = parts[place + 1] if place + 1 < len(parts) else None
         if place < 2 or parts[place - 1].type not in {".", "::"}:
-            return None if place + 1 >= len(parts) or parts[place + 1].type != ":" else NOT_KNOWN
+            return NOT_KNOWN if behind is not None and behind.type == ":" else None
+        holder = parts[place - 2]
         if place > 2 and parts[place - 3].type in {".", "::"}:
-            before = self._in_macro(ev, model, tree, parts[place - 2])
-            return ev.members(ev.values(before), model.text(node)) if before is not None else NOT_KNOWN
-        if parts[place - 2].type not in {"identifier", "self", "crate", "super"}:
+            before = self._in_macro(ev, model, tree, holder)
+            values = ev.values(before) if before is not None else UNKNOWN
+        elif holder.type in {"identifier", "self", "crate", "super"}:
+            values = ev.infer(model, holder)
+        else:
             return NOT_KNOWN
-        return ev.members(ev.infer(model, parts[place - 2]), model.text(node))
+        called = behind is not None and behind.type == "token_tree" and (behind.text or b"").startswith(b"(")
+        found = ev.members(values, model.text(node))
+        return _only(found, functions=called) if parts[place - 1].type == "." else found
 
     # Expressions
 
@@ -538,6 +551,12 @@ class Rust(Language):
         if one_.node.type != "closure_expression" or body is None:
             return outside("unit")
         return ev.infer(one_.model, body)
+
+
+def _only(found: Meaning, *, functions: bool) -> Meaning:
+    """Of a field and a method of one name the one that a place can mean."""
+    kept = frozenset(symbol for symbol in found.symbols if (symbol.declarations[0].kind == "function") is functions)
+    return replace(found, symbols=kept) if kept else found
 
 
 def _is_constant(one_: Declaration) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
+_WITH_THIS = frozenset({"function_declaration", "function_expression", "method_definition"})
 _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 _ON_ELEMENTS = frozenset(
@@ -345,14 +346,10 @@ class TypeScript(Language):
                 return self._from(ev, self.module(ev, model.path, source), model.text(node))
             symbol = model.top.symbols.get(model.text(node))
             return ev.follow(symbol) if symbol else Meaning(outside=model.text(node))
-        if parent.type in {
-            "jsx_attribute",
-            "labeled_statement",
-            "break_statement",
-            "continue_statement",
-            "index_signature",
-        }:
-            return NOT_KNOWN if parent.type == "jsx_attribute" else Meaning(outside="label")
+        if parent.type == "jsx_attribute":
+            return self._attribute(ev, model, parent.parent, model.text(node))
+        if parent.type in {"labeled_statement", "break_statement", "continue_statement", "index_signature"}:
+            return Meaning(outside="label")
         if (
             parent.type in {"property_signature", "pair", "method_definition", "type_predicate"}
             and node.type == "property_identifier"
@@ -361,6 +358,32 @@ class TypeScript(Language):
         if node.type == "statement_identifier":
             return Meaning(outside="label")
         return None
+
+    def _attribute(self, ev: "Evaluator", model: Model, element: "tree_sitter.Node | None", name: str) -> Meaning:
+        """A component's property, or an attribute that `JSX.IntrinsicElements` knows of an element."""
+        tag = element.child_by_field_name("name") if element is not None else None
+        if tag is None:
+            return NOT_KNOWN
+        if tag.type == "identifier" and model.text(tag)[:1].islower():
+            elements = ev.once(("elements",), partial(self._elements, ev))
+            return ev.members(ev.taken(elements, model.text(tag)), name) if elements else NOT_KNOWN
+        found = []
+        for value in ev.infer(model, tag):
+            if isinstance(value, Function):
+                found.append(self._argument(ev, value.declaration, 0, value.receiver))
+            elif isinstance(value, Class):
+                found.append(ev.taken(one(Instance(value.declaration)), "props"))
+        return ev.members(union(found) or UNKNOWN, name)
+
+    @staticmethod
+    def _elements(ev: "Evaluator") -> Values:
+        found = []
+        for path in ev.files.holding(r"\binterface IntrinsicElements\b"):
+            model = ev.files.model(path)
+            every = model.by_name_byte.values() if model is not None else ()
+            classes = [one_ for symbol in every if symbol.name == "IntrinsicElements" for one_ in symbol.declarations]
+            found += [one(Instance(one_)) for one_ in classes if one_.kind == "class"]
+        return union(found)
 
     def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning | None:
         """A key of an object is that of the type wanted there; a bare name in a pattern or object is two things."""
@@ -406,7 +429,7 @@ class TypeScript(Language):
         """`this`, functions and objects as they are written, casts, `require`."""
         kind = node.type
         if kind in {"this", "super"}:
-            return self._this(model, node, above=kind == "super")
+            return self._this(ev, model, node, above=kind == "super")
         if kind in _FUNCTIONS or kind in {"object", "class"}:
             made = model.nameless_at.get((node.start_byte, node.end_byte))
             if made is None:
@@ -432,16 +455,17 @@ class TypeScript(Language):
             return outside("None")
         return None
 
-    def _this(self, model: Model, node: "tree_sitter.Node", *, above: bool) -> Values:
+    def _this(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", *, above: bool) -> Values:
         scope: Scope | None = model.scope_at(node.start_byte)
         while scope is not None and scope.kind != "class":
             owner = scope.owner
-            if (
-                scope.kind == "function"
-                and owner is not None
-                and owner.node.type in {"function_declaration", "function_expression"}
-            ):
-                return one(Instance(owner)) if owner.name else UNKNOWN
+            if scope.kind == "function" and owner is not None and owner.node.type in _WITH_THIS:
+                first = _first_parameter(owner.node)
+                declared = first.child_by_field_name("type") if first is not None else None
+                if first is not None and declared is not None and (first.text or b"").startswith(b"this"):
+                    return self.as_type(ev.denoted(model, declared))
+                if owner.node.type != "method_definition":
+                    return one(Instance(owner)) if owner.name else UNKNOWN
             scope = scope.parent
         if scope is None or scope.owner is None:
             return UNKNOWN
@@ -669,7 +693,7 @@ class TypeScript(Language):
         """`this`, `typeof`, object and function types, members of types."""
         kind = node.type
         if kind in {"this_type", "this"}:
-            return env.get(SELF) or self._this(model, node, above=False)
+            return env.get(SELF) or self._this(ev, model, node, above=False)
         if kind == "predefined_type":
             name = model.text(node)
             return (
@@ -748,6 +772,11 @@ class JavaScript(TypeScript):
     queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
 
 
+def _first_parameter(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+    parameters = function.child_by_field_name("parameters")
+    return parameters.named_children[0] if parameters is not None and parameters.named_children else None
+
+
 def _add(model: Model, table: dict[str, Symbol], one_: Declaration) -> None:
     symbol = table.setdefault(one_.name, Symbol(one_.name, model.top))
     symbol.declarations.append(one_)
@@ -802,10 +831,17 @@ def _mapped(ev: "Evaluator", path: str, source: str) -> Iterator[str]:
     while True:
         for name in ("tsconfig.json", "jsconfig.json", "tsconfig.base.json"):
             yield from _by_config(ev, folder, name, source)
+        # A package imports itself by its name, whether or not its description is listed.
+        where = f"{folder}/" if folder else ""
+        beside = (f"{where}package.json", f"{where}packages/{source.partition('/')[0]}/package.json")
+        own = ev.once(("package", *beside), partial(_packages, ev, beside))
+        for name, package in own.items():
+            if source == name or source.startswith(f"{name}/"):
+                yield from _in_package(package, source[len(name) + 1 :])
         if not folder:
             break
         folder = folder.rpartition("/")[0]
-    packages = ev.once(("packages",), partial(_packages, ev))
+    packages = ev.once(("packages",), partial(_packages, ev, ev.files.named("package.json")[:400]))
     name = source
     while name:
         if name in packages:
@@ -842,10 +878,10 @@ def _json(ev: "Evaluator", path: str) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _packages(ev: "Evaluator") -> dict[str, tuple[str, str]]:
+def _packages(ev: "Evaluator", paths: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Folder and main file of the project's own packages, by name."""
     found: dict[str, tuple[str, str]] = {}
-    for path in ev.files.named("package.json")[:400]:
+    for path in paths:
         data = _json(ev, path)
         name = data.get("name")
         if isinstance(name, str) and name:
