@@ -12,12 +12,13 @@
 #   REPOSITORIES   name=git-dir words (impact_recall);  RETRIEVAL  options of `retrieval.py run ours` (retrieval)
 #   REAL_FILES     folder of the files that outlines_expected.json names (outlines)
 #   SOURCES        name=folder words of TypeScript or JavaScript, and NODE_PATH with the npm package typescript (references_vs_typescript)
+#   TRUTHS         files that the programs in resolution_oracles wrote (resolution)
 #   PACKAGES       name=folder words of Python packages (default: three of the interpreter's own)
 # Heavy runs want an idle machine. All figures are ratios beside something that ran in the same minutes, all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(server_costs tree_cost hook_latency enforcement guards lookups definitions outlines references_vs_jedi references_vs_typescript impact_recall
+all=(server_costs tree_cost hook_latency enforcement guards lookups definitions outlines resolution references_vs_typescript impact_recall
     peers span_precision retrieval index_speed index_growth http_chroma)
 
 quick=0 names=()
@@ -25,7 +26,7 @@ for word in "$@"; do
     case "$word" in
         --quick) quick=1 ;;
         --list) printf '%s\n' "${all[@]}"; exit ;;
-        -*) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
+        -*) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2 ;;
         *) names+=("$word") ;;
     esac
 done
@@ -70,7 +71,9 @@ benchmark() {
         outlines)
             [ -n "${REAL_FILES:-}" ] || { skip "outlines needs REAL_FILES"; return; }
             run outlines "$REAL_FILES" ;;
-        references_vs_jedi) run references_vs_jedi $(packages) --symbols "$(size 6 100)" | kept references_vs_jedi ;;
+        resolution)
+            [ -n "${TRUTHS:-}" ] || { skip "resolution needs TRUTHS"; return; }
+            run resolution $TRUTHS | kept resolution ;;
         references_vs_typescript)
             [ -n "${SOURCES:-}" ] || { skip "references_vs_typescript needs SOURCES"; return; }
             run references_vs_typescript $SOURCES --names "$(size 10 150)" | kept references_vs_typescript ;;

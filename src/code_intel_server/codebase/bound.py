@@ -183,7 +183,8 @@ class Binder:
 
     def near(self) -> frozenset[str]:
         """The files that hold a word which most files hold that use the target."""
-        if self.target is None or not self.target.hints:
+        if self.target is None:
             return frozenset()
-        found, _ = ripgrep.matching_files(self.project, Query(tuple(sorted(self.target.hints)), regex=False, word=True))
-        return frozenset(found)
+        hints = tuple(sorted(self.target.hints))
+        found, _ = ripgrep.matching_files(self.project, Query(hints, regex=False, word=True)) if hints else ((), ())
+        return self.target.files.union(found)

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
 from code_intel_server.codebase import ripgrep
@@ -156,8 +157,8 @@ def _asked(project: Project, cache: SymbolCache, symbol: str | None, at: str | N
 
 def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
     """The page, ended where what only may be meant begins, if that would be most of it."""
-    certain = sum(row.binding == Binding.CERTAIN for row in rows)
-    uses = sum(row.binding == Binding.CERTAIN and row.kind is not Use.DEFINITION for row in rows)
+    certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
+    uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
     on_page = len(rows[page.range.start : page.range.stop])
     if page.offset < certain < page.offset + on_page and uses and (certain - page.offset) * 5 < on_page * 3:
         return Page(certain - page.offset, page.offset)

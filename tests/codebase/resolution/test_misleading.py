@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
+from code_intel_server.codebase.answers import Page
 from code_intel_server.errors import Rejected
+from code_intel_server.tools.shaping import rows
 
 FILES = {"a.py": "class Cache:\n  def get(self): ...\nclass Store:\n  def get(self): ...\nCache().get()\n"}
 
@@ -71,9 +73,6 @@ def test_a_type_comes_before_the_blocks_that_implement_it_its_tests_and_members(
 
 
 def test_a_page_that_leaves_rows_out_does_not_say_that_it_is_complete(tmp_path: Path) -> None:
-    from code_intel_server.codebase.answers import Page
-    from code_intel_server.tools.shaping import rows
-
     found = explorer(tmp_path, {"a.py": "def f(): ...\n" + "f()\n" * 9})
     assert rows(found.find_references("f", page=Page(3)))["complete"] is False
     assert rows(found.find_references("f"))["complete"] is True
@@ -83,3 +82,15 @@ def test_no_symbol_is_named_by_brackets_alone(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"a.js": "it('x', () => {\n  go()\n})\n;(function () {\n  go()\n})()\n"})
     for line in (2, 5):
         assert all(row.symbol not in {"()", ""} for row in found.get_function_at_line("a.js", line).results)
+
+
+def test_of_a_common_name_in_many_files_what_certainly_means_the_symbol_comes_first(tmp_path: Path) -> None:
+    padding = "".join(f"value_{number} = {number}\n" for number in range(2000))
+    files = {f"a{number:02}.py": f"def f(x):\n  x.pay()\n{padding}" for number in range(20)}
+    files |= {"z.py": "class Till:\n  def pay(self): ...\n", "zz.py": f"from z import Till\nTill().pay()\n{padding}"}
+    found = explorer(tmp_path, files)
+    first = found.find_references("Till.pay")
+    assert [(row.path, row.binding) for row in first.results] == [("z.py", "certain"), ("zz.py", "certain")]
+    assert first.next_offset == 2
+    second = found.find_references("Till.pay", page=Page(50, 2))
+    assert [row.path for row in second.results] == [f"a{number:02}.py" for number in range(20)]

@@ -67,7 +67,9 @@ class Target:
         """Words that stand in most files which certainly use them: of their classes and of their files."""
         stems = {path.rpartition("/")[2].partition(".")[0] for path in self.files}
         folders = {path.rpartition("/")[0].rpartition("/")[2] for path in self.files}
-        owners = {symbol.owner.name for symbol in self.symbols if symbol.owner is not None}
+        owners = {symbol.owner.name for symbol in self.symbols if symbol.owner is not None} - {""}
+        for symbol in self.symbols:
+            owners.update(name for name, member in symbol.declarations[0].model.apart if member == symbol)
         return frozenset((owners or folders if stems & _PACKAGES else owners or stems) - {""})
 
 

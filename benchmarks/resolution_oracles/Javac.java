@@ -1,0 +1,38 @@
+// What javac says, as a truth for benchmarks/resolution.py; overloads count as one symbol:
+// java benchmarks/resolution_oracles/Javac.java PROJECT OUT.json SEED PER_STRATUM SOURCE_FOLDER...
+import com.sun.source.tree.*; import com.sun.source.util.*; import javax.tools.*; import javax.lang.model.element.*; import java.nio.file.*; import java.util.*; import java.io.*;
+public class Javac {
+ record D(String path,int line,int col,String name,String owner,String kind){}
+ static Map<String,D> defs=new TreeMap<>(); static Map<String,Set<String>> refs=new HashMap<>(); static TreeMap<String,String[]> sites=new TreeMap<>(); static Path root;
+ static Trees trees; static Map<String,String> declPlace=new HashMap<>();
+ static String key(Element e){ if(e==null)return null; switch(e.getKind()){case METHOD: case FIELD: case ENUM_CONSTANT: case CLASS: case INTERFACE: case ENUM: case RECORD: case ANNOTATION_TYPE: case RECORD_COMPONENT: case CONSTRUCTOR: break; default: return null;}
+  if(e.getKind()==ElementKind.CONSTRUCTOR) return key(e.getEnclosingElement());
+  Element o=e.getEnclosingElement(); return (o instanceof TypeElement t? t.getQualifiedName().toString():"")+"|"+e.getSimpleName()+"|"+(e instanceof ExecutableElement?"m":e instanceof TypeElement?"t"+e:"f"); }
+ public static void main(String[] a) throws Exception { root=Path.of(a[0]).toRealPath(); String out=a[1]; long seed=Long.parseLong(a[2]); int per=Integer.parseInt(a[3]);
+  List<File> fs=new ArrayList<>(); for(int i=4;i<a.length;i++) try(var s=Files.walk(root.resolve(a[i]))){ s.filter(p->p.toString().endsWith(".java")&&!p.toString().endsWith("module-info.java")&&!p.toString().endsWith("package-info.java")).forEach(p->fs.add(p.toFile())); }
+  JavaCompiler c=ToolProvider.getSystemJavaCompiler(); var fm=c.getStandardFileManager(null,null,null);
+  JavacTask t=(JavacTask)c.getTask(new PrintWriter(new StringWriter()),fm,d->{},List.of("-proc:none","-XDshould-stop.ifError=FLOW","-XDshould-stop.at=FLOW","-Xmaxerrs","100000"),null,fm.getJavaFileObjectsFromFiles(fs));
+  List<CompilationUnitTree> us=new ArrayList<>(); t.parse().forEach(us::add); try{t.analyze();}catch(Throwable e){System.err.println("analyze "+e);} trees=Trees.instance(t); SourcePositions sp=trees.getSourcePositions();
+  for(var u:us){ String rel=root.relativize(Path.of(u.getSourceFile().toUri())).toString(); String src=u.getSourceFile().getCharContent(true).toString(); LineMap lm=u.getLineMap();
+   new TreePathScanner<Void,Void>(){
+    int find(String n,long from,long to){ int i=(int)from; while(i>=0&&i<to){ i=src.indexOf(n,i); if(i<0||i>=to) return -1; if((i==0||!Character.isJavaIdentifierPart(src.charAt(i-1)))&&(i+n.length()>=src.length()||!Character.isJavaIdentifierPart(src.charAt(i+n.length())))) return i; i++; } return -1;}
+    void ref(Element e,String n,int pos){ String k=key(e); if(k==null||pos<0)return; refs.computeIfAbsent(k,z->new TreeSet<>()).add(rel+"\t"+lm.getLineNumber(pos)); if(!rel.contains("src/test"))sites.put(rel+":"+pos,new String[]{rel,""+lm.getLineNumber(pos),""+(lm.getColumnNumber(pos)-1),n,k}); }
+    void def(Element e,String n,int pos,String kind){ String k=key(e); if(k==null||pos<0)return; refs.computeIfAbsent(k,z->new TreeSet<>()).add(rel+"\t"+lm.getLineNumber(pos)); declPlace.merge(k,rel+"\t"+lm.getLineNumber(pos),(x,y)->x+"\n"+y); Element o=e.getEnclosingElement(); defs.putIfAbsent(k,new D(rel,(int)lm.getLineNumber(pos),(int)lm.getColumnNumber(pos)-1,n,o instanceof TypeElement?o.getSimpleName().toString():"",kind)); }
+    public Void visitClass(ClassTree x,Void v){ Element e=trees.getElement(getCurrentPath()); String n=x.getSimpleName().toString(); if(!n.isEmpty()&&e!=null){ long s=sp.getStartPosition(u,x.getModifiers()); long b=sp.getEndPosition(u,x.getModifiers()); if(b<0)b=sp.getStartPosition(u,x); def(e,n,find(n,b,sp.getEndPosition(u,x)),"class"); } return super.visitClass(x,v);}
+    public Void visitMethod(MethodTree x,Void v){ Element e=trees.getElement(getCurrentPath()); String n=x.getName().toString(); if(e!=null&&!n.equals("<init>")){ long b=x.getReturnType()!=null?sp.getEndPosition(u,x.getReturnType()):sp.getStartPosition(u,x); def(e,n,find(n,b,sp.getEndPosition(u,x)),"method"); } return super.visitMethod(x,v);}
+    public Void visitVariable(VariableTree x,Void v){ Element e=trees.getElement(getCurrentPath()); if(e!=null&&(e.getKind()==ElementKind.FIELD||e.getKind()==ElementKind.ENUM_CONSTANT)){ String n=x.getName().toString(); long b=x.getType()!=null&&e.getKind()==ElementKind.FIELD?sp.getEndPosition(u,x.getType()):sp.getStartPosition(u,x); if(b<0)b=sp.getStartPosition(u,x); def(e,n,find(n,b,sp.getEndPosition(u,x)),"field"); } return super.visitVariable(x,v);}
+    public Void visitIdentifier(IdentifierTree x,Void v){ ref(trees.getElement(getCurrentPath()),x.getName().toString(),(int)sp.getStartPosition(u,x)); return super.visitIdentifier(x,v);}
+    public Void visitMemberSelect(MemberSelectTree x,Void v){ String n=x.getIdentifier().toString(); long en=sp.getEndPosition(u,x); if(en>0)ref(trees.getElement(getCurrentPath()),n,find(n,sp.getEndPosition(u,x.getExpression()),en)); return super.visitMemberSelect(x,v);}
+    public Void visitMemberReference(MemberReferenceTree x,Void v){ String n=x.getName().toString(); long en=sp.getEndPosition(u,x); ref(trees.getElement(getCurrentPath()),n,find(n,sp.getEndPosition(u,x.getQualifierExpression()),en)); return super.visitMemberReference(x,v);}
+    public Void visitImport(ImportTree x,Void v){ if(x.isStatic()&&x.getQualifiedIdentifier() instanceof MemberSelectTree m){ Element o=trees.getElement(new TreePath(new TreePath(getCurrentPath(),m),m.getExpression())); String n=m.getIdentifier().toString(); if(o instanceof TypeElement te) for(Element q:te.getEnclosedElements()) if(q.getSimpleName().contentEquals(n)) ref(q,n,find(n,sp.getEndPosition(u,m.getExpression()),sp.getEndPosition(u,m))); } return super.visitImport(x,v);}
+   }.scan(u,null); }
+  Map<String,Integer> cnt=new HashMap<>(); for(D d:defs.values())cnt.merge(d.name,1,Integer::sum); Map<String,List<String>> st=new LinkedHashMap<>(); for(String s:List.of("unique","few","common"))st.put(s,new ArrayList<>());
+  for(var e:defs.entrySet()){D d=e.getValue(); if(d.path.contains("src/test"))continue; int n=cnt.get(d.name); st.get(n==1?"unique":n<=5?"few":"common").add(e.getKey());}
+  Random r=new Random(seed); StringBuilder b=new StringBuilder("{\"root\":\""+root+"\",\"exts\":[\".java\"],\"symbols\":["); boolean f=true;
+  for(var s:st.entrySet()){Collections.shuffle(s.getValue(),r); int i=0; for(String k:s.getValue()){ if(i++>=per)break; D d=defs.get(k); if(!f)b.append(",\n");f=false; b.append("{\"stratum\":\""+s.getKey()+"\",\"path\":\""+d.path+"\",\"line\":"+d.line+",\"column\":"+d.col+",\"name\":\""+d.name+"\",\"owner\":\""+d.owner+"\",\"kind\":\""+d.kind+"\",\"uses\":"+list(refs.get(k))+"}"); }}
+  b.append("],\"sites\":["); f=true; Set<String> names=new HashSet<>(); for(D d:defs.values())names.add(d.name); List<String[]> ss=new ArrayList<>(); for(var s:sites.values())if(names.contains(s[3]))ss.add(s); Collections.shuffle(ss,r);
+  for(int i=0;i<ss.size()&&i<60;i++){String[] s=ss.get(i); if(!f)b.append(",\n");f=false; String p=declPlace.get(s[4]); b.append("{\"path\":\""+s[0]+"\",\"line\":"+s[1]+",\"column\":"+s[2]+",\"name\":\""+s[3]+"\",\"truth\":"+(p==null?"[]":list(Arrays.asList(p.split("\n"))))+"}"); }
+  b.append("]}"); Files.writeString(Path.of(out),b.toString()); System.out.println(defs.size()+" "+sites.size()); System.exit(0);
+ }
+ static String list(Collection<String> c){ StringBuilder b=new StringBuilder("["); boolean f=true; for(String s:c){String[] p=s.split("\t"); if(!f)b.append(",");f=false; b.append("[\""+p[0]+"\","+p[1]+"]");} return b+"]"; }
+}
