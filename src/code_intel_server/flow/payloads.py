@@ -24,7 +24,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.finite import finite, no_constant
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
 from code_intel_server.flow.query_frame import Slot
-from code_intel_server.flow.tasks import ChecklistItem, PlannedTask, Said
+from code_intel_server.flow.tasks import PlannedTask, Said, SubmittedItem
 
 FIELD_LIMIT = 64 * 1024
 PLAN_LIMIT = 96 * 1024
@@ -144,7 +144,7 @@ class ReportPayload(Payload):
     """One task with its checklist."""
 
     task_id: StrictStr = ""
-    checklist: tuple[ChecklistItem, ...] = ()
+    checklist: tuple[SubmittedItem, ...] = ()
 
 
 class CompletionPayload(Payload):

@@ -41,8 +41,16 @@ class ChecklistItem(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    item: Said
+    item: str
     status: ItemStatus = ItemStatus.PENDING
+    evidence: str | None = None
+    reason: str | None = None
+
+
+class SubmittedItem(ChecklistItem):
+    """An item as an agent may write it: ranges as a list too, and nothing that a reader would not see."""
+
+    item: Said
     evidence: Annotated[str | None, BeforeValidator(_in_one_text)] = None
     reason: Said | None = None
 
@@ -69,7 +77,7 @@ def _item(value: object) -> object:
     return {"item": value} if isinstance(value, str) else value
 
 
-PlannedItem = Annotated[ChecklistItem, BeforeValidator(_item)]
+PlannedItem = Annotated[SubmittedItem, BeforeValidator(_item)]
 
 
 class PlannedTask(BaseModel):

@@ -123,7 +123,12 @@ def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[Ch
 
 
 def _completed(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> TaskModel:
-    items = tuple(item.model_copy(update={"reason": item.reason and item.reason[:REASON_AT_MOST]}) for item in reported)
+    items = tuple(
+        ChecklistItem(
+            item=one.item, status=one.status, evidence=one.evidence, reason=one.reason and one.reason[:REASON_AT_MOST]
+        )
+        for one in reported
+    )
     return task.model_copy(update={"status": TaskStatus.COMPLETED, "checklist": items})
 
 
