@@ -20,6 +20,7 @@ for argument in "$@"; do
 done
 
 venv=${VENV:-$PWD/.venv-test}
+export VENV=$venv
 python=${PYTHON:-python3}
 workers=${WORKERS:-2}
 started=$SECONDS
@@ -28,23 +29,27 @@ say() { printf '\n== %s (%ds)\n' "$*" "$((SECONDS - started))"; }
 
 # -- what the system should have -------------------------------------------------------------------------------------
 
-system_packages() {
-    local missing=()
-    command -v git >/dev/null || missing+=(git)
-    ctags --version 2>/dev/null | grep -q 'Universal Ctags' || missing+=(universal-ctags)
-    command -v strace >/dev/null || missing+=(strace)
-    command -v ssh-keygen >/dev/null || missing+=(openssh-client)
-    command -v tmux >/dev/null || missing+=(tmux)
-    "$python" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
-    [ ${#missing[@]} -eq 0 ] && return
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        say "installing ${missing[*]}"
-        if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >/dev/null 2>&1; then
-            echo "WITHOUT ${missing[*]}: could not be installed; tests that need them say so"
+programs() { # as root with apt they are installed; elsewhere the tests that need them are skipped
+    local absent=() packages=() row program
+    for row in git:git ctags:universal-ctags strace:strace ssh-keygen:openssh-client tmux:tmux cc: npm:; do
+        program=${row%:*}
+        case "$program" in
+            ctags) ctags --version 2>/dev/null | grep -q 'Universal Ctags' ;;
+            *) command -v "$program" >/dev/null ;;
+        esac && continue
+        if [ "${row#*:}" ]; then packages+=("${row#*:}"); else absent+=("$program"); fi
+    done
+    "$python" -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
+    if [ ${#packages[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing ${packages[*]}"
+        if { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}"; } >/dev/null 2>&1; then
+            packages=()
+        else
+            echo "could not be installed"
         fi
-    else
-        echo "WITHOUT ${missing[*]}: not installed here and not root with apt; tests that need them say so"
     fi
+    absent+=(${packages[@]+"${packages[@]}"}) # bash 3 takes an empty list for none at all
+    [ ${#absent[@]} -eq 0 ] || echo "Not here: ${absent[*]}. Tests that need one of them are skipped; the summary names it."
 }
 
 # -- the environment ---------------------------------------------------------------------------------------------------
@@ -65,7 +70,7 @@ environment() {
     fi
 }
 
-[ $fast = 1 ] || system_packages
+[ $fast = 1 ] || programs
 environment
 export PATH="$venv/bin:$PATH"
 
@@ -98,6 +103,10 @@ say "pytest"
 rm -f .coverage .coverage.*
 # In the order of the files: by their number of tests the few that take a minute would come last, and one worker wait for them.
 python -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder -q "${selection[@]}" "${coverage[@]}" --durations=10 2>&1 | tee "$log" || status=1
+
+if [ $fast = 0 ]; then
+    check "again as an ordinary user, without what a fresh machine lacks" tests/as_ordinary_user.sh
+fi
 
 say "mypy"
 wait "$mypy_pid" || status=1

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 import tomllib
 from pathlib import Path
@@ -409,4 +410,4 @@ def test_a_folder_within_a_repository_is_said_to_be_only_that(
     assert init.main([str(root / "part"), *QUICK]) == 0
     said = capsys.readouterr().out
     assert f"only this folder of the repository {root}, which has a set-up of its own" in said
-    assert f"code-intel-server init {root}" in said
+    assert f"code-intel-server init {shlex.quote(str(root))}" in said

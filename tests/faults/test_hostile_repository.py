@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,7 +127,7 @@ class Trap:
 
     def set(self, key: str, value: str) -> None:
         """One line of the repository's configuration."""
-        filled = value.format(marker=self.program, hooks=self.root / "hooks")
+        filled = value.format(marker=shlex.quote(str(self.program)), hooks=self.root / "hooks")
         git(self.root, "config", key, filled)
 
     def stale(self) -> None:

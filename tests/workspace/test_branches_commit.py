@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -577,7 +578,7 @@ def test_a_line_behind_which_git_reads_no_trailer_is_taken_out_of_the_message(wo
 def test_what_is_saved_while_a_filter_of_the_users_runs_is_not_overwritten_by_a_discard(work: Work) -> None:
     """Found by an opponent: git restored all files at once, over whatever had come to their places meanwhile."""
     repo = work.repo
-    slow = f"sh -c 'echo precious > {repo.path}/b.py; cat'"  # stands for an editor while large files are downloaded
+    slow = f"echo precious > {shlex.quote(f'{repo.path}/b.py')}; cat"  # stands for an editor while large files are downloaded
     repo.write("a.py", "one = 2\n")
     repo.write("b.py", "two = 3\n")
     repo.git("config", "filter.slow.smudge", slow)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -121,7 +122,8 @@ def trap(repo: Repo, folder: Path) -> Path:
             shutil.copy(evil, where / hook)
     (folder / "included").write_text(f"[core]\n\tfsmonitor = {evil}\n")
     for name, value in HOSTILE.items():
-        repo.git("config", name.format(evil=evil, folder=folder), value.format(evil=evil, folder=folder))
+        places = {"evil": shlex.quote(str(evil)), "folder": folder}
+        repo.git("config", name.format(**places), value.format(**places))
     repo.write(".git/info/attributes", "* filter=evil diff=evil merge=evil ident working-tree-encoding=UTF-16\n")
     repo.write(".gitattributes", "*.py filter=evil diff=evil\n")
     repo.write(".gitmodules", f'[submodule "lib"]\n\tpath = lib\n\turl = ext::{evil}\n\tupdate = !{evil}\n')
@@ -202,7 +204,7 @@ def test_nothing_is_fetched_to_answer_a_question(repo: Repo, tmp_path: Path) -> 
     marker = tmp_path / "marker"
     for name, value in {
         "core.repositoryformatversion": "1", "extensions.partialClone": "origin", "protocol.ext.allow": "always",
-        "remote.origin.url": f"ext::touch {marker}", "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::touch {str(marker).replace(' ', '% ')}", "remote.origin.promisor": "true",
     }.items():  # fmt: skip
         repo.git("config", name, value)
     oid = repo.git("rev-parse", "HEAD:a.py")
