@@ -5,12 +5,15 @@ With --check nothing is written; the exit status is 1 where a page is not what t
 
 import argparse
 import asyncio
+import importlib
+import io
 import json
+import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -228,14 +231,11 @@ def commands() -> str:
 
 
 def _help(*command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "code_intel_server", *command, "--help"],
-        env={"COLUMNS": "100", "PATH": "", "PYTHONPATH": ":".join(sys.path), "NO_COLOR": "1", "PYTHON_COLORS": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    said = io.StringIO()
+    module = importlib.import_module(f"code_intel_server.cli.{command[0]}")
+    with redirect_stdout(said), suppress(SystemExit):
+        module.main([*command[1:], "--help"])
+    return said.getvalue().strip()
 
 
 def configuration() -> str:
@@ -336,6 +336,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--check", action="store_true")
     check = options.parse_args().check
+    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
     stale = []
     for page, text in _everything().items():
         if page.is_file() and page.read_text(encoding="utf-8") == text:
