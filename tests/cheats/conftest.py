@@ -1,5 +1,5 @@
 """The stage on which these tests play."""
 
-from tests.e2e.stage import arena, stage
+from tests.e2e.stage import pristine, stage
 
-__all__ = ["arena", "stage"]
+__all__ = ["pristine", "stage"]

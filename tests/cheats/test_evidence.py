@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.stage import APP, APP_DONE, ITEM, Arena, Stage, plan, report
+from tests.e2e.stage import APP, APP_DONE, ITEM, Stage, plan, report
 
 TWO = {"id": "t2", "description": "Second", "status": "pending", "checklist": ["Second"]}
 
@@ -42,13 +42,6 @@ def test_a_file_of_gits_or_the_servers_own(stage: Stage, path: str) -> None:
     stage.planned()
     stage.call("check_write_target", path="app.py")
     stage.refused("was not changed", **report(evidence=f"{path}:1", reason="It was written during this task."))
-
-
-def test_no_test_meets_what_another_left(arena: Arena) -> None:
-    """A folder called like the server's, but not at the root, was left: what a later test committed held it."""
-    with arena.stage() as stage:
-        stage.write("lib/.code-intel/context.yml", "version: 1\n")
-    assert not (arena.root / "lib").exists()
 
 
 @pytest.mark.parametrize(

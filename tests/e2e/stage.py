@@ -1,15 +1,12 @@
-"""One agent at work on a small project, for the cheat and the honest matrix: a real server, kept over many tests.
+"""One agent at work on a small project, for the cheat and the honest matrix: a real server, and a copy of the project for each test.
 
-Starting a server takes longer than most attacks, so an `Arena` lives as long as its test worker. Before each test it
-ends what the last one left (`clean`), puts the repository back to its first commit, and starts a new server where the
-last was killed. What a test did is counted, for `benchmarks/enforcement.md`.
+What a test did is counted, for `benchmarks/enforcement.md`.
 """
 
 import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -51,7 +48,6 @@ ITEM = "Return two"
 REASON = "It is needed for this task."
 FLOW_TOOLS = {"start_session", "submit_phase", "get_session_status"}
 COUNTED = ("calls", "submits", "refusals", "bytes", "flow_bytes")
-KEPT = {"cache", "chroma", "logs"}
 
 
 class Agent(Server):
@@ -74,11 +70,6 @@ class Agent(Server):
 
     def __enter__(self) -> Self:
         return self
-
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self._process.poll() is None
 
 
 @dataclass
@@ -347,83 +338,24 @@ def through_every_gate(stage: Stage) -> Fields:
     return stage.accepted(summary="Merged.")
 
 
-class Arena:
-    """A repository and a server that serve test after test."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = repository(root, FILES)
-        self.first = git(root, "rev-parse", "HEAD").strip()
-        self.config = (root / ".git/config").read_bytes()
-        self.agent = Agent(root)
-        self.agent.call("start_session", query=QUERY, flags={"quick": True})
-        self.agent.call("start_session", flags={"clean": True})
-        self.exclude = (root / ".git/info/exclude").read_bytes()
-
-    @contextmanager
-    def stage(self) -> Iterator[Stage]:
-        """The project as it was at first, with no session."""
-        if not self.agent.alive:
-            self.agent.close()
-            self.agent = Agent(self.root)
-        stage = Stage(self.root, self.agent)
-        try:
-            yield stage
-        finally:
-            self.agent = stage.agent
-            self.reset()
-
-    def reset(self) -> None:
-        """End any session and put everything back; a server that does not answer is replaced."""
-        self._plain_git()
-        if not self.agent.alive:
-            self.agent.close()
-            self.agent = Agent(self.root)
-        for entry in (self.root / ".code-intel").glob("*"):
-            if entry.is_symlink():
-                entry.unlink()
-        self.agent.call("start_session", flags={"clean": True})
-        for ref in git(self.root, "for-each-ref", "--format=%(refname)").split():
-            if ref != "refs/heads/main":
-                git(self.root, "update-ref", "-d", ref)
-        git(self.root, "checkout", "-q", "-f", "-B", "main", self.first)
-        git(self.root, "clean", "-q", "-ffdx", "-e", "/.code-intel")
-        for entry in (self.root / ".code-intel").iterdir():
-            if entry.name not in KEPT and entry.name != "config.json":
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-
-    def _plain_git(self) -> None:
-        """Undo what a test did to git itself, the session's own files aside."""
-        folder = self.root / ".git"
-        (folder / "config").write_bytes(self.config)
-        (folder / "info/exclude").write_bytes(self.exclude)
-        for name in ("info/attributes", "info/grafts", "objects/info/commit-graph", "index.lock", "MERGE_HEAD"):
-            (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / "hooks", ignore_errors=True)
-        git(self.root, "checkout", "-q", "-f", git(self.root, "rev-parse", "HEAD").strip())
-        (folder / "index").unlink(missing_ok=True)
-        git(self.root, "reset", "-q")
-        for branch in git(self.root, "branch", "--format=%(refname:short)", "--list", "main").split():
-            git(self.root, "update-ref", f"refs/heads/{branch}", self.first)
-
-    def close(self) -> None:
-        """End the server."""
-        self.agent.close()
-
-
 @pytest.fixture(scope="session")
-def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    """One server a test worker."""
-    made = Arena(tmp_path_factory.mktemp("arena") / "repo")
-    yield made
-    made.close()
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project, to be copied."""
+    return repository(tmp_path_factory.mktemp("pristine") / "repo", FILES)
 
 
 @pytest.fixture
-def stage(arena: Arena, request: pytest.FixtureRequest) -> Iterator[Stage]:
-    """The project as it was at first; what the test does is counted where somebody wants to know."""
-    with arena.stage() as set_up:
+def stage(pristine: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """The project as it is at first; what the test does is counted where somebody wants to know."""
+    root = tmp_path / "repo"
+    shutil.copytree(pristine, root)
+    git(root, "update-index", "-q", "--refresh")
+    set_up = Stage(root, Agent(root))
+    try:
         yield set_up
-        _record(request, set_up)
+    finally:
+        set_up.agent.close()
+    _record(request, set_up)
 
 
 def _record(request: pytest.FixtureRequest, stage: Stage) -> None:
