@@ -54,6 +54,8 @@ _NO_EXECUTION = (
     "protocol.allow=never",
     "log.showSignature=false",
 )
+_WITHOUT_HOOKS = frozenset({"commit-tree", "hash-object", "mktag"})
+"""What only stores an object: no hook runs for it."""
 _REF_LOCKS = ("core.filesRefLockTimeout", "core.packedRefsTimeout")
 
 
@@ -98,7 +100,8 @@ class Git:
 
         Raises Unavailable where git is missing, met its time limit or printed more than fits.
         """
-        settings = {**(self._hooks_off() if manner is Manner.OWN else {}), **(env or {})}
+        hooks_off = manner is Manner.OWN and arguments[0] not in _WITHOUT_HOOKS
+        settings = {**(self._hooks_off() if hooks_off else {}), **(env or {})}
         seconds = timeout or (USER_SECONDS if manner is Manner.USER else READ_SECONDS)
         return checked_run(
             [*self._options(manner), *arguments],
@@ -127,8 +130,14 @@ class Git:
 
     def oid(self, revision: str, kind: str = "commit") -> str:
         """The object id a full ref name, HEAD or an id stands for, peeled to `kind`; '' where there is none."""
+        known = self._memo.get(f"{revision}^{kind}")
+        if known:
+            return known
         done = self.run("rev-parse", "--quiet", "--verify", "--end-of-options", f"{revision}^{{{kind}}}")
-        return done.text().strip() if is_yes(done) else ""
+        found = done.text().strip() if is_yes(done) else ""
+        if found and is_oid(revision):  # what an id stands for never changes
+            self._memo[f"{revision}^{kind}"] = found
+        return found
 
     def project_tree(self, commit: str) -> str:
         """Id of the tree that a commit holds at the project; of the empty tree where it holds none there, or does not exist."""
@@ -321,7 +330,8 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
     root = Path(os.path.realpath(root))
     here = Git(Repository(root, root, root, root, ""), patience)
     try:
-        done = here.run("rev-parse", "--path-format=absolute", "--is-inside-work-tree", *_FOLDERS)
+        asked = ("--is-inside-work-tree", *_FOLDERS, "--show-object-format")
+        done = here.run("rev-parse", "--path-format=absolute", *asked)
     except Unavailable as error:
         if error.key != "tool_errors.git.missing":
             raise
@@ -331,11 +341,12 @@ def open_repository(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git 
         return NO_WORKTREE
     if not done.ok:
         return _why_not(done.error_text())
+    known = {"hash": folders.pop()}
     if len(folders) != len(_FOLDERS):  # one of them has a line break in its name
         folders = [here.text("rev-parse", "--path-format=absolute", which) for which in _FOLDERS]
     top, git_dir, common = (Path(os.path.realpath(root / folder)) for folder in folders)
     inside = root.relative_to(top).as_posix()
-    return Git(Repository(root, top, git_dir, common, "" if inside == "." else inside + "/"), patience)
+    return Git(Repository(root, top, git_dir, common, "" if inside == "." else inside + "/"), patience, known)
 
 
 def _why_not(message: str) -> str:

@@ -90,8 +90,8 @@ class ReadingRoom:
         """Standard output of a command that has to succeed."""
         return succeeded(self.run(*arguments, index=index, stdin=stdin, env=env))
 
-    def prepare(self) -> None:
-        """Make the room, or bring its few files in line with the repository's present configuration."""
+    def prepare(self) -> dict[str, str]:
+        """Make the room, or bring its few files in line with the repository's present configuration, which is returned."""
         config = self.git.config()
         self._evict_strangers()
         for folder in ("objects/info", "objects/pack", "refs", "info"):
@@ -102,6 +102,7 @@ class ReadingRoom:
         _keep(self.path / "info/attributes", self.attributes)
         _keep(self.path / "info/exclude", self._exclude())
         self._share_split_index()
+        return config
 
     def empty(self) -> None:
         """Throw away everything the room holds; the next `prepare` makes it anew."""

@@ -39,9 +39,9 @@ def unstaged(git: Git, *, marked: bool = False) -> set[str]:
     looked at as git looks at it; those that the user has git not look at (skip-worktree, assume-unchanged) if `marked`.
     """
     room = status_room(git)
-    room.prepare()
+    config = room.prepare()
     index = user_index(git)
-    sparse = git.config().get("core.sparsecheckout", "false").lower() in {"true", "yes", "on", "1"}
+    sparse = config.get("core.sparsecheckout", "false").lower() in {"true", "yes", "on", "1"}
     hidden = _hidden(room, index, every=marked) if marked or sparse else []
     if not hidden:
         return set(split_z(room.must("ls-files", "-m", "-z", index=index)))

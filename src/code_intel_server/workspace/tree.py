@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.own_folder import FOLDER, SERVER_WRITES
@@ -42,10 +43,13 @@ SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
 LEFT_BY_RUNS = ("__pycache__/", ".coverage", ".coverage.*")
 """What any run of Python or coverage leaves behind, whoever starts it: no change of anybody's, unless git tracks it."""
 
+Known = TypeVar("Known")
+
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
-_COMPARED_AT_MOST = 16
+_REMEMBERED_AT_MOST = 16
+_REMEMBERED_BYTES = 256 * 1024
 
 
 class TreeJudge:
@@ -56,7 +60,9 @@ class TreeJudge:
         self._big = big
         self._lock = threading.Lock()
         self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
-        self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}  # what two ids mean never changes
+        # What two ids mean never changes, nor what a snapshot holds.
+        self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
+        self._held: dict[tuple[str, str], tuple[str, bytes | None]] = {}
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
@@ -81,15 +87,12 @@ class TreeJudge:
             return known
         found = self._changes(opened, old, new)
         with self._lock:
-            if len(self._compared) >= _COMPARED_AT_MOST:
-                self._compared.pop(next(iter(self._compared)))
-            self._compared[old, new] = found
+            _remember(self._compared, (old, new), found)
         return found
 
     def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
-        for known in filter(None, (old, new)):
-            _require(room, index, known)
+        _require(room, index, *filter(None, (old, new)))
         return _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
 
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
@@ -126,6 +129,9 @@ class TreeJudge:
 
     def held(self, snapshot: str, path: str) -> tuple[str, bytes | None]:
         """Git's mode ('' where there is nothing) and the bytes of a file, or a link's target; None where too big to be kept. Raises as `changes` does."""
+        known = self._held.get((snapshot, path))
+        if known is not None:
+            return known
         with self._lock:
             opened = self._open()
         if opened is None or not snapshot:
@@ -134,7 +140,11 @@ class TreeJudge:
         heads = [head.split() for head, name in _rows(room, index, snapshot, [path]) if name == path]
         if not heads or heads[0][1] != "blob":
             return "", None
-        return heads[0][0], _blob(room, index, heads[0][2])
+        content = _blob(room, index, heads[0][2])
+        if content is not None and len(content) <= _REMEMBERED_BYTES:
+            with self._lock:
+                _remember(self._held, (snapshot, path), (heads[0][0], content))
+        return heads[0][0], content
 
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """What a commit (of one parent) holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
@@ -274,6 +284,7 @@ class TreeJudge:
                 opened[1].empty()
             self._opened = None
             self._compared.clear()
+            self._held.clear()
 
     def tidy(self) -> None:
         """Between sessions: drop what is only true within one, and everything where the private store has outgrown its limit.
@@ -297,6 +308,13 @@ class TreeJudge:
             room.prepare()
             self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
         return self._opened
+
+
+def _remember(memory: dict[tuple[str, str], Known], key: tuple[str, str], value: Known) -> None:
+    """The newest few."""
+    if len(memory) >= _REMEMBERED_AT_MOST:
+        memory.pop(next(iter(memory)))
+    memory[key] = value
 
 
 class _Comparison:
@@ -346,10 +364,14 @@ def _is_there(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> bool:
     return (room.path / "HEAD").exists() and is_yes(room.run("cat-file", "-e", snapshot, index=index.path))
 
 
-def _require(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> None:
+def _require(room: ReadingRoom, index: SnapshotIndex, *snapshots: str) -> None:
     """Raise Unavailable('tool_errors.tree.snapshot_lost') for a snapshot that the private store no longer has."""
-    if not _is_there(room, index, snapshot):
-        raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=snapshot)
+    if not (room.path / "HEAD").exists():
+        raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=snapshots[0])
+    asked = "".join(f"{snapshot}\n" for snapshot in snapshots).encode()
+    for row in room.must("cat-file", "--batch-check", index=index.path, stdin=asked).decode().splitlines():
+        if row.endswith(" missing"):
+            raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=row.removesuffix(" missing"))
 
 
 def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
