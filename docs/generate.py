@@ -232,7 +232,7 @@ def commands() -> str:
 
 def _help(*command: str) -> str:
     said = io.StringIO()
-    module = importlib.import_module(f"code_intel_server.cli.{command[0]}")
+    module = importlib.import_module(f"code_intel_server.cli.{command[0].replace('-', '_')}")
     with redirect_stdout(said), suppress(SystemExit):
         module.main([*command[1:], "--help"])
     return said.getvalue().strip()
