@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import Server, git
-from tests.e2e.fast_session import edit_and_report, finish, plan, start, to_ready
+from tests.e2e.fast_session import finish, plan, start, to_ready
 
 
 def test_a_second_process_is_told_who_has_the_project_and_its_lookups_work(server: Server, root: Path) -> None:
@@ -206,7 +206,11 @@ def test_a_file_of_the_users_whose_name_is_no_utf_8_stays_out_of_a_whole_session
         plan(server)
         odd = root / os.fsdecode(b"caf\xe9.txt")
         odd.write_text("the user's\n")
-        edit_and_report(server, root)
+        server.call("check_write_target", path="app.py")
+        (root / "app.py").write_text("def main():\n    return 2\n")
+        done = {"task_id": "t1", "checklist": [{"item": "Return two", "status": "done", "evidence": "app.py:2"}]}
+        server.call("check_write_target", paths=server.submit(**done)["unchecked"])
+        server.accepted(**done)
         server.accepted(summary="All is done.")
         server.accepted(passed=True, verifier_used="generic", details="looked at it")
         server.call("review_changes")

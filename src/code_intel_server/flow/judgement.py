@@ -19,6 +19,7 @@ from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRan
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.flow.writable import Why, why_writable, why_writable_in
 from code_intel_server.own_folder import is_written
+from code_intel_server.printable import printable
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
 REASON_LENGTH = 10
@@ -114,7 +115,9 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     checks = (call for call in ports.ledger.entries() if call.tool == WRITE_CHECK and call.outcome == "ok")
     allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
     changes = ports.tree.changes(before, now)
-    return sorted(change.path for change in changes if allowed.isdisjoint((change.path, change.old_path)))
+    # A name that cannot be shown is asked for as it was shown.
+    names = {change.path: (change.path, change.old_path, printable(change.path)) for change in changes}
+    return sorted(path for path, spellings in names.items() if allowed.isdisjoint(spellings))
 
 
 @dataclass(frozen=True, slots=True)
