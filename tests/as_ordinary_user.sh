@@ -53,7 +53,7 @@ fi
 "$python" -m venv --without-pip "$room/venv"
 rmdir "$room/venv/lib/$version/site-packages"
 ln -s "$packages" "$room/venv/lib/$version/site-packages"
-cp "$venv/bin/agnix" "$venv/bin/rg" "$room/venv/bin/"
+cp "$venv/bin/agnix" "$venv/bin/rg" "$room/venv/bin/" # programs of their own; the others name their interpreter
 
 cd "$checkout"
 umask 077
