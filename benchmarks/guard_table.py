@@ -275,7 +275,7 @@ GUARDS = (
         "        if False:",
         "never_said",
     ),
-    Guard("verifiers exist", VERIFY, "    if verifier is None:\n", "    if False:\n", "another_form_than_asked"),
+    Guard("verifiers exist", VERIFY, "    if missing:\n", "    if False:\n", "another_form_than_asked"),
     Guard("failed tasks are registered", VERIFY, "    if unknown:\n", "    if False:\n", "another_form_than_asked"),
     Guard(
         "a failure has details",

@@ -41,7 +41,7 @@ TEST_TABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Files that are product and steer tests at once, with the tables in them that steer tests."""
 
-_HEADER = re.compile(r"^\[\[?\s*([^\]\n]+?)\s*\]\]?\s*(?:#.*)?$")
+_HEADER = re.compile(r"^\[\[?([^\]\n]+)\]\]?\s*(?:#.*)?$")
 
 
 def file_class(path: str) -> FileClass:
@@ -92,7 +92,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     for line in text.splitlines():
         found = _HEADER.match(line)
         if found:
-            blocks.append((found[1].replace('"', "").replace(" ", ""), []))
+            blocks.append(("".join(found[1].replace('"', "").split()), []))
         blocks[-1][1].append(line + "\n")
     return [(header, "".join(lines)) for header, lines in blocks]
 

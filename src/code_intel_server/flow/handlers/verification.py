@@ -39,10 +39,10 @@ def _verifiers(turn: Turn[VerifyPayload]) -> str:
     """The paths of the verifiers that were followed, each of which exists."""
     find, names = turn.ports.documents.find_prompt, turn.payload.verifiers
     found = [(name, find("verifiers", name)) for name in names or ("",)]
-    unknown = [name for name, prompt in found if prompt is None]
-    if unknown:
+    missing = [name for name, prompt in found if prompt is None]
+    if missing:
         available = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("verifiers"))
-        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=", ".join(unknown), available=available)
+        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=", ".join(missing), available=available)
     return ", ".join(dict.fromkeys(prompt.path for _, prompt in found if prompt is not None))
 
 

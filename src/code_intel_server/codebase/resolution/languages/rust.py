@@ -66,7 +66,7 @@ _SAME_OBJECT = frozenset(
 )
 _HEADER = r"^\s*(unsafe )?impl\b"
 _FOR = re.compile(r"\bfor\s+(?:&\s*(?:'\w+\s*)?(?:mut\s+)?|dyn\s+)*(?:\w+::)*(\w+)")
-_OF = re.compile(r"\bimpl\s*(?:<(?:[^<>]|<[^<>]*>)*>)?\s*(?:\w+::)*(\w+)")
+_OF = re.compile(r"\bimpl(?:\s*<(?:[^<>]|<[^<>]*>)*>)?\s*(?:\w+::)*(\w+)")
 _PACKAGE = re.compile(r"^\[package\][^\[]*?^name\s*=\s*\"([^\"]+)\"", re.MULTILINE | re.DOTALL)
 _HOLDING = frozenset({"Some", "Ok"})
 

@@ -64,7 +64,8 @@ _GLOBALS = frozenset(
     }
 )
 _TYPES_ONLY = frozenset({"interface_declaration"})
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+# What is never closed is taken to the end, and so is never tried again from each letter of it.
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*(?:"|\Z))|\\.|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
 _MAPPINGS = frozenset({"Map", "ReadonlyMap", "WeakMap", "Record"})
 
 
