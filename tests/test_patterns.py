@@ -55,6 +55,7 @@ _OURS = {
 """What is applied to our own texts alone: by the beginning of its place."""
 
 _CUT = {
+    "tools.lanes._NAME": (2_000, "of a longer request the beginning is read"),
     "codebase.query_router.": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.query_router:": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.steering._RULES": (1_000, "a longer line tells whatever it says"),

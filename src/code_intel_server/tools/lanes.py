@@ -21,6 +21,8 @@ FEW_FILES, MANY_FILES = 5, 40
 LOOK_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
+_READ = 2_000
+"""Letters of a request in which names are looked for: what comes later is a log or a listing."""
 
 _NAME = re.compile(
     r"`([^`\s]{2,80})`"  # what the user set apart
@@ -75,7 +77,7 @@ def _said(kit: Kit, advice: Advice, runs: Lane) -> Note:
 
 def names_in(query: str) -> list[str]:
     """What a request names as code does: set apart, a path, a call, a word of mixed or joined parts."""
-    found = (next(filter(None, match.groups())) for match in _NAME.finditer(query))
+    found = (next(filter(None, match.groups())) for match in _NAME.finditer(query[:_READ]))
     return [*dict.fromkeys(name.strip("./") for name in found)][:NAMES_AT_MOST]
 
 
