@@ -57,7 +57,7 @@ def _summary(runs: list[Run]) -> str:
         ratios = [run["minutes"] / bare[run["task"]] for run in some if run["task"] in bare]
         lines.append(
             f"| {arm} | {len(some)} | {sum(run['hidden'] == 'pass' for run in some)} | {sum(met)} of {len(met)} "
-            f"| {statistics.median(run['minutes'] for run in some):.1f} | {statistics.median(ratios):.2f} "
+            f"| {statistics.median(run['minutes'] for run in some):.1f} | {f'{statistics.median(ratios):.2f}' if ratios else 'no pair yet'} "
             f"| {statistics.median(sum(run['calls'].values()) for run in some):.0f} | {statistics.median(run['bytes'] for run in some) / 1000:.1f} |"
         )
     return "\n".join(lines)
