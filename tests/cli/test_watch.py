@@ -193,7 +193,7 @@ def log(desk: Desk, second: int, step: int, event: str, **more: object) -> None:
 
 def test_what_was_found_refused_decided_and_run_is_told_once(quiet: Path) -> None:
     screen = Screen(quiet, 60)
-    assert screen.look()[0] == "no session is running in"
+    assert screen.look()[0].startswith("no session is running in")  # where a path is broken, its spaces say
     assert screen.look() == []
     with session(quiet, state()) as desk:
         ledger = desk.ledger(SESSION)
