@@ -93,7 +93,7 @@ def test_the_wheel_holds_all_that_a_set_up_needs(checkout: Path, tmp_path: Path)
     ]
     subprocess.run(install, check=True)
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    command = f"venv/bin/python -c 'import code_intel_server; print(code_intel_server.__file__)'"
+    command = "venv/bin/python -c 'import code_intel_server; print(code_intel_server.__file__)'"
     assert shell(command, tmp_path, home(tmp_path)).startswith(str(site))
     works(_launcher(tmp_path), tmp_path, {**os.environ, "HOME": str(tmp_path / "home")})
 
