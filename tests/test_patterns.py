@@ -9,6 +9,7 @@ import importlib
 import pkgutil
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +105,7 @@ class _Tried:
             "match": self.pattern.match,
             "fullmatch": self.pattern.fullmatch,
             "search": self.pattern.search,
-            "scan": lambda text: sum(1 for _ in self.pattern.finditer(text)),
+            "scan": lambda text: deque(self.pattern.finditer(text), maxlen=0),
         }
         return [(kind, every[kind]) for kind in sorted(kinds)]
 

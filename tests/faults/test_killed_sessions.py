@@ -38,7 +38,7 @@ def test_a_session_killed_again_and_again_ends_the_same_and_keeps_every_acknowle
     tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
 ) -> None:
     scenario = SCENARIOS[seed % len(SCENARIOS)]
-    outcome = in_folder(tmp_path / "it", seeded(seed, 10), scenario, undisturbed[scenario.name].final)
+    outcome = in_folder(tmp_path / "it", seeded(seed, 6), scenario, undisturbed[scenario.name].final)
     assert outcome.violations == []
     assert sum(outcome.killed.values()) >= 2
 
@@ -49,7 +49,7 @@ def test_a_disk_that_fails_again_and_again_costs_refusals_and_nothing_else(
     tmp_path: Path, undisturbed: dict[str, Outcome], seed: int
 ) -> None:
     scenario = SCENARIOS[seed % len(SCENARIOS)]
-    outcome = in_folder(tmp_path / "it", failing(seed, 10), scenario, undisturbed[scenario.name].final)
+    outcome = in_folder(tmp_path / "it", failing(seed, 6), scenario, undisturbed[scenario.name].final)
     assert outcome.violations == []
     assert sum(outcome.killed.values()) >= 2
 

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}"),
     pytest.mark.timeout(600),
 ]
-EVERY = {"caller": 197, "server": 101, "EIO": 197}
+EVERY = {"caller": 397, "server": 101, "EIO": 197}
 """How many points lie between two that CI plays."""
 
 
