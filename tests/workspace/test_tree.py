@@ -179,6 +179,17 @@ def test_a_change_within_the_same_time_stamp_is_seen(repo: Repo) -> None:
     assert paths(judge.changes(before, judge.snapshot())) == {("a.py", "modified")}
 
 
+def test_a_change_within_one_second_is_seen_when_the_file_keeps_its_size_and_an_old_time_stamp(repo: Repo) -> None:
+    """Git compares change times by the second, and takes only an entry as young as the index for doubtful."""
+    judge = TreeJudge(repo.path)
+    seen = []
+    for value in range(10, 20):
+        repo.write("a.py", f"one = {value}\n")
+        os.utime(repo.path / "a.py", (1, 1))
+        seen.append(judge.snapshot())
+    assert len(set(seen)) == len(seen)
+
+
 def test_a_folder_takes_the_place_of_a_file_and_back(repo: Repo) -> None:
     judge = TreeJudge(repo.path)
     before = judge.snapshot()

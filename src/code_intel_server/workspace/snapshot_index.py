@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,11 +22,13 @@ from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace import status
 from code_intel_server.workspace.entries import Entries, Entry, side_by_side
-from code_intel_server.workspace.git import Git, join_z, split_z
+from code_intel_server.workspace.git import Git, join_z, portions, split_z
 from code_intel_server.workspace.lent import keep_lent
 from code_intel_server.workspace.reading_room import ReadingRoom
 
 _YES = {"true", "yes", "on", "1"}
+_CLOCKS_DIFFER = 0.05
+"""By how many seconds a file system's clock may lag behind ours."""
 _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 
 
@@ -207,10 +210,24 @@ class SnapshotIndex:
                 "update-index", "-z", "--skip-worktree", "--stdin", index=work, stdin=join_z(updates.skipped)
             )
         if updates.files:
+            began = time.time() - _CLOCKS_DIFFER
             self._room.must(*_ADDING, index=work, stdin=join_z(updates.files))
+            self._look_again_at(self._young(updates.files, began), work)
         for path in updates.repositories:
             # One at a time: a repository without a commit cannot be a gitlink, and is then no content of ours.
             self._room.run(*_ADDING, index=work, stdin=join_z([path]))
+
+    def _young(self, files: Iterable[str], began: float) -> list[str]:
+        """The files written in the second in which they were read: git compares change times by the second."""
+        linked: dict[str, bool] = {}
+        looks = ((path, lstat(self._git.at.top, path, linked)) for path in files)
+        return [path for path, found in looks if found and int(found.st_ctime) >= int(began)]
+
+    def _look_again_at(self, files: Sequence[str], work: Path) -> None:
+        """Drop the stat data of these entries, so that the next update reads them again whatever their time stamps say."""
+        for names in portions(files):
+            rows = self._room.must("--literal-pathspecs", "ls-files", "-s", "-z", "--", *names, index=work)
+            self._room.must("update-index", "-z", "--index-info", index=work, stdin=rows)
 
     def _write_tree(self, work: Path) -> str:
         if not work.exists():
