@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.checkout import Checkouts, changed, private_folder
+from code_intel_server.receipts.checkout import Checkouts, private_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -170,11 +171,77 @@ def test_a_checkout_has_exactly_the_tree_with_the_old_tests_over_it(repo: Repo, 
     repo.write("test_new.py", "")
     repo.commit("change")
     repo.write("calc.py", "not committed")
-    git, new = _git(repo), repo.git("rev-parse", "HEAD")
-    steering = tuple(one for one in changed(git, base, new) if one.path.startswith("test_"))
-    made = Checkouts(git, tmp_path / "runs").make("original", new, steering)
-    assert {path.name: path.read_text() for path in made.iterdir()} == {"calc.py": FIXED, "test_calc.py": TESTS}
-    assert [path.name for path in made.parent.iterdir()] == ["original"]
+    checkouts, new = Checkouts(_git(repo), tmp_path / "runs"), repo.git("rev-parse", "HEAD")
+    steering = [one for one in checkouts.changed(base, new) if one.path.startswith("test_")]
+    made = checkouts.make("original", new, steering)
+    assert _files(made) == {"calc.py": FIXED, "test_calc.py": TESTS}
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
+
+
+def test_a_snapshot_that_nobody_committed_is_checked_out_with_the_rest_of_the_repository(
+    repo: Repo, tmp_path: Path
+) -> None:
+    repo.write("part/a.txt", "one\r\n")
+    repo.write(".gitattributes", "*.txt text eol=lf\n")
+    repo.commit("a part")
+    judge = TreeJudge(repo.path / "part", big=100)
+    base = judge.head_snapshot(repo.git("rev-parse", "HEAD"))
+    repo.write("part/a.txt", "two\r\n")
+    repo.write("part/new.txt", "more than is stored" * 10)
+    new = judge.snapshot()
+    git = open_repository(repo.path / "part")
+    assert isinstance(git, Git)
+    room = next((repo.path / ".git" / "code-intel").glob("*/objects"))
+    checkouts = Checkouts(git, tmp_path / "runs", room)
+    states = [checkouts.state(one) for one in (base, new)]
+    assert [one.path for one in checkouts.changed(*states)] == ["part/a.txt", "part/new.txt"]
+    before = git.must("count-objects")
+    made = [checkouts.make(str(number), state) for number, state in enumerate(states)]
+    assert [(one / "part/a.txt").read_bytes() for one in made] == [b"one\r\n", b"two\r\n"]
+    assert _files(made[1]).keys() - _files(made[0]).keys() == {"part/new.txt"}
+    assert (made[1] / "calc.py").read_text() == CALC
+    assert git.must("count-objects") == before
+
+
+def test_a_checkout_answers_what_git_is_asked_and_writes_nothing_into_the_users_repository(repo: Repo) -> None:
+    repo.git("tag", "v1.2")
+    asks = (
+        "import subprocess\ndef git(*a): return subprocess.run(['git', *a], capture_output=True, text=True, check=True).stdout\n"
+        "def test_version():\n    assert git('describe', '--tags').startswith('v1.2')\n"
+        "def test_status():\n    assert git('status', '--porcelain') == ''\n    assert git('log', '-p')\n"
+        "def test_commit():\n    git('commit', '-q', '--allow-empty', '-m', 'mine')\n    git('gc', '-q')\n"
+    )
+    repo.write("test_git.py", asks)
+    repo.commit("change")
+    before = repo.git("count-objects", "-v"), repo.git("for-each-ref")
+    for mount in (True, False) if can_mount() else (False,):
+        verdict = _notary(repo, 60, mount).verdict
+        assert not verdict.receipt.failing, verdict.runs["new"][0].suite.cases
+    assert (repo.git("count-objects", "-v"), repo.git("for-each-ref")) == before
+    assert repo.git("log", "--format=%s", "-1") == "change"
+
+
+def test_a_submodule_is_part_of_a_checkout_or_is_named(repo: Repo, tmp_path: Path) -> None:
+    library = Repo(tmp_path / "library")
+    library.path.mkdir()
+    library.git("init", "-q")
+    library.write("lib.txt", "one")
+    library.commit("one")
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.path), "lib")
+    repo.commit("with a submodule")
+    first, second = (Checkouts(_git(repo), tmp_path / name) for name in ("a", "b"))
+    head = repo.git("rev-parse", "HEAD")
+    assert (first.make("new", head) / "lib" / "lib.txt").read_text() == "one"
+    repo.git("submodule", "--quiet", "deinit", "--force", "--all")
+    assert not list((second.make("new", head) / "lib").iterdir())
+    assert (first.lacking, second.lacking) == (set(), {"lib"})
 
 
 def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept() -> None:

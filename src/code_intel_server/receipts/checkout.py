@@ -1,7 +1,10 @@
-"""A clean checkout of exactly one tree, with single files of another laid over it, in a folder of ours (SPEC 4, Receipts).
+"""Clean checkouts of exactly one state of a project, single files of another laid over it, in a folder of ours (SPEC 4, Receipts).
 
-Nothing of the user's is touched: the index is a scratch one and the folder is outside of the repository. A folder is held
-by a lock while its run lives, so that what a killed run left is known and removed at the next start.
+A state is a commit, checked out as git would for its user, or a snapshot: a tree of raw bytes whose new content lies in
+a private object folder. Nothing of the user's is written: indexes and new objects lie in our folder. Each checkout has a
+`.git` of its own, so that whatever asks git for a version or for changes is answered; it borrows the user's objects.
+
+A folder is held by a lock while its run lives, so that what a killed run left is known and removed at the next start.
 """
 
 import contextlib
@@ -9,19 +12,30 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.files import FileClass, file_class, merged
-from code_intel_server.workspace.git import Git, join_z, names_in, open_repository
+from code_intel_server.workspace.git import Git, join_z, names_in, open_repository, split_z
 from code_intel_server.workspace.git_child import Manner, environment_config, succeeded
+from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES
+from code_intel_server.workspace.snapshot_index import hash_file
+
+BORROWED_OBJECTS = "borrowed-objects"
+"""Where, in the private folder, the checkouts' repositories find the user's objects."""
 
 _LOCK = "lock"
 _PREFIX = "code-intel-runs-"
 _GITLINK = "160000"
+_RAW = "raw.git"
+_OURS = {
+    **{f"core.{name}": "false" for name in ("sparseCheckout", "bare", "fsmonitor", "splitIndex", "untrackedCache")},
+    "core.hooksPath": os.devnull,
+    "index.sparse": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +63,6 @@ class Changed:
     def file_class(self) -> FileClass:
         """What the file is to the tests."""
         return file_class(self.path)
-
-
-def changed(git: Git, old: str, new: str) -> tuple[Changed, ...]:
-    """What differs between two trees or commits, renames as a file gone and one new."""
-    out = git.must(
-        "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", old, new
-    )
-    fields = names_in(out)
-    rows = ((head.lstrip(":").split(" "), path) for head, path in zip(fields, fields, strict=True))
-    return tuple(Changed(path, Entry(row[0], row[2]), Entry(row[1], row[3])) for row, path in rows)
 
 
 @contextmanager
@@ -94,68 +98,184 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Checkouts:
-    """Makes checkouts of one repository below one folder. `lacking` names submodules whose content is not at hand."""
+    """Makes checkouts of one repository below one folder.
+
+    `objects` is the object folder of snapshots, None where all states are commits. What could not be put into a
+    checkout as it should be is in `lacking`: submodules whose content is not at hand; and in `unmerged`: files of both
+    classes that could not be merged by key.
+    """
 
     git: Git
     folder: Path
+    objects: Path | None = None
+    lacking: set[str] = field(default_factory=set)
+    unmerged: set[str] = field(default_factory=set)
+    _env: dict[str, str] = field(default_factory=dict)
 
-    def make(self, name: str, tree: str, over: tuple[Changed, ...] = (), *, side: str = "old") -> Path:
-        """Check out `tree` with the `side` ('old' or 'new') of some changed files laid over it.
+    def __post_init__(self) -> None:
+        """Make the object folder, and the git directory that converts nothing."""
+        theirs = self.git.at.common_dir / "objects"
+        (self.folder / "objects").mkdir(parents=True)
+        (self.folder / BORROWED_OBJECTS).mkdir()
+        folders = [_quoted(str(folder)) for folder in (self.objects, theirs) if folder]
+        self._env = {
+            "GIT_OBJECT_DIRECTORY": str(self.folder / "objects"),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(folders),
+        }
+        raw = self._repository(self.folder / _RAW, "")
+        (raw / "info").mkdir()
+        (raw / "info" / "attributes").write_text(RAW_ATTRIBUTES, encoding="utf-8")
 
-        A file of both classes keeps the tree's version but for its test tables. Raises Unavailable where git fails.
+    def state(self, revision: str) -> str:
+        """The commit, or a snapshot's tree as one of the whole repository with its content at hand; Unavailable."""
+        if self.objects is None or self.git.oid(revision):
+            return revision
+        head = self.git.oid("HEAD")
+        prefix = self.git.at.prefix
+        index = {"GIT_INDEX_FILE": str(self.folder / "state.index")}
+        self._must("read-tree", head or "--empty", env=index)
+        if prefix:
+            self._must("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", prefix, env=index)
+            self._must("read-tree", f"--prefix={prefix}", revision, env=index)
+        else:
+            self._must("read-tree", revision, env=index)
+        tree = self._must("write-tree", "--missing-ok", env=index).decode().strip()
+        wanted = "\n".join([tree, *([f"^{head}"] if head else []), ""]).encode()
+        pack = ("pack-objects", "-q", "--revs", "--missing=allow-any", str(self.folder / "objects" / "pack" / "pack"))
+        (self.folder / "objects" / "pack").mkdir(exist_ok=True)
+        self._must(*pack, stdin=wanted)
+        return tree
+
+    def changed(self, old: str, new: str) -> tuple[Changed, ...]:
+        """What differs between two states, renames as a file gone and one new."""
+        asked = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+        fields = names_in(self._must(*asked, old, new))
+        rows = ((head.lstrip(":").split(" "), path) for head, path in zip(fields, fields, strict=True))
+        return tuple(Changed(path, Entry(row[0], row[2]), Entry(row[1], row[3])) for row, path in rows)
+
+    def files(self, state: str) -> frozenset[str]:
+        """The paths of all files of a state, from the top of the repository."""
+        return frozenset(split_z(self._must("ls-tree", "-r", "-z", "--name-only", state)))
+
+    def make(
+        self, name: str, state: str, over: Sequence[Changed] = (), *, side: str = "old", merge: bool = True
+    ) -> Path:
+        """Check out `state` with the `side` ('old' or 'new') of some changed files laid over it.
+
+        A file of both classes keeps the state's version but for its test tables; where it cannot be merged it is that of
+        the base, or the state's own without `merge`. Raises Unavailable where git fails or content is nowhere.
         """
         target = self.folder / name
+        both = [one for one in over if one.file_class is FileClass.BOTH and one.old.there and one.new.there]
         rows = {one.path: getattr(one, side) for one in over if one.file_class is not FileClass.BOTH}
-        _export(self.git, tree, target, rows)
-        for one in over:
-            if one.file_class is FileClass.BOTH and one.old.there and one.new.there:
-                mine, theirs = (one.new, one.old) if side == "old" else (one.old, one.new)
-                self._merge(target / one.path, one.path, mine, theirs)
+        contents = {one.path: self._merged(one, side) for one in both} if merge else {}
+        rows |= {one.path: one.old for one in both if merge and contents[one.path] is None}
+        self.unmerged |= {path for path, content in contents.items() if content is None}
+        self._export(state, target, rows)
+        for path, content in contents.items():
+            if content is not None:
+                (target / path).write_bytes(content)
         return target
 
-    def _merge(self, file: Path, path: str, product: Entry, runner: Entry) -> None:
-        content = merged(path, self.git.read_blob(product.oid), self.git.read_blob(runner.oid))
-        if content is not None:
-            file.write_bytes(content)
+    def _merged(self, one: Changed, side: str) -> bytes | None:
+        product, runner = (one.new, one.old) if side == "old" else (one.old, one.new)
+        contents = (self._must("cat-file", "blob", entry.oid) for entry in (product, runner))
+        return merged(one.path, *contents)
 
+    def _export(self, state: str, target: Path, over: Mapping[str, Entry]) -> None:
+        commit = self.git.oid(state)
+        git_dir = self.git.at.git_dir if commit else self.folder / _RAW
+        repository = self._repository(target / ".git", commit or self.git.oid("HEAD"))
+        index = repository / "index"
+        env = {
+            "GIT_INDEX_FILE": str(index),
+            "GIT_WORK_TREE": str(target),
+            "GIT_DIR": str(git_dir),
+            **environment_config(_OURS),
+        }
 
-def _export(git: Git, tree: str, target: Path, over: Mapping[str, Entry]) -> None:
-    target.mkdir(parents=True)
-    index = target.parent / f"{target.name}.index"
-    env = {
-        "GIT_INDEX_FILE": str(index),
-        "GIT_WORK_TREE": str(target),
-        "GIT_DIR": str(git.at.git_dir),
-        **environment_config({"core.sparseCheckout": "false", "core.bare": "false"}),
-    }
+        def must(*arguments: str, stdin: bytes | None = None) -> bytes:
+            # As the user: filters (LFS) turn what is stored into what the tests read.
+            return self._must(*arguments, manner=Manner.USER, env=env, stdin=stdin)
 
-    def must(*arguments: str, stdin: bytes | None = None) -> bytes:
-        # As the user: filters (LFS) turn what is stored into what the tests read.
-        return succeeded(git.run(*arguments, manner=Manner.USER, env=env, stdin=stdin))
-
-    try:
-        must("read-tree", tree)
-        rows = (
-            f"{entry.mode} {entry.oid}\t{path}" if entry.there else f"0 {git.zero()}\t{path}"
-            for path, entry in over.items()
-        )
+        must("read-tree", state)
         if over:
+            zero = self.git.zero()
+            rows = (f"{e.mode} {e.oid}\t{path}" if e.there else f"0 {zero}\t{path}" for path, e in over.items())
             must("update-index", "-z", "--index-info", stdin=join_z(rows))
-        must("checkout-index", "--all", "--quiet")
-        for head, _, path in (row.partition("\t") for row in names_in(must("ls-files", "-s", "-z"))):
-            if head.startswith(_GITLINK):
-                _submodule(git.at.top / path, head.split()[1], target / path)
-    finally:
-        index.unlink(missing_ok=True)
+        listed = [row.partition("\t") for row in names_in(must("ls-files", "-s", "-z"))]
+        absent = {} if commit else self._absent([(head.split()[1], path) for head, _, path in listed])
+        if absent:
+            must("update-index", "-z", "--skip-worktree", "--stdin", stdin=join_z(absent))
+        must("checkout-index", "--all", "--quiet", "--index")
+        for path, oid in absent.items():
+            self._from_disk(path, oid, target)
+        for head, _, path in listed:
+            if head.startswith(_GITLINK) and not self._submodule(path, head.split()[1], target / path):
+                self.lacking.add(path)
+
+    def _absent(self, entries: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The files whose content no object folder has: those too big for a snapshot to store."""
+        asked = self._must("cat-file", "--batch-check", stdin="".join(f"{oid}\n" for oid, _ in entries).encode())
+        rows = asked.decode().splitlines()
+        return {path: oid for (oid, path), row in zip(entries, rows, strict=True) if row.endswith(" missing")}
+
+    def _from_disk(self, path: str, oid: str, target: Path) -> None:
+        source = self.git.at.top / path
+        try:
+            if hash_file(source, source.lstat(), self.git.hash_name()) == oid:
+                (target / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target / path)
+                return
+        except OSError:
+            pass
+        raise Unavailable("tool_errors.git.failed", command="git checkout-index", output=f"content of {path} is gone")
+
+    def _submodule(self, path: str, commit: str, target: Path) -> bool:
+        """Whether a submodule's content could be checked out: its repository is at hand and has the commit."""
+        place = self.git.at.top / path
+        inner = open_repository(place) if place.is_dir() else ""
+        if not isinstance(inner, Git) or inner.at.top != place.resolve() or not inner.oid(commit):
+            return False
+        made = Checkouts(inner, Path(tempfile.mkdtemp(dir=self.folder)))
+        try:
+            content = made.make("submodule", commit)
+        except Unavailable:
+            return False
+        shutil.rmtree(content / ".git")  # its objects are not at hand in a mount
+        target.rmdir()
+        content.rename(target)
+        return not made.lacking
+
+    def _repository(self, path: Path, head: str) -> Path:
+        """A git directory with nothing of its own: HEAD at a commit, the user's tags and objects."""
+        at = self.git.at
+        for folder in ("objects/info", "refs/heads", "refs/tags"):
+            (path / folder).mkdir(parents=True)
+        lent = f"{self.folder / 'objects'}\n{self.folder / BORROWED_OBJECTS}\n"
+        (path / "objects" / "info" / "alternates").write_text(lent, encoding="utf-8")
+        (path / "HEAD").write_text(f"{head}\n" if head else "ref: refs/heads/none\n", encoding="utf-8")
+        formats = f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = {self.git.hash_name()}\n"
+        (path / "config").write_text(formats, encoding="utf-8")
+        tags = "".join(f"{oid} {name}\n" for name, oid in sorted(self.git.refs("refs/tags/").items()))
+        (path / "packed-refs").write_text(f"# pack-refs with: sorted \n{tags}", encoding="utf-8")
+        if (at.common_dir / "shallow").is_file():
+            shutil.copyfile(at.common_dir / "shallow", path / "shallow")
+        return path
+
+    def _must(
+        self,
+        *arguments: str,
+        manner: Manner = Manner.READ,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+    ) -> bytes:
+        return succeeded(self.git.run(*arguments, manner=manner, env={**self._env, **(env or {})}, stdin=stdin))
 
 
-def _submodule(place: Path, commit: str, target: Path) -> None:
-    """The content of a submodule where its repository is at hand; else the empty folder that git leaves."""
-    inner = open_repository(place) if place.is_dir() else ""
-    if isinstance(inner, Git) and inner.at.top == place.resolve() and inner.oid(commit):
-        with contextlib.suppress(OSError):
-            target.rmdir()
-        with contextlib.suppress(Unavailable):
-            _export(inner, commit, target, {})
+def _quoted(path: str) -> str:
+    """A folder in a list of them, as git reads that."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if os.pathsep in path or path.startswith('"') else path

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server import process
+from code_intel_server.receipts.checkout import BORROWED_OBJECTS
 
 BORROWED = (".venv", "venv", "node_modules")
 """Folders that are borrowed from the project where git ignores them, at its root and beside a manifest."""
@@ -25,9 +26,11 @@ BORROWED = (".venv", "venv", "node_modules")
 _UNSHARE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount")
 _MOUNT = """
 set -e
-top=$1 checkout=$2 scratch=$3 inside=$4 count=$5; shift 5
+top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 count=$7; shift 7
 mkdir -p "$scratch"
 mount -t tmpfs none "$scratch"
+mount --bind "$objects" "$borrowed"
+mount -o remount,bind,ro "$borrowed" 2>/dev/null || true
 while [ "$count" -gt 0 ]; do
   mkdir -p "$checkout/$1" "$scratch/$count/upper" "$scratch/$count/work"
   mount -t overlay none -o "lowerdir=$top/$1,upperdir=$scratch/$count/upper,workdir=$scratch/$count/work,userxattr" \
@@ -54,10 +57,11 @@ def can_mount() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A checkout and the project it stands in for; `borrowed` are folders relative to `top`."""
+    """A checkout and the project it stands in for; `objects` are the project's, `borrowed` folders relative to `top`."""
 
     top: Path
     checkout: Path
+    objects: Path
     borrowed: tuple[str, ...] = ()
     mounted: bool = True
 
@@ -66,18 +70,25 @@ class Place:
         """Where the command sees the checkout."""
         return self.top if self.mounted else self.checkout
 
+    @property
+    def _objects(self) -> Path:
+        return self.checkout.with_name(BORROWED_OBJECTS)
+
     def command(self, argv: Iterable[str], inside: str) -> list[str]:
         """The command line that runs `argv` in folder `inside` of the checkout."""
         if not self.mounted:
             return [*argv]
         scratch = self.checkout.with_name(self.checkout.name + ".written")
-        words = (str(self.top), str(self.checkout), str(scratch), inside, str(len(self.borrowed)), *self.borrowed)
-        return [*_UNSHARE, "sh", "-c", _MOUNT, "sh", *words, *argv]
+        places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, len(self.borrowed))
+        return [*_UNSHARE, "sh", "-c", _MOUNT, "sh", *map(str, places), *self.borrowed, *argv]
 
     def prepare(self) -> Mapping[str, str]:
         """Make what a run without a mount needs; the variables that lead it to the checkout."""
         if self.mounted:
             return {}
+        if not self._objects.is_symlink():
+            self._objects.rmdir()
+            self._objects.symlink_to(self.objects)
         for folder in self.borrowed:
             link = self.checkout / folder
             if not link.exists():

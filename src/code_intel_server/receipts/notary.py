@@ -13,7 +13,7 @@ from pathlib import Path
 
 from code_intel_server import process
 from code_intel_server.codebase.roles import named_as_tests
-from code_intel_server.receipts.checkout import Changed, Checkouts, changed, private_folder
+from code_intel_server.receipts.checkout import Changed, Checkouts, private_folder
 from code_intel_server.receipts.compare import Receipt, Runs, receipt
 from code_intel_server.receipts.files import FileClass
 from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, can_mount, fingerprint
@@ -21,7 +21,7 @@ from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, WITH_CANARY, Instruments, Selection
 from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, split_z
+from code_intel_server.workspace.git import Git
 
 STALL_SECONDS = 120.0
 _TIMES_THE_LIMITS = 3
@@ -94,13 +94,16 @@ class Notary:
     mount: bool | None = None
     _deadline: float = 0.0
 
-    def verify(self, base: str, new: str) -> Verdict:
-        """Run what a change from `base` to `new` (commits or trees) has to be seen by. Raises Unavailable where git fails."""
+    def verify(self, base: str, new: str, objects: Path | None = None) -> Verdict:
+        """Run what a change from `base` to `new` has to be seen by: commits, or snapshots with the folder of their objects.
+
+        Both are of one kind: a snapshot holds bytes as they lie on disk. Raises Unavailable where git fails.
+        """
         began = time.monotonic()
         limit = self.limit or _TIMES_THE_LIMITS * sum(one.timeout for one in self.commands)
         self._deadline = began + limit
         with private_folder() as folder:
-            work = _Work(self, base, new, folder)
+            work = _Work(self, Checkouts(self.git, folder, objects), base, new)
             return replace(work.verdict(), seconds=time.monotonic() - began)
 
     def left(self) -> float:
@@ -111,13 +114,13 @@ class Notary:
 class _Work:
     """One receipt in the making."""
 
-    def __init__(self, notary: Notary, base: str, new: str, folder: Path) -> None:
-        self._notary, self._base, self._new = notary, base, new
+    def __init__(self, notary: Notary, checkouts: Checkouts, base: str, new: str) -> None:
+        self._notary, self._checkouts = notary, checkouts
         self._git = notary.git
-        self._checkouts = Checkouts(self._git, folder)
-        self._instruments = Instruments(folder / "instruments")
-        self._changed = changed(self._git, base, new)
-        self._tracked = frozenset(split_z(self._git.must("ls-tree", "-r", "-z", "--name-only", new)))
+        self._base, self._new = checkouts.state(base), checkouts.state(new)
+        self._instruments = Instruments(checkouts.folder / "instruments")
+        self._changed = checkouts.changed(self._base, self._new)
+        self._tracked = checkouts.files(self._new)
         self._borrowed = borrowed(self._git.at.top, self._tracked, notary.borrow)
         self._mounted = can_mount() if notary.mount is None else notary.mount
         self._runs: dict[str, tuple[CommandRun, ...]] = {}
@@ -146,13 +149,16 @@ class _Work:
         found = receipt(seen, flaky, same_environment=same)
         self._judge(new, base, found)
         only_status = not new.listed
+        lacking = sorted(self._checkouts.lacking)
+        self._notes += [f"submodule {path}: its content is not at hand, its folder was empty" for path in lacking]
         return Verdict(
             found, self._runs, tuple(dict.fromkeys(self._problems)), tuple(dict.fromkeys(self._notes)), only_status
         )
 
     def _place(self, name: str, tree: str, over: Iterable[Changed] = (), side: str = "old") -> Place:
         checkout = self._checkouts.make(name, tree, tuple(over), side=side)
-        return Place(self._git.at.top, checkout, self._borrowed, self._mounted)
+        at = self._git.at
+        return Place(at.top, checkout, at.common_dir / "objects", self._borrowed, self._mounted)
 
     # -- the runs ---------------------------------------------------------------------------------------------------
 
