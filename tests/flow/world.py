@@ -367,7 +367,7 @@ class WorldDocuments:
     def any_document(self) -> bool:
         return bool(self.world.documents)
 
-    def first_documents(self, most: int) -> tuple[str, ...]:
+    def documents_for(self, query: str, most: int) -> tuple[str, ...]:
         return tuple(self.world.documents[:most])
 
     def chosen_research(self) -> tuple[Prompt, ...]:

@@ -17,7 +17,7 @@ FILES = {
     "adr/one.md": "# One\n",
     "handbook/style.md": "# Style\n",
 }
-RULE = "+ 1 after a compaction"
+RULE = "after a compaction"
 
 
 @pytest.fixture

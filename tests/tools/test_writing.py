@@ -111,6 +111,23 @@ def test_a_resumed_agent_learns_what_is_changed_already(client: Client) -> None:
     again.bench.desk.close()
 
 
+def test_what_is_changed_belongs_to_the_tasks_whose_evidence_names_it(client: Client) -> None:
+    """Also when everything was edited before the first report: then the tree cannot tell them apart."""
+    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    client.accepted(action_type="change")
+    client.add("app.py", "README.md")
+    tasks = [{"id": "t1", "checklist": ["Return two"]}, {"id": "t2", "checklist": ["Say two", "Return an int"]}]
+    client.accepted(tasks=[{**task, "description": "Two"} for task in tasks])
+    client.check("app.py", "README.md")
+    (client.root / "app.py").write_text("def main() -> int:\n    return 2\n")
+    (client.root / "README.md").write_text("# App\n\nSays two.\n")
+    client.accepted(task_id="t1", checklist=[DONE])
+    said = [{"item": "Say two", "status": "done", "evidence": "README.md:3"}]
+    typed = [{"item": "Return an int", "status": "done", "evidence": "app.py:1"}]
+    client.accepted(task_id="t2", checklist=said + typed)
+    assert {row["path"]: row["task"] for row in client.review()["results"]} == {"README.md": "t2", "app.py": "t1, t2"}
+
+
 def test_changes_are_reviewed_from_step_13_on(client: Client) -> None:
     client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
     assert client.review()["error"] == "phase_blocked"

@@ -245,8 +245,8 @@ class Documents(Protocol):
         """Whether some project document matches `document_search` (scaffold and client files are none)."""
         ...
 
-    def first_documents(self, most: int) -> tuple[str, ...]:
-        """The first of the project's documents, those below `docs_path` before the others."""
+    def documents_for(self, query: str, most: int) -> tuple[str, ...]:
+        """At most `most` of the project's documents, those that speak about the query first."""
         ...
 
     def chosen_research(self) -> tuple[Prompt, ...]:

@@ -103,7 +103,7 @@ def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     if state.phase is Phase.BRANCH_INTERVENTION:
         return {"branches": [{"name": branch.name, "base": branch.base} for branch in ports.branches.stale()]}
     if state.phase is Phase.DOCUMENT_RESEARCH:
-        found = [*ports.documents.first_documents(_DOCUMENTS_AT_MOST)]
+        found = [*ports.documents.documents_for(state.query, _DOCUMENTS_AT_MOST)]
         return {"documents": [*found]} if found else {}
     if state.phase is Phase.QUERY_FRAME:
         return {"query": state.query}

@@ -153,8 +153,12 @@ def _lines(hunk: Hunk) -> str:
 
 
 def tasks_of(desk: Desk, state: SessionState) -> dict[str, str]:
-    """Each changed path's task: the first at whose report it differed from the report before."""
+    """Each changed path's tasks: those whose evidence names it, else the first at whose report it had changed."""
     found: dict[str, str] = {}
+    for task in state.tasks:
+        named = ",".join(item.evidence or "" for item in task.checklist).split(",")
+        for path in {place.rpartition(":")[0].strip() for place in named}:
+            found[path] = f"{found[path]}, {task.id}" if path in found else task.id
     before = state.trees.ready or state.trees.base
     for task_id, tree in state.trees.by_task.items():
         for change in desk.tree.changes(before, tree):

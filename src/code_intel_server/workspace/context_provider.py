@@ -17,6 +17,7 @@ from code_intel_server.contract.nodes import Sequence as ListNode
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.printable import printable
 from code_intel_server.workspace.context_edit import with_values
+from code_intel_server.workspace.document_ranking import MAX_READ, rank
 from code_intel_server.workspace.document_walk import DocumentWalk
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
@@ -124,9 +125,9 @@ class ContextProvider:
         """Whether some project document matches `document_search`; our scaffold and client files are none."""
         return next(self.documents(), None) is not None
 
-    def first_documents(self, most: int) -> tuple[str, ...]:
-        """The first of the project's documents, those below `docs_path` before the others."""
-        return tuple(islice(self.documents(), most))
+    def documents_for(self, query: str, most: int) -> tuple[str, ...]:
+        """At most `most` of the project's documents, those that speak about the query first; `document_ranking.rank`."""
+        return rank(self._project.root, [*islice(self.documents(), MAX_READ)], query, most)
 
     def documents(self) -> Iterator[str]:
         """The project's documents that match `document_search`, those below `docs_path` first."""

@@ -1,0 +1,57 @@
+"""Which of a project's documents a request should be read with (SPEC 4, DOCUMENT_RESEARCH)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
+from pathlib import Path, PurePosixPath
+
+from code_intel_server.workspace.files import read_regular
+
+MAX_READ = 400
+"""How many documents are read for a ranking."""
+MAX_BYTES = 512 * 1024
+"""A longer document is not read."""
+RULES = ("contributing", "changelog", "changes", "history", "news")
+"""Documents that most changes must obey or add a line to, by the name without its suffix."""
+
+_WORD = re.compile(r"[^\W\d_]\w{2,}")
+
+
+def rank(root: Path, documents: Sequence[str], query: str, most: int) -> tuple[str, ...]:
+    """At most `most` of the documents (project-relative paths): those that share the rarest words with
+    the query, and one of each kind in `RULES` whatever it says.
+    """
+    words = {word.lower() for word in _WORD.findall(query)}
+    counts = {path: _counts(root / path, words) for path in documents[:MAX_READ]}
+    scores = _scores(counts)
+    ordered = sorted(documents, key=lambda path: -scores.get(path, 0.0))
+    rules = _rules(documents)[:most]
+    chosen = {*rules, *[path for path in ordered if path not in rules][: most - len(rules)]}
+    return tuple(path for path in ordered if path in chosen)
+
+
+def _counts(path: Path, words: set[str]) -> Counter[str]:
+    try:
+        text = read_regular(path, MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return Counter()
+    return Counter(word for word in map(str.lower, _WORD.findall(text)) if word in words)
+
+
+def _scores(counts: Mapping[str, Counter[str]]) -> dict[str, float]:
+    having = Counter(word for found in counts.values() for word in found)
+    return {
+        path: sum(log(1 + count) * log(1 + len(counts) / having[word]) for word, count in found.items())
+        for path, found in counts.items()
+    }
+
+
+def _rules(documents: Iterable[str]) -> list[str]:
+    """The document of each kind in `RULES` that lies nearest to the top."""
+    nearest: dict[str, str] = {}
+    for path in sorted(documents, key=lambda path: path.count("/")):
+        stem = PurePosixPath(path).stem.lower()
+        if stem in RULES:
+            nearest.setdefault(stem, path)
+    return list(nearest.values())

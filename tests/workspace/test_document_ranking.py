@@ -1,0 +1,47 @@
+"""The documents that a request should be read with come first, and what every change must obey is never cut off."""
+
+from pathlib import Path
+
+from code_intel_server.workspace.document_ranking import rank
+
+DOCUMENTS = {
+    "docs/advanced.md": "Contexts and callbacks.",
+    "docs/api.md": "All the functions.",
+    "docs/changes.md": "The changelog is included here.",
+    "docs/utils.md": "To edit a file, give `filename` to edit: the editor opens it.",
+    "docs/wide.md": "Files are wide.",
+    "CHANGES.md": "Version 8",
+    "CONTRIBUTING.md": "Wrap at 80 columns.",
+    "examples/CHANGES.md": "Version 1",
+}
+QUERY = "click.edit(filename=...) fails with a pathlib.Path"
+
+
+def write(root: Path) -> list[str]:
+    for path, text in DOCUMENTS.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return list(DOCUMENTS)
+
+
+def test_what_speaks_about_the_request_comes_first_and_the_rules_are_always_there(tmp_path: Path) -> None:
+    found = rank(tmp_path, write(tmp_path), QUERY, 4)
+    assert found[0] == "docs/utils.md"
+    assert {"CHANGES.md", "CONTRIBUTING.md"} < {*found}
+    assert len(found) == 4
+    assert "examples/CHANGES.md" not in found
+
+
+def test_a_word_of_few_documents_weighs_more_than_one_of_all(tmp_path: Path) -> None:
+    found = rank(tmp_path, write(tmp_path), "The wide functions: files and the callbacks of the files", 8)
+    assert found.index("docs/wide.md") < found.index("docs/utils.md")
+
+
+def test_the_order_of_the_project_holds_where_nothing_speaks_about_the_request(tmp_path: Path) -> None:
+    documents = write(tmp_path)
+    assert rank(tmp_path, documents, "", 20) == tuple(documents)
+
+
+def test_a_document_that_is_gone_or_not_text_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "raw.md").write_bytes(b"\xff\xfe edit \x00")
+    assert rank(tmp_path, ["gone.md", "raw.md"], QUERY, 2) == ("raw.md", "gone.md")
