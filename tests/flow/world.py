@@ -39,9 +39,11 @@ from code_intel_server.workspace.values import (
     ProofStatus,
     Record,
     Retired,
+    SeenTests,
     StaleBranch,
     Survey,
     TaskBranch,
+    ToCommit,
 )
 
 Files = dict[str, str]
@@ -61,6 +63,8 @@ class World:
     calls: list[LedgerEntry] = field(default_factory=list)
     proof: ProofStatus = ProofStatus.NONE
     proof_runs: int = 0
+    changes_run: list[ToCommit | None] = field(default_factory=list)
+    tests: SeenTests | None = None
     run: CommandRun | None = None
     looks: int = 0
     commits: list[CommitRequest] = field(default_factory=list)
@@ -334,8 +338,15 @@ class WorldBranches:
 class WorldProofs:
     world: World
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str = "") -> Proof:
+    def run(
+        self,
+        session_id: str,
+        progress: Callable[[float, float, str], None],
+        tree: str = "",
+        change: ToCommit | None = None,
+    ) -> Proof:
         self.world.proof_runs += 1
+        self.world.changes_run.append(change)
         self.world.files |= self.world.writes_on_proof
         status = self.world.proof
         tree = WorldTree(self.world).snapshot() if self.world.writes_on_proof else tree
@@ -348,6 +359,7 @@ class WorldProofs:
             tree,
             (CommandRun(("pytest", "-q"), status, 1, 0.5, "1 failed", "why", self.world.rewrites_on_proof),),
             self.world.left_out,
+            self.world.tests,
         )
 
     def would_run(self, session_id: str) -> bool:

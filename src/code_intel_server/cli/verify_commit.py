@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from code_intel_server.workspace.trust import Approvals
 NOTHING_SEEN = 3
 _SHOWN = 20
 _SAID = ("removed", "failing_before", "flaky", "not_judged")
-_FAIL_TO_PASS, _PASS_TO_PASS = "Code-Intel-Fail-To-Pass", "Code-Intel-Pass-To-Pass"
+_ORIGINAL = "Code-Intel-Original-Tests"
 
 
 def main(arguments: list[str]) -> int:
@@ -59,9 +60,13 @@ def _run(project: Project, options: argparse.Namespace) -> int:
         raise Failed(f"{project.config_file} has no verify_commands")
     if not Approvals().trusted(project.config_file, config.digest):
         raise Failed(f"{project.config_file} is not trusted: code-intel-server trust")
-    notary = Notary(git, config.config.verify_commands, limit=options.limit, stall=options.stall, tell=_tell)
+    commands = [one for one in config.config.verify_commands if not one.in_place]
+    limit, borrow = options.limit or config.config.verify_limit or None, config.config.borrowed_folders
+    notary = Notary(git, commands, limit=limit, stall=options.stall, borrow=borrow, tell=_tell)
     verdict = notary.verify(base, commit)
     differing = _trailers(git, commit, verdict)
+    explained = _explained(git, commit, verdict)
+    good = not differing and (verdict.good or (explained and not (verdict.receipt.failing or verdict.problems)))
     if options.junit:
         options.junit.write_bytes(junit(verdict))
     if options.sarif:
@@ -69,9 +74,11 @@ def _run(project: Project, options: argparse.Namespace) -> int:
         content = sarif(verdict, __version__, files)
         options.sarif.write_text(json.dumps(content, indent=1), encoding="utf-8")
     _print(verdict, commit, base, differing, most=sys.maxsize if options.all else _SHOWN)
+    if not verdict.unavailable:
+        print(("good, with the reasons that the commit gives" if explained else "good") if good else "not good")
     if verdict.unavailable:
         return NOTHING_SEEN
-    return 0 if verdict.good and not differing else 1
+    return 0 if good else 1
 
 
 def _commit(git: Git, revision: str) -> str:
@@ -89,15 +96,32 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     """Where the commit's own trailers say otherwise than the runs."""
     found = verdict.receipt
     seen = {
-        _FAIL_TO_PASS: str(len(found.fail_to_pass)),
-        _PASS_TO_PASS: f"{len(found.pass_to_pass)} of {found.passed_before}",
+        "Code-Intel-Fail-To-Pass": str(len(found.fail_to_pass)),
+        "Code-Intel-Pass-To-Pass": f"{len(found.pass_to_pass)} of {found.passed_before}",
     }
     differing = []
     for name, now in seen.items():
-        said = git.text("log", "-1", f"--format=%(trailers:key={name},valueonly)", commit).strip()
-        if said and said != now:
-            differing.append(f"{name}: the commit says {printable(said)}, the runs say {now}")
+        differing += [
+            f"{name}: the commit says {printable(said)}, the runs say {now}"
+            for said in _said(git, commit, name)
+            if said != now
+        ]
     return differing
+
+
+def _said(git: Git, commit: str, name: str) -> list[str]:
+    """What a commit's trailers of a name say, one each: a forger may add a second."""
+    text = git.text("log", "-1", f"--format=%(trailers:key={name},valueonly,unfold)", commit)
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _explained(git: Git, commit: str, verdict: Verdict) -> bool:
+    """Whether the commit gives a reason for at least as many tests as are not seen to pass any more."""
+    found = verdict.receipt
+    counts = [
+        int(said.split()[0]) for said in _said(git, commit, _ORIGINAL) if re.match(r"\d{1,6} with a reason", said)
+    ]
+    return bool(found.unexplained) and len(found.unexplained) <= sum(counts[:1])
 
 
 def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most: int) -> None:
@@ -121,8 +145,6 @@ def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most:
         print(f"✗ {printable(text)}")
     for text in verdict.notes:
         print(f"  {printable(text)}")
-    if not verdict.unavailable:
-        print("good" if verdict.good and not differing else "not good")
 
 
 def _list(name: str, ids: tuple[str, ...], most: int) -> None:

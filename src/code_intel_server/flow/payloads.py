@@ -158,6 +158,7 @@ class VerifyPayload(Payload):
     verifier_used: StrictStr | tuple[StrictStr, ...] = ""
     failed_tasks: tuple[StrictStr, ...] = ()
     details: Said = ""
+    tests_reason: Said = ""
 
     @property
     def verifiers(self) -> tuple[str, ...]:
@@ -194,6 +195,7 @@ class CommitPayload(Payload):
     commit_message: Said = ""
     review_prompt_used: StrictStr = ""
     revert_reason: Said = ""
+    tests_reason: Said = ""
 
 
 class QualityPayload(Payload):

@@ -26,6 +26,7 @@ from code_intel_server.workspace.values import (
     StaleBranch,
     Survey,
     TaskBranch,
+    ToCommit,
 )
 
 
@@ -218,10 +219,17 @@ class Evidence(Protocol):
 class Proofs(Protocol):
     """Runs the configured verify commands (SPEC 4, POST_IMPL_VERIFY)."""
 
-    def run(self, session_id: str, progress: Callable[[float, float, str], None], tree: str = "") -> Proof:
+    def run(
+        self,
+        session_id: str,
+        progress: Callable[[float, float, str], None],
+        tree: str = "",
+        change: ToCommit | None = None,
+    ) -> Proof:
         """Run them all in the project and bind the outcome to the tree hash taken after they ended.
 
-        `tree` is the snapshot the caller has just taken: it stands where nothing runs.
+        `tree` is the snapshot the caller has just taken: it stands where nothing runs. With `change`, commands that run
+        tests run in clean checkouts of what is to be committed, and test by test.
         """
         ...
 

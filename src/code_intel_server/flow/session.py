@@ -19,7 +19,7 @@ from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
 from code_intel_server.flow.query_frame import QueryFrame
 from code_intel_server.flow.tasks import TaskModel, worst
 from code_intel_server.flow.transitions import Answers, Counters, Road, escalates, hands_over
-from code_intel_server.workspace.values import GitIntent, ProofStatus, TaskBranch
+from code_intel_server.workspace.values import GitIntent, ProofStatus, SeenTests, TaskBranch
 
 CHECKPOINT_LIMIT = 256 * 1024
 _FIRST_SENTENCE = re.compile(r"^.*?[.!?。](?=\s|$)", re.DOTALL)
@@ -60,6 +60,7 @@ class Receipt(_Stored):
     verifier: str
     commands: list[CommandEvidence] = []
     left_out: list[str] = []
+    tests: SeenTests | None = None
 
 
 class UsedRange(_Stored):
@@ -169,6 +170,7 @@ class SessionState(_Stored):
     left: list[str] = []
     altered: list[str] = []
     beside: list[str] = []
+    test_reasons: dict[str, str] = {}
     digests: dict[str, str] = {}
 
     completed_steps: list[int] = []

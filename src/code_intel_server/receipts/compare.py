@@ -91,6 +91,32 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     )
 
 
+WHY: Mapping[str, str] = {
+    "broken": "passed before this change and fails with it",
+    "timeout": "passed before this change and hangs with it",
+    "missing": "passed before this change and is not seen with it",
+    "skipped_now": "passed before this change and is skipped with it",
+    "not_built": "passed before this change and does not build with it",
+}
+"""The lists of tests that need a reason, and why."""
+
+NONE_RED = "no new or changed test fails without this change"
+
+
+def questions(found: Receipt, *, passing: int, behaviour_tested: bool) -> dict[str, str]:
+    """What needs a reason: a test's id, or a sentence, with why.
+
+    `passing` tests pass now: those removed are asked for where it are fewer than before, else they were replaced.
+    `behaviour_tested` says that code and tests changed and were run without the change, which one of them should notice.
+    """
+    asked = {id_: why for name, why in WHY.items() for id_ in getattr(found, name) if id_ in found.unexplained}
+    if passing < found.passed_before:
+        asked |= dict.fromkeys(found.removed, "removed, and fewer tests pass than before")
+    if behaviour_tested and not found.fail_to_pass:
+        asked[NONE_RED] = "so none shows that it does what it should"
+    return asked
+
+
 def _original(runs: Runs, before: set[str]) -> dict[str, set[str]]:
     """Where the tests that passed on the base are when they run on the new product."""
     sides: dict[str, set[str]] = {

@@ -21,7 +21,7 @@ from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, WITH_CANARY, Instruments, Selection
 from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.git import Git, split_z
 
 STALL_SECONDS = 120.0
 _TIMES_THE_LIMITS = 3
@@ -50,6 +50,8 @@ class CommandRun:
         bad = len(self.suite.ended(*_BAD)) + len(self.suite.unbuilt)
         if self.status == 0 and bad:
             return f"exit status 0, and {bad} failed"
+        if self.status == 0 and "pytest" in self.runners and not self.suite.listed:
+            return "exit status 0, and no test was seen to end"
         if self.status and self.suite.listed and not bad:
             return f"exit status {self.status}, and no test failed"
         return ""
@@ -78,11 +80,20 @@ class Verdict:
         return not bad
 
 
+@dataclass(frozen=True, slots=True)
+class BaseRun:
+    """What the base's tests showed on the base's product, and the fingerprint of what was borrowed for it."""
+
+    runs: tuple[CommandRun, ...]
+    fingerprint: str
+
+
 @dataclass(slots=True)
 class Notary:
     """Makes receipts of a repository's commits with the project's verify commands.
 
-    `limit` in seconds is for all runs together (three times the commands' own by default), `stall` for one test.
+    `limit` in seconds is for all runs together (three times the commands' own by default), `stall` for one test. `check`
+    is called several times a second while a command runs; what it raises ends the command and goes on to the caller.
     """
 
     git: Git
@@ -92,19 +103,35 @@ class Notary:
     borrow: tuple[str, ...] = BORROWED
     tell: Callable[[str], None] = lambda _: None
     mount: bool | None = None
+    check: Callable[[], None] = lambda: None
     _deadline: float = 0.0
 
-    def verify(self, base: str, new: str, objects: Path | None = None) -> Verdict:
+    def verify(self, base: str, new: str, objects: Path | None = None, before: BaseRun | None = None) -> Verdict:
         """Run what a change from `base` to `new` has to be seen by: commits, or snapshots with the folder of their objects.
 
-        Both are of one kind: a snapshot holds bytes as they lie on disk. Raises Unavailable where git fails.
+        Both are of one kind: a snapshot holds bytes as they lie on disk. `before` is a run of `base` that was kept. Raises
+        Unavailable where git fails.
         """
-        began = time.monotonic()
-        limit = self.limit or _TIMES_THE_LIMITS * sum(one.timeout for one in self.commands)
-        self._deadline = began + limit
+        began = self._begin()
         with private_folder() as folder:
             work = _Work(self, Checkouts(self.git, folder, objects), base, new)
-            return replace(work.verdict(), seconds=time.monotonic() - began)
+            return replace(work.verdict(before), seconds=time.monotonic() - began)
+
+    def run_base(self, base: str, objects: Path | None = None) -> BaseRun:
+        """Run the tests of one commit or snapshot alone. Raises Unavailable where git fails."""
+        self._begin()
+        with private_folder() as folder:
+            return _Work(self, Checkouts(self.git, folder, objects), base, base).base_alone()
+
+    def fingerprint(self) -> str:
+        """What tells whether that which is borrowed for runs is as it was."""
+        listed = frozenset(split_z(self.git.must("ls-files", "-z")))
+        return fingerprint(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow))
+
+    def _begin(self) -> float:
+        began = time.monotonic()
+        self._deadline = began + (self.limit or _TIMES_THE_LIMITS * sum(one.timeout for one in self.commands))
+        return began
 
     def left(self) -> float:
         """Seconds left for runs."""
@@ -127,7 +154,19 @@ class _Work:
         self._notes: list[str] = []
         self._problems: list[str] = []
 
-    def verdict(self) -> Verdict:
+    def base_alone(self) -> BaseRun:
+        """The base's tests on the base's product."""
+        self._suite("base", self._place("base", self._base))
+        return BaseRun(self._runs.get("base", ()), fingerprint(self._git.at.top, self._borrowed))
+
+    def _base_run(self, before: BaseRun | None, now: str) -> SuiteRun:
+        """What the base run showed: the kept one where it was made with what is borrowed now."""
+        if before is None or before.fingerprint != now:
+            return self._suite("base", self._place("base", self._base))
+        self._runs["base"] = before.runs
+        return merged(one.suite for one in before.runs)
+
+    def verdict(self, kept: BaseRun | None = None) -> Verdict:
         """Make the runs and compare them."""
         top = self._git.at.top
         before = fingerprint(top, self._borrowed)
@@ -138,7 +177,7 @@ class _Work:
             return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=new.unavailable)
         original_place = self._place("original", self._new, steering, "old") if steering else new_place
         original = self._suite("original", original_place) if steering else new
-        base = self._suite("base", self._place("base", self._base))
+        base = self._base_run(kept, before)
         red = self._red(steering, base)
         flaky = self._flaky(new, original, base, new_place, original_place)
         self._canaries(new_place)
@@ -260,12 +299,15 @@ class _Work:
         inside = os.path.normpath(self._git.at.prefix + command.cwd)
         argv = place.command(self._instruments.command(command.argv), inside)
         began = time.monotonic()
-        status, output = self._start(argv, place, inside, command, env, _Watch(events, results, self._notary.stall))
+        status, output = self._start(argv, place, inside, command, env, self._watch(events, results))
         suite = events.run(status or 0, time.monotonic() - began, whole=selection.whole)
         elsewhere = place.tested_elsewhere(events.census, self._tracked)
         if elsewhere:
             suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
         return CommandRun(command.argv, suite, status, output, frozenset(events.runners))
+
+    def _watch(self, events: Events, results: Path) -> "_Watch":
+        return _Watch(events, results, self._notary.stall, self._notary.check)
 
     def _start(
         self, argv: list[str], place: Place, inside: str, command: VerifyCommand, env: dict[str, str], watch: "_Watch"
@@ -298,11 +340,13 @@ class _Watch:
     events: Events
     results: Path
     stall: float
+    check: Callable[[], None]
     _offset: int = 0
     _since: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
-        """Read on; raises _Stalled."""
+        """Read on; raises _Stalled, and what the check raises."""
+        self.check()
         if self.read():
             self._since = time.monotonic()
         elif self.events.running and time.monotonic() - self._since > self.stall:

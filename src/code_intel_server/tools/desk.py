@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
+    from code_intel_server.receipts.session_runs import SessionRuns
     from code_intel_server.workspace.branch_manager import BranchManager
     from code_intel_server.workspace.git import Git
+    from code_intel_server.workspace.proofs import ProofRunner
     from code_intel_server.workspace.tree import TreeJudge
 
 HISTORY_COMMITS = 1000
@@ -249,6 +251,8 @@ class Desk:
             made = dict(self.__dict__)
         # Of what was made, each whatever becomes of the others; from the last to the first.
         with contextlib.ExitStack() as ends:
+            if "runs" in made:
+                ends.callback(self.runs.stop)
             if "lock" in made:
                 ends.callback(self.lock.release)
             if "explorer" in made:
@@ -270,6 +274,30 @@ class Desk:
         texts = [entry for entries in (top, *below) for entry in entries if entry.name.endswith(_TEXTS)]
         stats = ((entry.path, _stat(entry)) for entry in texts)
         return sorted((path, status.st_mtime_ns, status.st_size) for path, status in stats if status)
+
+    @made_once
+    def runs(self) -> "SessionRuns":
+        """The test runs of this project's sessions."""
+        from code_intel_server.receipts.session_runs import SessionRuns
+
+        return SessionRuns(
+            self.tree, lambda: self.git, lambda: self.project.writable("cache", "runs"), lambda: self.key
+        )
+
+    def begin_runs(self, kit: Kit, session_id: str, commit: str) -> None:
+        """Start the tests of a session's base in the background, where the user trusts commands that run tests."""
+        if kit.config.config.verify_commands and commit:
+            self._proofs(kit).begin(session_id, commit)
+
+    def forget_runs(self, session_id: str) -> None:
+        """End what runs for a session, and remove what was kept of it."""
+        if (self.project.cache / "runs").is_dir():
+            self.runs.forget(session_id)
+
+    def _proofs(self, kit: Kit) -> "ProofRunner":
+        from code_intel_server.workspace.proofs import ProofRunner
+
+        return ProofRunner(self.project, kit.config, self.tree, suites=self.runs)
 
     def branches(self, config: ConfigFile) -> "BranchManager":
         """The git effects of a session under one configuration."""
@@ -294,13 +322,12 @@ class Desk:
     def ports(self, kit: Kit, ledger: LedgerFile, record: "Callable[..., None]", progress: Progress) -> Ports:
         """The world as one submit sees it."""
         from code_intel_server.tools.relevance import LookupRelevance
-        from code_intel_server.workspace.proofs import ProofRunner
 
         return Ports(
             branches=self.branches(kit.config),
             tree=self.tree,
             evidence=self.evidence,
-            proofs=ProofRunner(self.project, kit.config, self.tree),
+            proofs=self._proofs(kit),
             documents=kit.context,
             relevance=LookupRelevance(self),
             ledger=ledger,

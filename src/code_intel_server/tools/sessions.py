@@ -21,7 +21,7 @@ from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.flow.transitions import Road
+from code_intel_server.flow.transitions import POST_IMPL_VERIFY, Road
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import archives, lanes, learning, rebuilds
 from code_intel_server.tools.beginning import fresh
@@ -132,7 +132,16 @@ class Sessions:
         self.active = Active(state, kit, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         self._desk.warm_up()
+        self._begin_runs(self.active)
         return answer
+
+    def _begin_runs(self, active: Active) -> None:
+        """Start the tests of the base, where a verdict will ask for them."""
+        state = active.state
+        if state.road.runs(POST_IMPL_VERIFY) and not state.flags.only_verify:
+            with contextlib.suppress(CodeIntelError, OSError):
+                base = state.task_branch.base_oid if state.task_branch else state.head_at_start
+                self._desk.begin_runs(active.kit, state.session_id, base)
 
     def _refuse_in_a_session(self, flags: Flags) -> None:
         active = self.active
@@ -338,6 +347,7 @@ class Sessions:
         self.active = Active(state, kit, self._desk.ledger(state.session_id), survey)
         self._desk.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
+        self._begin_runs(self.active)
         answer = self._standing(self.active) | changes_so_far(self._desk, state)
         note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
         answer |= {"restored": True, "message": responses.say(kit.contract, note)}

@@ -51,6 +51,9 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.argv": "the program and its arguments; no shell",
     "verify_commands.timeout": "seconds",
     "verify_commands.cwd": "the folder it runs in, below the root",
+    "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
+    "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
+    "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
     "lane": "how much of the flow a change is led through where the user gives no flag: a lane, or `advised` for what start_session would advise",
     "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
     "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
@@ -72,6 +75,7 @@ class VerifyCommand(_Part):
     argv: tuple[_Text, ...] = Field(min_length=1, max_length=200, strict=False)
     timeout: _Seconds = 300.0
     cwd: _Text = "."
+    in_place: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -130,6 +134,8 @@ class Config(_Part):
     sync_ttl_hours: Annotated[float, Field(ge=0, le=8760, allow_inf_nan=False)] = 1.0
     sync_on_start: bool = True
     verify_commands: tuple[VerifyCommand, ...] = Field(default=(), max_length=50, strict=False)
+    verify_limit: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
+    borrowed_folders: tuple[_Text, ...] = Field(default=(".venv", "venv", "node_modules"), max_length=50, strict=False)
     lane: Literal["auto", "fast", "quick", "full", "advised"] = "auto"
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
@@ -142,6 +148,14 @@ class Config(_Part):
         folders = tuple(posixpath.normpath(folder.strip()) for folder in folders)
         if any(folder.startswith(("/", "../")) or folder == ".." for folder in folders):
             raise ValueError("folders of the project, named from its root")
+        return folders
+
+    @field_validator("borrowed_folders")
+    @classmethod
+    def _below_the_root(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        folders = tuple(posixpath.normpath(folder.strip()) for folder in folders)
+        if any(folder.startswith(("/", "..")) or folder in {"", ".", ".git"} for folder in folders):
+            raise ValueError("names of folders below the root")
         return folders
 
     @field_validator("exclude_patterns")

@@ -8,8 +8,8 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from code_intel_server.process import Completed, Overflow, clean_environment, ru
 from code_intel_server.workspace.config import Config, ConfigFile, VerifyCommand
 from code_intel_server.workspace.paths import FOLDER, Project
 from code_intel_server.workspace.trust import Approvals
-from code_intel_server.workspace.values import Change, CommandRun, Proof, ProofStatus
+from code_intel_server.workspace.values import Change, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
 
 MAX_TAIL_CHARACTERS = 4000
 MAX_NAMED_FILES = 5
@@ -55,6 +55,37 @@ class Snapshots(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of the test suites: the commands, in which session, for which snapshot, to be committed how."""
+
+    session_id: str
+    config: Config
+    commands: Sequence[VerifyCommand]
+    snapshot: str
+    change: ToCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What clean checkouts showed: the outcome of those commands that need no other run, and the tests."""
+
+    runs: Mapping[VerifyCommand, CommandRun] = field(default_factory=dict)
+    tests: SeenTests | None = None
+
+
+class Suites(Protocol):
+    """Runs those of the commands that are known to run tests in clean checkouts, test by test."""
+
+    def judge(self, asked: Asked, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
+        """Run them; `say` is told what runs, `check` is called while it does and may raise."""
+        ...
+
+    def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
+        """Start the tests of a commit in the background."""
+        ...
+
+
 class ProofRunner:
     """Runs the verify commands of one configuration; implements `flow.ports.Proofs`.
 
@@ -69,7 +100,9 @@ class ProofRunner:
         tree: Snapshots,
         approvals: Approvals | None = None,
         check: Callable[[], None] = lambda: None,
+        suites: Suites | None = None,
     ) -> None:
+        self._suites = suites
         self._project = project
         self._config = config
         self._tree = tree
@@ -81,10 +114,11 @@ class ProofRunner:
         """Looked for when something is to be run: a runner is made for every submit."""
         return Approvals() if self._given is None else self._given
 
-    def run(self, session_id: str, progress: Progress, tree: str = "") -> Proof:
+    def run(self, session_id: str, progress: Progress, tree: str = "", change: ToCommit | None = None) -> Proof:
         """Run all commands in the project, the waived and the untrusted excepted, and take the tree's hash when they ended.
 
-        `tree` is the present snapshot where the caller has just taken one.
+        `tree` is the present snapshot where the caller has just taken one. With `change`, commands that run tests run in
+        clean checkouts of what is to be committed instead.
 
         Every command runs, also after one has failed: whoever repairs wants to see all that is broken.
         """
@@ -97,8 +131,14 @@ class ProofRunner:
         waived = {waiver.argv: waiver.reason for waiver in self._approvals.waivers(self._project.root, session_id)}
         trusted = self._approvals.trusted(self._config.path, self._config.digest)
         runs: list[CommandRun] = []
+        judged = Judged()
+        if change is not None and change.base and self._suites is not None:
+            asked = Asked(session_id, self._config.config, self.runnable(session_id), tree, change)
+            judged = self._suites.judge(asked, _Teller(progress, len(commands)).tell, self._check)
         for number, command in enumerate(commands):
-            if command.argv in waived:
+            if command in judged.runs:
+                runs.append(judged.runs[command])
+            elif command.argv in waived:
                 runs.append(_not_run(command, ProofStatus.WAIVED, waived[command.argv]))
             elif not trusted:
                 reason = f"{FOLDER}/{self._config.path.name} is not trusted: code-intel-server trust"
@@ -109,7 +149,20 @@ class ProofRunner:
                 before, tree = tree, self._tree.snapshot()
                 runs.append(self._with_changes(done, before, tree, began))
         progress(len(commands), len(commands), "verify commands done")
-        return Proof(_overall(runs), tree, tuple(runs), self._tree.left_out())
+        return Proof(_overall(runs), tree, tuple(runs), self._tree.left_out(), judged.tests)
+
+    def runnable(self, session_id: str) -> tuple[VerifyCommand, ...]:
+        """The commands that may run in a clean checkout: trusted, and neither waived nor wanted in place."""
+        commands = [one for one in self._config.config.verify_commands if not one.in_place]
+        if not commands or not self._approvals.trusted(self._config.path, self._config.digest):
+            return ()
+        waived = {waiver.argv for waiver in self._approvals.waivers(self._project.root, session_id)}
+        return tuple(one for one in commands if one.argv not in waived)
+
+    def begin(self, session_id: str, commit: str) -> None:
+        """Start what the verdict will want of a session's base, in the background."""
+        if self._suites is not None and commit and (commands := self.runnable(session_id)):
+            self._suites.begin(session_id, self._config.config, commands, commit)
 
     def would_run(self, session_id: str) -> bool:
         """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""
@@ -223,6 +276,23 @@ class _Ticker:
         passed = now - self._started
         done = self._number + min(passed / self._limit, 0.99)
         self._progress(done, self._total, f"{self._name} ({passed:.0f} s of at most {self._limit:.0f} s)")
+
+
+class _Teller:
+    """Tells what runs in clean checkouts, at once where it is another run, else once a second."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._last = ("", 0.0)
+
+    def tell(self, text: str) -> None:
+        """Say that this is what runs."""
+        now = time.monotonic()
+        if text == self._last[0] and now - self._last[1] < PROGRESS_SECONDS:
+            return
+        self._last = (text, now)
+        self._progress(0, self._total, printable(text)[:200])
 
 
 def _named(paths: list[str]) -> str:

@@ -34,7 +34,7 @@ from code_intel_server.workspace.git import (
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.lent import hand_over
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
-from code_intel_server.workspace.snapshot_index import SnapshotIndex, lstat, read_json, write_json
+from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, lstat, read_json, write_json
 from code_intel_server.workspace.values import Beside, Change, ChangeKind
 
 SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
@@ -207,6 +207,38 @@ class TreeJudge:
             return made
 
     # -- beyond the port --------------------------------------------------------------------------------------------
+
+    def as_committed(self, commit: str, old: str, new: str, without: Collection[str] = ()) -> tuple[str, str]:
+        """What a checkout of `commit` holds, and of a commit upon it with what differs between two snapshots, but for some paths.
+
+        Both are snapshots. Raises as `changes` does.
+        """
+        before = self.head_snapshot(commit)
+        with self._lock:
+            opened = self._open()
+        if opened is None:
+            raise Unavailable("tool_errors.git.failed", command="git write-tree", output="there is no repository")
+        git, room, index = opened
+        _require(room, index, *filter(None, (before, old, new)))
+        scratch = room.path / f"index.committed.{os.getpid()}.{threading.get_ident()}"
+        differing = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+        try:
+            room.must("read-tree", before, index=scratch)
+            fields = names_in(room.must(*differing, old or git.empty_tree(), new or git.empty_tree(), index=scratch))
+            rows = ((head.split(" "), path) for head, path in zip(fields, fields, strict=True))
+            lines = [f"{head[1]} {head[3]}\t{path}" for head, path in rows if path not in {*without}]
+            if lines:
+                room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(lines))
+            return before, os.fsdecode(room.must("write-tree", "--missing-ok", index=scratch)).strip()
+        finally:
+            discard_index(scratch)
+
+    @property
+    def objects(self) -> Path:
+        """The folder with what snapshots hold and the repository does not."""
+        with self._lock:
+            opened = self._open()
+        return opened[1].objects if opened else self._root
 
     def untracked(self) -> dict[str, str]:
         """Untracked, not ignored files of the project → git hash of their content."""

@@ -216,6 +216,41 @@ class ProofStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ToCommit:
+    """What is to be verified as a commit: upon `base` (a commit) what changed since snapshot `since`, `without` some paths."""
+
+    base: str
+    since: str
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTests:
+    """What old and new tests on old and new code showed, by test id (SPEC 4, Receipts).
+
+    `counts` has every list's length, `listed` the first ids of each. `questions` maps what needs a reason (a test's id, or a
+    sentence) to why. `only_status` where no test was named, `unavailable` why nothing can be concluded; `tries` counts the
+    times that the same tree was run.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    listed: dict[str, list[str]] = field(default_factory=dict)
+    passed_before: int = 0
+    questions: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    only_status: bool = False
+    unavailable: str = ""
+    seconds: float = 0.0
+    tries: int = 1
+
+    @property
+    def seen(self) -> bool:
+        """Whether tests were seen one by one."""
+        return not self.only_status and not self.unavailable
+
+
+@dataclass(frozen=True, slots=True)
 class CommandRun:
     """One verify command as the server ran it. `outcome` is proven, failed, unproven (could not start, not trusted) or waived.
 
@@ -236,12 +271,14 @@ class Proof:
     """The verify commands of one verdict and the tree they judged, hashed after they ended.
 
     `left_out` are files of that tree that were not there for them: git tracks them, and leaves them out of the checkout.
+    `tests` is what was seen test by test, None where nothing was to be committed or no command runs tests.
     """
 
     status: ProofStatus
     tree: str
     runs: tuple[CommandRun, ...] = ()
     left_out: tuple[str, ...] = ()
+    tests: SeenTests | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.handlers.review import Review, reviewed
+from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
     proof_failed,
@@ -49,7 +50,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
         request = replace(request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave)), discard=())
     before = state.receipt
-    proven = _proven(turn, now, archived)
+    proven = _proven(turn, now, archived, request.leave)
     if isinstance(proven, Outcome):
         return proven
     _refuse_unreviewed(turn, request, now, proven)
@@ -100,19 +101,26 @@ def _reverted(
     return Outcome(Event.REVERTED, fields, warnings)
 
 
-def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str]) -> Outcome | str:
-    """Run the proofs again where the tree is not the one they judged: the tree then, or the way back where they fail."""
-    state, ports = turn.state, turn.ports
-    if not state.road.runs(POST_IMPL_VERIFY) or (state.receipt is not None and state.receipt.tree == now):
+def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave: Sequence[str]) -> Outcome | str:
+    """Run the proofs again where the tree is not the one they judged: the tree then, or the way back where they fail.
+
+    So do tests that ran in a clean checkout, where what is left out of the commit was in it.
+    """
+    state, ports, receipt = turn.state, turn.ports, turn.state.receipt
+    judged = receipt is not None and receipt.tree == now
+    if receipt is not None and receipt.tests is not None and receipt.tests.seen and leave:
+        judged = False
+    if not state.road.runs(POST_IMPL_VERIFY) or judged:
         return now
-    verifier = state.receipt.verifier if state.receipt else ""
-    proof = ports.proofs.run(state.session_id, ports.progress, now)
+    verifier = receipt.verifier if receipt else ""
+    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, leave))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = " ".join(run.argv)
         note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": said_by(run, 1500)})
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
+    require_reasons(state, proof, turn.payload.tests_reason)
     state.receipt = receipt_of(proof, verifier)
     return proof.tree
 
@@ -246,6 +254,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
             for run in state.receipt.commands
             if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
         ]
+        rows += test_trailers(state.receipt.tests, state.test_reasons)
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))

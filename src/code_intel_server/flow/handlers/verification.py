@@ -3,6 +3,7 @@
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
 from code_intel_server.flow.judgement import named, refuse_unexplored
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
 from code_intel_server.flow.phases import Event
@@ -52,12 +53,14 @@ def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
     which = "tree_changed" if state.flags.only_verify else "unexplored_changes"
     now = ports.tree.snapshot()
     refuse_unexplored(state, ports, now, f"failures.POST_IMPL_VERIFY.{which}")
-    proof = ports.proofs.run(state.session_id, ports.progress, now)
+    proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state))
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
+    require_reasons(state, proof, turn.payload.tests_reason)
     state.receipt = receipt_of(proof, verifier)
     ending = _passed_ending(state)
-    return Outcome(Event.PASSED, proof_fields(proof), proof_warnings(proof), ending=ending)
+    fields = proof_fields(proof) | tests_fields(proof.tests, state.test_reasons)
+    return Outcome(Event.PASSED, fields, proof_warnings(proof), ending=ending)
 
 
 def _passed_ending(state: SessionState) -> Note | None:
@@ -111,7 +114,14 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
         for run in proof.runs
     ]
     left_out = [*proof.left_out[:LEFT_OUT_AT_MOST]]
-    return Receipt(status=proof.status, tree=proof.tree, verifier=verifier, commands=commands, left_out=left_out)
+    return Receipt(
+        status=proof.status,
+        tree=proof.tree,
+        verifier=verifier,
+        commands=commands,
+        left_out=left_out,
+        tests=proof.tests,
+    )
 
 
 def proof_fields(proof: Proof) -> dict[str, JsonValue]:

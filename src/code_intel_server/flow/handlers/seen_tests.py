@@ -1,0 +1,85 @@
+"""What tests showed of a change: asked about once, kept with the reasons, shown in answers and trailers (SPEC 4, Receipts)."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import Rejected
+from code_intel_server.flow.judgement import REASON_LENGTH
+from code_intel_server.flow.session import REASON_AT_MOST, SessionState
+from code_intel_server.workspace.values import Proof, SeenTests, ToCommit
+
+_NAMED_AT_MOST = 20
+_SHOWN_AT_MOST = 10
+_TRAILER_CHARACTERS = 200
+
+
+def to_commit(state: SessionState, without: Sequence[str] = ()) -> ToCommit | None:
+    """What a session is about to commit; None where it only verifies, or there is no commit to start from."""
+    base = state.task_branch.base_oid if state.task_branch else state.head_at_start
+    if state.flags.only_verify or not base:
+        return None
+    return ToCommit(base, state.trees.base, tuple(without))
+
+
+def require_reasons(state: SessionState, proof: Proof, given: str) -> None:
+    """Take the reason for what the tests show; what was answered before is not asked again.
+
+    Raises Rejected('common_failures.tests_need_reason') with all that needs one.
+    """
+    questions = proof.tests.questions if proof.tests else {}
+    asked = [what for what in questions if what not in state.test_reasons]
+    if not asked:
+        return
+    reason = given.strip()
+    if len(reason) < REASON_LENGTH:
+        shown = [f"{what} ({questions[what]})" for what in asked]
+        raise Rejected("common_failures.tests_need_reason", details={"tests": [*shown]}, tests=_joined(shown))
+    state.test_reasons |= dict.fromkeys(asked, reason[:REASON_AT_MOST])
+
+
+def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[str, JsonValue]:
+    """What an answer shows of the tests; nothing where nothing was to be committed."""
+    if tests is None:
+        return {}
+    if not tests.seen:
+        said = f"unavailable: {tests.unavailable}" if tests.unavailable else "exit status only"
+        return {"tests": said}
+    fields: dict[str, JsonValue] = {"fail_to_pass": [], "pass_to_pass": _passed(tests)}
+    for name, ids in tests.listed.items():
+        more = tests.counts[name] - _SHOWN_AT_MOST
+        fields[name] = [*ids[:_SHOWN_AT_MOST], *([f"and {more} more"] if more > 0 else [])]
+    with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
+    if with_reason:
+        fields["with_a_reason"] = with_reason
+    if tests.notes:
+        fields["notes"] = [*tests.notes]
+    return {"tests": fields}
+
+
+def test_trailers(tests: SeenTests | None, reasons: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What a commit says of its tests; nothing where they were not seen one by one."""
+    if tests is None:
+        return []
+    rows = []
+    if tests.seen:
+        if "red" in tests.runs or tests.counts["fail_to_pass"]:
+            rows.append(("Code-Intel-Fail-To-Pass", str(tests.counts["fail_to_pass"])))
+        if tests.passed_before:
+            rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
+        if tests.counts["flaky"]:
+            rows.append(("Code-Intel-Flaky", str(tests.counts["flaky"])))
+    given = [reasons[what] for what in tests.questions if what in reasons]
+    if given:
+        why = "; ".join(dict.fromkeys(" ".join(reason.split()) for reason in given))
+        rows.append(("Code-Intel-Original-Tests", f"{len(given)} with a reason: {why[:_TRAILER_CHARACTERS]}"))
+    return rows
+
+
+def _passed(tests: SeenTests) -> str:
+    return f"{tests.counts['pass_to_pass']} of {tests.passed_before}"
+
+
+def _joined(shown: Sequence[str]) -> str:
+    more = len(shown) - _NAMED_AT_MOST
+    return "; ".join(shown[:_NAMED_AT_MOST])[:1500] + (f"; and {more} more" if more > 0 else "")

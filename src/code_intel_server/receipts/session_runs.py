@@ -1,0 +1,255 @@
+"""The test runs of a session: the base's in the background from its start, the others for its verdicts (SPEC 4, Receipts).
+
+Never two runs at once. What was seen is kept per trees, commands and fingerprint of what is borrowed, sealed, so that a
+server that was killed runs nothing twice and an agent that edits the file has changed nothing.
+"""
+
+import contextlib
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from pydantic import TypeAdapter
+
+from code_intel_server.errors import CodeIntelError, Unavailable
+from code_intel_server.receipts.notary import BaseRun, Notary
+from code_intel_server.receipts.report import outcomes, seen_tests
+from code_intel_server.workspace.config import Config, VerifyCommand
+from code_intel_server.workspace.files import read_regular, write_whole
+from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.proofs import Asked, Judged
+from code_intel_server.workspace.seal import BrokenSeal, sealed, unsealed
+from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
+
+_KEPT_BYTES = 64 * 1024 * 1024
+_WAIT_SECONDS = 0.2
+_RUNNERS = frozenset({"pytest", "py.test", "mocha", "jest", "vitest", "tox", "nox"})
+"""Programs and modules that run nothing but tests."""
+
+_WITH_TEST = frozenset(
+    {"go", "node", "npm", "npx", "pnpm", "yarn", "bun", "make", "just", "task", "uv", "poetry", "hatch"}
+)
+"""Programs that run tests where an argument says so."""
+
+Kept = TypeVar("Kept")
+
+
+class Trees(Protocol):
+    """The part of the working tree's judge that is needed here."""
+
+    @property
+    def objects(self) -> Path:
+        """Where snapshots' contents are."""
+        ...
+
+    def head_snapshot(self, commit: str) -> str:
+        """The snapshot that a checkout of `commit` would have."""
+        ...
+
+    def as_committed(self, commit: str, old: str, new: str, without: Sequence[str] = ()) -> tuple[str, str]:
+        """The snapshots of a checkout of `commit`, and of a commit to be."""
+        ...
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two snapshots."""
+        ...
+
+
+class _Stopped(Exception):
+    """The session that a run in the background was for is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptBase:
+    key: str
+    run: BaseRun
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptVerdict:
+    key: str
+    runs: tuple[CommandRun, ...]
+    tests: SeenTests
+    failed: bool
+
+
+class SessionRuns:
+    """The runs of one project's sessions. `folder` makes the folder where they are kept, `git` opens the repository."""
+
+    def __init__(
+        self, trees: Trees, git: Callable[[], Git | str], folder: Callable[[], Path], key: Callable[[], bytes]
+    ) -> None:
+        self._trees, self._git, self._folder, self._key = trees, git, folder, key
+        self._running = threading.Lock()
+        self._stop = threading.Event()
+
+    # -- the base, in the background ----------------------------------------------------------------------------------
+
+    def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
+        """Run the base's tests in the background, unless that was done before."""
+        chosen = tuple(one for one in commands if runs_tests(one))
+        if not chosen:
+            return
+        self.stop()
+        stop = self._stop = threading.Event()
+
+        def work() -> None:
+            """Run, and leave it to the verdict to say what is wrong where that fails."""
+            with contextlib.suppress(CodeIntelError, OSError, _Stopped), self._running:
+                self._run_base(session_id, config, chosen, commit, stop)
+
+        with contextlib.suppress(RuntimeError):  # no more threads: the verdict runs it
+            threading.Thread(target=work, name="base-run", daemon=True).start()
+
+    def _run_base(
+        self, session_id: str, config: Config, chosen: Sequence[VerifyCommand], commit: str, stop: threading.Event
+    ) -> None:
+        git = self._git()
+        if isinstance(git, str) or stop.is_set():
+            return
+
+        def check() -> None:
+            if stop.is_set():
+                raise _Stopped
+
+        with self._saying(session_id) as say:
+            notary = _notary(git, config, chosen, say, check)
+            base = self._trees.head_snapshot(commit)
+            key = _key(chosen, base)
+            kept = self._read(session_id, "base", _KeptBase)
+            if kept is None or (kept.key, kept.run.fingerprint) != (key, notary.fingerprint()):
+                run = notary.run_base(base, self._trees.objects)
+                self._write(session_id, "base", _KeptBase(key, _without_output(run)))
+
+    def stop(self) -> None:
+        """End the run in the background."""
+        self._stop.set()
+
+    # -- the verdict ----------------------------------------------------------------------------------------------------
+
+    def judge(self, asked: Asked, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
+        """Make the runs of a change, or take what they showed the last time; see `workspace.proofs.Suites`."""
+        chosen = tuple(one for one in asked.commands if runs_tests(one))
+        if not chosen:
+            return Judged(tests=SeenTests(only_status=True) if asked.commands else None)
+        change = asked.change
+        while not self._running.acquire(timeout=_WAIT_SECONDS):
+            check()
+            say("the tests of the base still run")
+        try:
+            base, tree = self._trees.as_committed(change.base, change.since, asked.snapshot, change.without)
+            return self._judged(asked, chosen, base, tree, say, check)
+        except Unavailable as error:
+            return Judged(tests=SeenTests(unavailable=str(error.params.get("output", error.key))[:300]))
+        except OSError as error:
+            return Judged(tests=SeenTests(unavailable=error.strerror or str(error)))
+        finally:
+            self._running.release()
+
+    def _judged(
+        self,
+        asked: Asked,
+        chosen: Sequence[VerifyCommand],
+        base: str,
+        tree: str,
+        say: Callable[[str], None],
+        check: Callable[[], None],
+    ) -> Judged:
+        git = self._git()
+        if isinstance(git, str):
+            return Judged(tests=SeenTests(unavailable=git))
+        with self._saying(asked.session_id) as note:
+
+            def tell(text: str) -> None:
+                note(text)
+                say(text)
+
+            notary = _notary(git, asked.config, chosen, tell, check)
+            key = _key(chosen, base, tree, notary.fingerprint())
+            last = self._read(asked.session_id, "verdict", _KeptVerdict)
+            tries = last.tests.tries + 1 if last is not None and last.key == key else 1
+            if last is not None and tries > 1 and not last.failed:
+                return Judged(dict(zip(chosen, last.runs, strict=False)), last.tests)
+            before = self._read(asked.session_id, "base", _KeptBase)
+            known = before.run if before is not None and before.key == _key(chosen, base) else None
+            verdict = notary.verify(base, tree, self._trees.objects, known)
+            if known is None and "base" in verdict.runs:
+                run = BaseRun(verdict.runs["base"], notary.fingerprint())
+                self._write(asked.session_id, "base", _KeptBase(_key(chosen, base), _without_output(run)))
+        seen = seen_tests(verdict, self._trees.changes(base, tree), tries)
+        runs = outcomes(verdict, seen) if seen.seen else ()
+        failed = any(run.outcome is ProofStatus.FAILED for run in runs)
+        self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
+        return Judged(dict(zip(chosen, runs, strict=False)), seen)
+
+    # -- what is kept ----------------------------------------------------------------------------------------------------
+
+    def forget(self, session_id: str) -> None:
+        """Stop what runs in the background and remove what a session kept."""
+        self.stop()
+        for kind in ("base", "verdict", "now"):
+            with contextlib.suppress(CodeIntelError, OSError):
+                self._file(session_id, kind).unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _saying(self, session_id: str) -> Iterator[Callable[[str], None]]:
+        """Says what runs in a file that `status --watch` reads, as long as it does."""
+        file = self._file(session_id, "now")
+
+        def say(text: str) -> None:
+            with contextlib.suppress(OSError):
+                write_whole(file, json.dumps({"run": text, "since": time.time()}).encode())
+
+        try:
+            yield say
+        finally:
+            file.unlink(missing_ok=True)
+
+    def _file(self, session_id: str, kind: str) -> Path:
+        return self._folder() / f"{session_id}.{kind}.json"
+
+    def _read(self, session_id: str, kind: str, form: type[Kept]) -> Kept | None:
+        try:
+            data = unsealed(self._key(), read_regular(self._file(session_id, kind), _KEPT_BYTES))
+            kept: Kept = TypeAdapter(form).validate_json(data)
+        except (OSError, ValueError, BrokenSeal):
+            return None
+        return kept
+
+    def _write(self, session_id: str, kind: str, kept: Any) -> None:
+        """Keep it; what is too large, or has no place, is run again another time."""
+        data = TypeAdapter(type(kept)).dump_json(kept)
+        if len(data) < _KEPT_BYTES:
+            with contextlib.suppress(OSError):
+                write_whole(self._file(session_id, kind), sealed(self._key(), data[1:]))
+
+
+def runs_tests(command: VerifyCommand) -> bool:
+    """Whether a command starts a program that is known to run tests; of others only the exit status is known."""
+    words = {word.rpartition("/")[2] for word in command.argv if not word.startswith("-")}
+    return bool(words & _RUNNERS) or bool(words & _WITH_TEST and any("test" in word for word in command.argv[1:]))
+
+
+def _notary(
+    git: Git,
+    config: Config,
+    commands: Sequence[VerifyCommand],
+    tell: Callable[[str], None],
+    check: Callable[[], None],
+) -> Notary:
+    limit = config.verify_limit or None
+    return Notary(git, commands, limit=limit, borrow=config.borrowed_folders, tell=tell, check=check)
+
+
+def _key(commands: Sequence[VerifyCommand], *parts: str) -> str:
+    said = json.dumps([[command.model_dump() for command in commands], *parts])
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _without_output(run: BaseRun) -> BaseRun:
+    return replace(run, runs=tuple(replace(one, output=b"") for one in run.runs))

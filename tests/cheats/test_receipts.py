@@ -1,0 +1,81 @@
+"""A session whose verify command runs tests: what the commit says of them was seen in clean checkouts (SPEC 4, Receipts)."""
+
+import sys
+
+import pytest
+
+from code_intel_server.cli import verify_commit
+from tests.e2e.stage import APP_DONE, TESTS, Stage, report, verdict
+
+PYTEST = [
+    "env",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1",
+    sys.executable,
+    "-B",
+    "-m",
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+]
+TESTED = TESTS.replace("main() in {1, 2}", "main() == 2")
+REASON = "The callers want it to be so from now on."
+
+
+def before_the_verdict(stage: Stage, app: str = APP_DONE, **files: str) -> None:
+    """A session that has written these files and stands before its verification."""
+    stage.user_wants(PYTEST)
+    names = [name.replace("__", "/") + ".py" for name in files]
+    stage.planned("app.py", "tests/test_app.py", *names)
+    stage.edit(text=app)
+    for name, text in zip(names, files.values(), strict=True):
+        stage.edit(name, text)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+
+
+def message(stage: Stage, revision: str = "HEAD") -> str:
+    return stage.git("log", "-1", "--format=%B", revision)
+
+
+@pytest.fixture(autouse=True)
+def _trusted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user allowed on the stage holds for commands too."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(stage.root.parent / "state"))
+
+
+def test_the_commit_and_the_merge_say_which_tests_fail_without_it(stage: Stage) -> None:
+    before_the_verdict(stage, tests__test_app=TESTED)
+    answer = stage.accepted(**verdict())
+    assert (answer["tests"]["fail_to_pass"], answer["tests"]["pass_to_pass"]) == (
+        ["tests/test_app.py::test_main"],
+        "3 of 3",
+    )
+    stage.accepted(**stage.commit())
+    stage.accepted(summary="Done.")
+    for revision in ("HEAD", "HEAD^2"):
+        assert "Code-Intel-Fail-To-Pass: 1\nCode-Intel-Pass-To-Pass: 3 of 3" in message(stage, revision)
+    assert verify_commit.main(["--project", str(stage.root)]) == 0
+    forged = message(stage).replace("Fail-To-Pass: 1", "Fail-To-Pass: 2")
+    stage.git("commit", "-q", "--amend", "-m", forged)
+    assert verify_commit.main(["--project", str(stage.root)]) == 1
+
+
+def test_a_test_that_no_longer_passes_needs_a_reason_which_is_kept(stage: Stage) -> None:
+    """Noticed by: the test as it was, run on the new code; the question comes once, and its answer is in the commit."""
+    app = APP_DONE.replace("value + 1", "value + 2")
+    tests = TESTED.replace("helper(1) == 2", "helper(1) == 3").replace("helper(2) == 3", "helper(2) == 4")
+    before_the_verdict(stage, app, tests__test_app=tests.replace("helper(0) == 1", "helper(0) == 2"))
+    stage.refused("tests/test_app.py::test_helper (passed before this change and fails with it)", **verdict())
+    answer = stage.accepted(**verdict(tests_reason=REASON))
+    assert answer["tests"]["with_a_reason"]["tests/test_app.py::test_helper"] == REASON
+    stage.accepted(**stage.commit())
+    assert f"Code-Intel-Original-Tests: 2 with a reason: {REASON}" in message(stage)
+    assert verify_commit.main(["--project", str(stage.root)]) == 0
+
+
+def test_a_failing_test_refuses_with_its_name_and_message(stage: Stage) -> None:
+    before_the_verdict(stage, APP_DONE.replace("return 2\n", "return 3\n", 1), tests__test_app=TESTED)
+    stage.refused("1 test failed\ntests/test_app.py::test_main", **verdict())
+    stage.write("app.py", APP_DONE)
+    assert stage.accepted(**verdict())["tests"]["fail_to_pass"]
