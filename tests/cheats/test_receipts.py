@@ -51,8 +51,9 @@ def test_the_commit_and_the_merge_say_which_tests_fail_without_it(stage: Stage) 
         ["tests/test_app.py::test_main"],
         "3 of 3",
     )
-    stage.accepted(**stage.commit())
+    stage.accepted(**stage.commit(commit_message="Return two\n\nCode-Intel-Fail-To-Pass: 99"))
     stage.accepted(summary="Done.")
+    assert "\n> Code-Intel-Fail-To-Pass: 99\n" in message(stage, "HEAD^2")
     for revision in ("HEAD", "HEAD^2"):
         assert "Code-Intel-Fail-To-Pass: 1\nCode-Intel-Pass-To-Pass: 3 of 3" in message(stage, revision)
     assert verify_commit.main(["--project", str(stage.root)]) == 0

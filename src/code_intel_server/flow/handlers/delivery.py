@@ -1,5 +1,6 @@
 """Steps 17 to 19: review and commit, quality, merge (SPEC 4, 6)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,6 +25,9 @@ from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, 
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.own_folder import CONFIG_FILE
 from code_intel_server.workspace.values import CommitRequest, GitOperation, HandMerges, ProofStatus
+
+_OURS = re.compile(r"^(?=[ \t>]*code-intel-[\w-]+[ \t]*:)", re.IGNORECASE | re.MULTILINE)
+"""Where a line of a message begins that reads like one of our trailers: it becomes a quotation."""
 
 
 def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
@@ -131,7 +135,7 @@ def _request(turn: Turn[CommitPayload], review: Review, now: str) -> CommitReque
         session_id=state.session_id,
         branch=state.task_branch,
         expected_tip=state.tip,
-        message=turn.payload.commit_message.strip(),
+        message=_OURS.sub("> ", turn.payload.commit_message.strip()),
         trailers=(),
         keep=(*review.keep, *_taken_back(turn, now, review.keep, review.discard, review.leave)),
         discard=tuple(review.discard),
