@@ -104,8 +104,8 @@ GUARDS = (
     Guard(
         "white space proves nothing",
         JUDGE,
-        "        telling = [hunk for hunk in touched if not self._only_white_space(change, hunk)]",
-        "        telling = touched",
+        '        return verdict.why if verdict.trivial or verdict.empty else ""',
+        '        return ""',
         "white_space_only",
     ),
     Guard(

@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(server_costs tree_cost hook_latency enforcement guards lookups definitions outlines resolution references_vs_typescript impact_recall
+all=(server_costs tree_cost hook_latency enforcement evidence guards lookups definitions outlines resolution references_vs_typescript impact_recall
     peers span_precision retrieval index_speed index_growth http_chroma)
 
 quick=0 names=()

@@ -1,10 +1,12 @@
-"""Evidence is judged by syntax tree: what is no implementation is refused, what is one never is (SPEC 4, READY impl)."""
+"""Evidence is a difference of syntax: what is no implementation is refused, what is one never is (SPEC 4, READY impl)."""
 
 import pytest
+from tests.codebase.changes import CHANGES, HONEST, Change
 from tests.codebase.emptiness_corpus import CASES, CODE, EMPTY, FORMS, TRIVIAL, Case, parts
 
-from code_intel_server.codebase.evidence import judge_source
+from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
 from code_intel_server.codebase.languages import language_of
+from code_intel_server.codebase.reference import RangeVerdict
 
 
 def identity(case: Case) -> str:
@@ -19,7 +21,7 @@ def test_no_verdict_of_the_corpus_is_wrong(case: Case) -> None:
     found = language_of(path, text.encode())
     assert found is not None
     assert found.name == language
-    verdict = judge_source(path, text.encode(), start, end)
+    verdict = whole(path, text.encode()).judge(start, end)
     assert (EMPTY if verdict.empty else TRIVIAL if verdict.trivial else CODE) == expected, text
 
 
@@ -29,3 +31,86 @@ def test_at_least_fifteen_languages_show_all_six_forms() -> None:
         forms.setdefault(language, set()).add(form)
     complete = {language for language, seen in forms.items() if seen >= FORMS}
     assert len(complete) >= 15, complete
+
+
+def difference(change: Change) -> Comparison:
+    """What the two versions of a change differ in."""
+    return compare(change.path, change.before.encode(), change.after.encode(), change.hunks)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_one_line_that_changes_something_is_evidence_and_one_that_changes_nothing_is_none(change: Change) -> None:
+    verdict = difference(change).judge(*change.lines)
+    assert (not verdict.empty and not verdict.trivial) is (change.kind == HONEST), verdict
+
+
+def judged(path: str, before: str, after: str) -> RangeVerdict:
+    """A file as a whole, of which every line may have changed."""
+    count = after.count("\n")
+    hunks = [((1, before.count("\n")), (1, count))]
+    return compare(path, before.encode(), after.encode(), hunks).judge(1, count)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "why"),
+    [
+        ("a.c", "a  = 1;\n", "a = 1;\n", "changes of white space"),
+        ("a.c", "int f() {\nreturn 1; }\n", "int f()\n{\n  return 1;\n}\n", "changes of white space"),
+        ("a.py", "a = 1\r\nb = 2\r\n", "a = 1\nb = 2\n", "changes of white space"),
+        ("a.txt", "a  b\n", "a b\n", "changes of white space"),
+        ("a.py", "a = 1\n", "a = 1  # one\n", "only comments or documentation"),
+        ("a.py", "def f():\n    return 1\n", "def f():\n    return 1\n    f()\n", "code that is never reached"),
+        (
+            "a.py",
+            "def f():\n    return 1\n",
+            "def f():\n    # TODO: more\n    return 1\n",
+            "only a note of what is to be done",
+        ),
+        ("a.py", "def f():\n    return 1\n", "def f():\n    pass\n", "an implementation without code"),
+    ],
+)
+def test_a_refusal_says_what_was_changed_instead(path: str, before: str, after: str, why: str) -> None:
+    assert judged(path, before, after).why == why
+
+
+def test_indentation_is_a_change_where_the_language_says_something_by_it() -> None:
+    assert not judged("a.py", "if a:\n    b()\n    c()\n", "if a:\n    b()\nc()\n").trivial
+    assert not judged("a.coffee", "if a\n  b()\n  c()\n", "if a\n  b()\nc()\n").trivial
+
+
+def test_an_empty_override_is_told_from_an_empty_method() -> None:
+    base = "class Base:\n    def log(self):\n        print(self)\n\n\n"
+    assert (
+        judged("a.py", base, f"{base}class Quiet(Base):\n    def log(self):\n        pass\n\n    x = 1\n").trivial
+        is False
+    )
+    comparison = whole(
+        "a.py",
+        f"{base}class Quiet(Base):\n    def log(self):\n        pass\n\n    def other(self):\n        pass\n".encode(),
+    )
+    assert comparison.judge(7, 8).overrides
+    assert not comparison.judge(10, 11).overrides
+    assert whole("a.py", b"class Quiet(Library):\n    def log(self):\n        pass\n").judge(2, 3).overrides
+
+
+def test_a_decorator_before_an_empty_function_that_was_there_is_work() -> None:
+    before, after = "def cli():\n    pass\n", "@group\ndef cli():\n    pass\n"
+    hunks = [((0, 0), (1, 1))]
+    assert not compare("a.py", before.encode(), after.encode(), hunks).judge(1, 1).empty
+    assert whole("a.py", after.encode()).judge(1, 3).empty
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.py", b"(" * 50_000),
+        ("a.js", b"[" * 3_000 + b"]" * 3_000),
+        ("a.js", b"var a=1;" * 10_000),
+        ("a.c", b"/* x */ " * 200_000),
+        ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")),
+        ("a.py", b"\0\1\2"),
+        ("a.rs", b"\xc3\x28" * 1000),
+    ],
+)
+def test_no_content_is_too_strange_for_a_verdict(path: str, content: bytes) -> None:
+    assert isinstance(whole(path, content).judge(1, 1), RangeVerdict)

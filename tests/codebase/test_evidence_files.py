@@ -48,7 +48,7 @@ def test_nothing_outside_the_project_is_looked_at(project: Path) -> None:
         assert not evidence.exists(path)
         assert evidence.normal(path) is None
         assert evidence.total_lines(path) is None
-        assert evidence.judge(path, 1, 1).trivial
+        assert evidence.compare(path, None, None, ()).judge(1, 1).trivial
 
 
 def test_a_link_swapped_in_after_the_path_was_resolved_is_not_followed(
@@ -104,13 +104,13 @@ def test_lines_are_counted_as_an_editor_does(project: Path, content: bytes, line
     assert ProjectEvidence(project).total_lines("b.txt") == lines
 
 
-def test_a_line_of_a_hundred_megabytes_is_counted_and_judged(project: Path) -> None:
+def test_a_line_of_a_hundred_megabytes_is_counted_and_shows_nothing(project: Path) -> None:
     with (project / "big.py").open("wb") as stream:
         stream.write(b"pass\n")
         stream.truncate(100 * 1024 * 1024)
     evidence = ProjectEvidence(project)
     assert evidence.total_lines("big.py") == 2
-    assert evidence.judge("big.py", 1, 1).empty
+    assert evidence.compare("big.py", None, None, ()).judge(1, 1).trivial
 
 
 def test_encodings_and_binaries_are_judged(project: Path) -> None:
@@ -118,11 +118,12 @@ def test_encodings_and_binaries_are_judged(project: Path) -> None:
     evidence = ProjectEvidence(project)
     for encoding in ("utf-8", "utf-8-sig", "latin-1", "utf-16"):
         (project / "b.py").write_bytes(source.encode(encoding))
-        assert evidence.judge("b.py", 2, 3).empty
-        verdict = evidence.judge("b.py", 6, 7)
+        difference = evidence.compare("b.py", None, None, ())
+        assert difference.judge(2, 3).empty
+        verdict = difference.judge(6, 7)
         assert (verdict.empty, verdict.trivial) == (False, False)
     (project / "b.bin").write_bytes(b"\0\1\2")
-    assert evidence.judge("b.bin", 1, 1).trivial
+    assert evidence.compare("b.bin", None, None, ()).judge(1, 1).trivial
 
 
 @given(

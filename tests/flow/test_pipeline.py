@@ -42,7 +42,7 @@ def at_work(*tasks: str) -> Session:
     session = Session().to_ready()
     session.plan(*tasks)
     session.world.call("check_write_target", "app.py")
-    return session.edit(text="def main():\n" + "".join(f"    value_{task} = 2\n" for task in tasks))
+    return session.edit(text="def main():\n" + "".join(f"    print('{task}')\n" for task in tasks))
 
 
 def restored(session: Session, state: SessionState) -> Session:

@@ -329,7 +329,7 @@ class TestReport:
         assert session.state.used_ranges[0].trivial
 
     def test_a_range_whose_changed_part_is_empty_is_refused(self) -> None:
-        session = self.at(empty_parts={("app.py", 2, 2)})
+        session = self.at()
         session.edit(text="def main():\n    pass\n").report("t1", "app.py:1-2")
         assert session.error == "failures.READY.checklist_evidence_empty_impl"
 

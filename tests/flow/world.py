@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase.reference import RangeVerdict, Reference, Version
+from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced, Version
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
@@ -84,7 +85,6 @@ class World:
     arguments: dict[str, str] = field(default_factory=dict)
     trivial: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
-    empty_parts: set[tuple[str, int, int]] = field(default_factory=set)
     ignored: set[str] = field(default_factory=set)
     packaged_prompts: bool = False
     push_hint: str = ""
@@ -153,6 +153,10 @@ class WorldTree:
     def exists(self, snapshot: str, path: str) -> bool:
         return path in self.world.snapshots.get(snapshot, {})
 
+    def content(self, snapshot: str, path: str) -> bytes | None:
+        text = self.world.snapshots.get(snapshot, {}).get(path)
+        return None if text is None else text.encode()
+
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         return self.world.altered
 
@@ -204,13 +208,13 @@ class WorldEvidence:
         text = self.world.files.get(path)
         return None if text is None else text.splitlines()
 
-    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
-        return RangeVerdict(
-            empty=path in self.world.empty or (path, start, end) in self.world.empty_parts,
-            trivial=path in self.world.trivial,
-            why="only comments or documentation",
-            prose=path in self.world.trivial,
-        )
+    def compare(
+        self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]
+    ) -> "WorldDifference":
+        text = after if after is not None else self.world.files[path].encode()
+        if path in self.world.trivial or path in self.world.empty:
+            return WorldDifference(self.world, path)
+        return WorldDifference(self.world, path, compare(path, before, text, hunks) if hunks else whole(path, text))
 
     def weakened(
         self,
@@ -222,6 +226,19 @@ class WorldEvidence:
     ) -> tuple[str, ...]:
         moved_to = {other for other, _, now in beside() if now}
         return () if self.world.moved.get(path) in moved_to else self.world.weak.get(path, ())
+
+
+@dataclass
+class WorldDifference:
+    world: World
+    path: str
+    real: Comparison | None = None
+
+    def judge(self, start: int, end: int) -> RangeVerdict:
+        if self.real is not None:
+            return self.real.judge(start, end)
+        empty = self.path in self.world.empty
+        return RangeVerdict(empty=empty, trivial=not empty, why="only comments or documentation", prose=not empty)
 
 
 @dataclass

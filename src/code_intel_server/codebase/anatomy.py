@@ -1,7 +1,7 @@
-"""What of a definition is header, body and members, where the grammars disagree; used to judge evidence (`emptiness`)."""
+"""What of a definition is header, body and members, where the grammars disagree; used to judge evidence (`effects`)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.grammars import node_text
@@ -20,6 +20,7 @@ BLOCK = re.compile(
 )
 """Nodes that only hold others: they are judged by what they hold."""
 
+_HOLLOW = frozenset({SymbolKind.CLASS, SymbolKind.IMPL, SymbolKind.MODULE, SymbolKind.NAMESPACE, SymbolKind.OBJECT})
 _LISPS = frozenset({"clojure", "commonlisp", "emacs-lisp", "scheme", "racket"})
 # Where a body without statements leaves no node at all; elsewhere a function without a body is a declaration.
 _NO_BODY_IS_EMPTY = frozenset({"ruby", "lua", "luau", "julia", "powershell", "matlab"})
@@ -74,24 +75,25 @@ def _is_arity(node: "tree_sitter.Node") -> bool:
     return node.type == "list_lit" and node.named_child_count > 0 and node.named_children[0].type == "vec_lit"
 
 
-def members_of(item: Definition, *, holds_items: bool) -> "Nodes | None":
-    """The nodes directly inside a type or module; None where it has no body.
+def hollow_type(item: Definition, language: str, words: Iterable[tuple[int, bool]]) -> bool:
+    """Whether a type or module says nothing: `words` are the bytes of its tokens, each with whether it is no stub.
 
-    `holds_items`: definitions stand inside it, so that it has a body even where the grammar gives that no node.
+    One without members is a marker where its kind or header makes it one.
     """
-    if item.body is not None:
-        return _without_name(item, item.body.named_children)
     after = [node for node in item.node.named_children if node.start_byte > item.name_node.start_byte]
-    listed = next((node for node in after if BLOCK.search(node.type)), None)
-    if listed is not None and not holds_items:
-        return listed.named_children
-    return _unwrapped(after) if holds_items else None
-
-
-def _unwrapped(nodes: "Nodes") -> "Nodes":
-    """Go writes `interface_type (members)`: a lone type node around the members is no member."""
-    wraps = [node for node in nodes if node.type.endswith("_type") and node.named_child_count]
-    return wraps[-1].named_children if len(wraps) == 1 else nodes
+    body = item.body or next((node for node in after if BLOCK.search(node.type)), None)
+    if body is None:
+        return language == "ruby"
+    name = item.name_node
+    inside = [
+        is_work
+        for at, is_work in words
+        if body.start_byte <= at < body.end_byte and not name.start_byte <= at < name.end_byte
+    ]
+    if inside:
+        return not any(inside)
+    marks = item.kind is SymbolKind.IMPL and re.search(r"\bfor\b|:|\(", header_of(item))
+    return item.kind in _HOLLOW and not marks
 
 
 def _without_name(item: Definition, nodes: "Nodes") -> "Nodes":
@@ -104,7 +106,14 @@ def header_of(item: Definition) -> str:
     return whole if item.body is None else whole[: max(item.body.start_byte - item.node.start_byte, 0)]
 
 
-def initialises(item: Definition) -> bool:
+def may_be_empty(item: Definition, language: str, faults: Collection[str]) -> bool:
+    """Whether a definition is rightly without code: an exception, a declaration, a constructor that works in its header."""
+    if item.kind.is_type:
+        return item.name in faults or (language == "python" and bool(_PROTOCOL.match(header_of(item))))
+    return _initialises(item) or (language == "python" and _only_declares(item))
+
+
+def _initialises(item: Definition) -> bool:
     """Whether a constructor with an empty body does its work in its header, or exists to forbid construction."""
     if item.body is None:
         return False
@@ -115,15 +124,14 @@ def initialises(item: Definition) -> bool:
     return bool(_PRIVATE.match(header) or _INITIALISES.search(header))
 
 
-def only_declares(item: Definition, language: str) -> bool:
+def _only_declares(item: Definition) -> bool:
     """Whether the header says that the body is no implementation: Python's abstract methods, overloads and protocols."""
-    if language != "python":
-        return False
-    if item.kind.is_type:
-        return bool(_PROTOCOL.match(header_of(item)))
     above = item.node.parent
     decorated = above is not None and above.type == "decorated_definition"
-    return above is not None and decorated and any(_DECLARES.match(node_text(node)) for node in above.children)
+    if above is not None and decorated and any(_DECLARES.match(node_text(node)) for node in above.children):
+        return True
+    around = above.parent if above is not None and above.type in {"block", "decorated_definition"} else None
+    return around is not None and around.type == "class_definition" and bool(_PROTOCOL.match(node_text(around)[:500]))
 
 
 def fault_names(items: Iterable[Definition]) -> set[str]:

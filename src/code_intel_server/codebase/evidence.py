@@ -8,14 +8,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from code_intel_server import beneath
-from code_intel_server.codebase.languages import Language, language_of
-from code_intel_server.codebase.reference import RangeVerdict, Version
-from code_intel_server.codebase.text import decode, is_binary, read_text, split_lines
+from code_intel_server.codebase.reference import Replaced, Version
+from code_intel_server.codebase.text import decode, read_text, split_lines
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.changed_syntax import Comparison
 
 MAX_COUNTED_BYTES = 512 * 1024 * 1024
-MAX_JUDGED_BYTES = 1024 * 1024
+MAX_JUDGED_BYTES = 16 * 1024 * 1024
 _PIECE = 1024 * 1024
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -57,21 +60,16 @@ class ProjectEvidence:
         text = read_text(self._root, path)
         return None if text is None else split_lines(text)
 
-    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
-        """Judge lines `start`..`end` (1-based, inclusive) by syntax tree; by text where no grammar or over 1 MiB.
+    def compare(self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]) -> "Comparison":
+        """What two versions of a file differ in by syntax; `before` None where there was none, `after` None for the file as it lies."""
+        from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
 
-        A range in a file that cannot be read, or in binary content, is trivial: it shows nothing.
-        """
-        with self._opened(path) as handle:
-            if handle is None:
-                return RangeVerdict(empty=False, trivial=True, why="no readable file")
-            if os.fstat(handle).st_size > MAX_JUDGED_BYTES:
-                lines = _lines_of(handle, start, end)
-                return _judge_text(lines, language_of(path))
-            data = b"".join(_pieces(handle))
-        if is_binary(data):
-            return RangeVerdict(empty=False, trivial=True, why="binary content")
-        return judge_source(path, data, start, end)
+        if after is None:
+            with self._opened(path) as handle:
+                small = handle is not None and os.fstat(handle).st_size <= MAX_JUDGED_BYTES
+                content = b"".join(_pieces(handle)) if handle is not None and small else None
+            return Comparison() if content is None else whole(path, content)
+        return compare(path, before, after, hunks)
 
     def weakened(
         self,
@@ -117,10 +115,9 @@ class ProjectEvidence:
 
     def load(self) -> None:
         """Load what the first report would wait for (a tenth of its time)."""
-        from code_intel_server.codebase.stubs import is_stub
+        from code_intel_server.codebase.changed_syntax import whole
 
-        _judge_text([], None)
-        is_stub("", "")
+        whole("a.py", b"a = 1\n")
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[int | None]:
@@ -135,25 +132,6 @@ class ProjectEvidence:
         finally:
             if handle is not None:
                 os.close(handle)
-
-
-def judge_source(path: str, data: bytes, start: int, end: int) -> RangeVerdict:
-    """Judge lines of a file's content; the path tells its language."""
-    language = language_of(path, data[:4096])
-    if language is not None and language.grammar:
-        from code_intel_server.codebase.emptiness import judge_parsed
-        from code_intel_server.codebase.structure import has_grammar, parse
-
-        parsed = parse(data, language) if has_grammar(language) else None
-        if parsed is not None:
-            return judge_parsed(parsed, path, start, end)
-    return _judge_text(decode(data).split("\n")[start - 1 : end], language)
-
-
-def _judge_text(lines: Sequence[str], language: Language | None) -> RangeVerdict:
-    from code_intel_server.codebase.emptiness import judge_text
-
-    return judge_text(lines, language)
 
 
 def _pieces(handle: int) -> Iterator[bytes]:
@@ -179,17 +157,3 @@ def _count_lines(handle: int) -> int:
 def _split(text: str) -> list[str]:
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
-
-
-def _lines_of(handle: int, start: int, end: int) -> list[str]:
-    """Lines `start`..`end` of a big file, as much of them as fits in 1 MiB."""
-    kept = bytearray()
-    line = 1
-    for piece in _pieces(handle):
-        for part in piece.splitlines(keepends=True):
-            if start <= line <= end and len(kept) < _PIECE:
-                kept += part
-            line += part.endswith(b"\n")
-        if line > end:
-            break
-    return _split(decode(bytes(kept)))

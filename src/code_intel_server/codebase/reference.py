@@ -12,6 +12,9 @@ _BETWEEN = re.compile(r"[,;\n]")
 _BARE = re.compile(r"\d{1,9}(?:-\d{1,9})?")
 _PATH_AT_MOST = 1024
 
+Replaced = tuple[tuple[int, int], tuple[int, int]]
+"""A hunk: the first line (1-based) and the number of lines that were, and of those that took their place."""
+
 Version = tuple[str, Sequence[str] | None, Sequence[str] | None]
 """A file that changed: its path, its lines before and now; `None` where there are none."""
 
@@ -31,15 +34,17 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class RangeVerdict:
-    """What the code at a range is: `empty` implementation, only `trivial` lines (comment, blank, declaration), or code.
+    """What changed at a range: an `empty` implementation, only what is `trivial` (comments, white space, what cannot run), or code.
 
-    `why` says which, in words for a sentence; '' for code. `prose` where it is comments or docstrings.
+    `why` says which, in words for a sentence; '' for code. `prose` where it is comments or docstrings, `overrides` where what
+    is empty takes the place of something inherited.
     """
 
     empty: bool
     trivial: bool
     why: str = ""
     prose: bool = False
+    overrides: bool = False
 
 
 def parse_reference(text: str) -> Reference | None:

@@ -2,19 +2,19 @@
 
 What the agent types is held against two snapshots: the base of the session and now. A range counts when it touches a
 hunk, when it stands beside a deletion, or when what changed has no lines to point at (a new empty or binary file, a
-mode or link); then `path:1` is its form. Only the changed lines of a range are judged: padding it with real code that
-was there before makes a comment or a stub no implementation. Where there is no git there are no snapshots and only the
-file is judged.
+mode or link); then `path:1`, or the path alone, is its form. What the hunks of a range are worth is a difference of syntax
+(`Evidence.compare`): padding it with code that was there before makes a comment or a stub no implementation. Where there is
+no git there are no snapshots, and the file counts as new.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from code_intel_server.codebase.reference import Reference, parse_references
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.ports import Evidence, Ports
-from code_intel_server.flow.ranges import Spots, followed, meets, only_white_space, overlap, spots
+from code_intel_server.flow.ports import Difference, Evidence, Ports
+from code_intel_server.flow.ranges import Spots, followed, meets, spots
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.flow.writable import Why, why_writable, why_writable_in
@@ -25,7 +25,6 @@ from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 REASON_LENGTH = 10
 WRITE_CHECK = "check_write_target"
 NAMED_AT_MOST = 20
-_JUDGED_AT_MOST = 50
 RANGES_AT_MOST = 50
 _UNPROVEN = frozenset(
     f"failures.READY.{name}"
@@ -38,6 +37,7 @@ _UNPROVEN = frozenset(
 )
 """Refusals of a range that is there and proves nothing: another one of the item may."""
 
+_WITHOUT_LINES = re.compile(r":1\Z")
 _DOCUMENTATION = re.compile(
     r"\b(?:document\w*|docs?|docstrings?|comment\w*|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
     re.IGNORECASE,
@@ -129,6 +129,7 @@ class Judge:
     now: str
     changes: Mapping[str, Change]
     _since: dict[str, Mapping[str, tuple[Hunk, ...]]] = field(default_factory=dict)
+    _differences: dict[str, Difference] = field(default_factory=dict)
 
     @classmethod
     def at(cls, state: SessionState, ports: Ports, now: str) -> "Judge":
@@ -163,7 +164,7 @@ class Judge:
             total = self._base_lines(change, reference)
             self._in_range(reference, total)
             return self._used(task_id, item, reference, trivial=False)
-        if change is not None and change.link:
+        if change is not None and (change.link or change.repository):
             return self._used(task_id, item, reference, trivial=False)
         total = self._present_lines(reference)
         if change is not None and _has_no_lines(change, total):
@@ -173,8 +174,6 @@ class Judge:
         if total == 0 and reference.start == reference.end == 1:
             return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
         self._in_range(reference, total)
-        if self.ports.evidence.judge(reference.path, reference.start, reference.end).empty:
-            raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)
         return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))
 
     def _weakness(self, item: ChecklistItem, reference: Reference, change: Change | None) -> bool:
@@ -186,42 +185,37 @@ class Judge:
 
     def _what_is_weak(self, item: ChecklistItem, reference: Reference, change: Change | None) -> str:
         """What a range holds instead of changed code; '' where it holds some."""
-        if not self.state.judged_base or not self.now:
-            return self._judged(item, reference, [(reference.start, reference.end)])
-        if change is None and self._ignored(reference):
+        measured = bool(self.state.judged_base and self.now)
+        if measured and change is None and self._ignored(reference):
             return "a file that git ignores, so nobody can tell whether it was changed"
-        touched = [hunk for hunk in change.hunks if meets(hunk, reference.start, reference.end)] if change else []
-        if change is None or not touched:
+        touched = change is not None and any(meets(hunk, reference.start, reference.end) for hunk in change.hunks)
+        if measured and not touched:
             raise Rejected("failures.READY.checklist_evidence_unchanged", evidence=reference, item=item.item)
-        telling = [hunk for hunk in touched if not self._only_white_space(change, hunk)]
-        if not telling:
-            return "changes of white space"
-        if any(not hunk.new_count for hunk in telling):
-            return ""
-        return self._judged(item, reference, [overlap(hunk, reference.start, reference.end) for hunk in telling])
-
-    def _judged(self, item: ChecklistItem, reference: Reference, parts: Sequence[tuple[int, int]]) -> str:
-        """What the syntax tree misses in these lines; '' where one part holds code."""
-        verdicts = []
-        for start, end in parts[:_JUDGED_AT_MOST]:
-            verdicts.append(self.ports.evidence.judge(reference.path, start, end))
-            if not (verdicts[-1].empty or verdicts[-1].trivial):
-                return ""
-        if any(verdict.empty for verdict in verdicts):
+        verdict = self._difference(reference.path, change).judge(reference.start, reference.end)
+        if verdict.empty and not verdict.overrides:
             raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)
-        if any(verdict.prose for verdict in verdicts) and _DOCUMENTATION.search(item.item):
+        if verdict.prose and _DOCUMENTATION.search(item.item):
             return ""
-        return verdicts[0].why or "comments, white space or declarations"
+        return verdict.why if verdict.trivial or verdict.empty else ""
 
-    def _only_white_space(self, change: Change, hunk: Hunk) -> bool:
-        before = self.ports.tree.lines(self.state.judged_base, change.old_path or change.path)
-        after = self.ports.tree.lines(self.now, change.path)
-        return before is not None and after is not None and only_white_space(hunk, before, after, change.path)
+    def _difference(self, path: str, change: Change | None) -> Difference:
+        """What a file differs in from the base; without one all of it counts as new."""
+        if path not in self._differences:
+            content = self.ports.tree.content
+            now = content(self.now, path) if self.now else None
+            before = content(self.state.judged_base, change.old_path or path) if change else None
+            hunks = [((h.old_start, h.old_count), (h.new_start, h.new_count)) for h in change.hunks] if change else []
+            self._differences[path] = self.ports.evidence.compare(path, before, now, hunks)
+        return self._differences[path]
 
     def _parse(self, item: ChecklistItem) -> list[Reference]:
         text = (item.evidence or "").strip()
         if not text:
             raise Rejected("failures.READY.checklist_evidence_required", item=item.item)
+        bare = _WITHOUT_LINES.sub("", text)
+        whole = self.changes.get(bare)
+        if whole is not None and (self._gone(Reference(bare, 1, 1), whole) or not whole.hunks or whole.repository):
+            return [Reference(bare, 1, 1)]
         references = parse_references(text)
         if len(references) > RANGES_AT_MOST:
             many, limit = f"{len(references)} ranges", f"{RANGES_AT_MOST} ranges of an item"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from code_intel_server.codebase.reference import RangeVerdict, Reference, Version
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced, Version
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
@@ -154,6 +154,10 @@ class WorkTree(Protocol):
         """Whether a path is a file of a snapshot."""
         ...
 
+    def content(self, snapshot: str, path: str) -> bytes | None:
+        """The bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept."""
+        ...
+
     def altered(self, commit: str, paths: Sequence[str], snapshot: str) -> tuple[str, ...]:
         """What a commit holds otherwise than reviewed: by filters, by hooks, by somebody at that moment.
 
@@ -171,6 +175,14 @@ class WorkTree(Protocol):
 
     def head_snapshot(self, commit: str) -> str:
         """The snapshot that a checkout of `commit` would have, for measuring from a commit."""
+        ...
+
+
+class Difference(Protocol):
+    """What two versions of a file differ in, without comments, white space and what cannot run."""
+
+    def judge(self, start: int, end: int) -> RangeVerdict:
+        """What lines `start`..`end` (1-based, inclusive) of the later version show."""
         ...
 
 
@@ -197,8 +209,8 @@ class Evidence(Protocol):
         """The lines of a text file inside the project as they are now; None where there is none, or it is over 1 MB."""
         ...
 
-    def judge(self, path: str, start: int, end: int) -> RangeVerdict:
-        """Judge lines `start`..`end` (1-based, inclusive, already inside the file) by syntax tree."""
+    def compare(self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]) -> "Difference":
+        """What two versions of a file differ in by syntax; `before` None where there was none, `after` None for the file as it lies."""
         ...
 
     def weakened(

@@ -5,13 +5,11 @@ plus one). One change proves one item: so spots are compared, not ranges, which 
 the spots of earlier reports are followed through later edits, which can move them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from code_intel_server.workspace.values import Hunk
 
 Spots = frozenset[int]
-
-_INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
 
 def meets(hunk: Hunk, start: int, end: int) -> bool:
@@ -52,18 +50,3 @@ def followed(hunks: Sequence[Hunk], start: int, end: int) -> Spots:
             kept.discard(2 * hunk.old_start + 1)
         shifts.append((2 * (last if hunk.old_count else hunk.old_start), 2 * (hunk.new_count - hunk.old_count)))
     return frozenset(spot + sum(by for after, by in shifts if spot > after) for spot in kept)
-
-
-def only_white_space(hunk: Hunk, before: Sequence[str], after: Sequence[str], path: str) -> bool:
-    """Whether a hunk changes nothing but white space; indentation counts where the language says something by it."""
-    old = before[hunk.old_start - 1 : hunk.old_start - 1 + hunk.old_count] if hunk.old_count else ()
-    new = after[hunk.new_start - 1 : hunk.new_start - 1 + hunk.new_count] if hunk.new_count else ()
-    return [*_squeezed(old, path)] == [*_squeezed(new, path)]
-
-
-def _squeezed(lines: Iterable[str], path: str) -> Iterator[str]:
-    for line in lines:
-        words = " ".join(line.split())
-        if words:
-            indent = len(line) - len(line.lstrip()) if path.endswith(_INDENTED) else 0
-            yield " " * indent + words

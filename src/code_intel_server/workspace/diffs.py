@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from code_intel_server.workspace.status import GITLINK
 from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -38,7 +39,9 @@ class RawEntry:
         link = self.new_mode == "120000"
         other = self.status in "MRT" and self.old_mode != self.new_mode
         modes = (self.old_mode, self.new_mode) if other else None
-        return Change(self.path, kind, old_path=old_path, oid="" if gone else self.new_oid, link=link, modes=modes)
+        oid = "" if gone else self.new_oid
+        within = GITLINK in {self.old_mode, self.new_mode}
+        return Change(self.path, kind, old_path=old_path, oid=oid, link=link, modes=modes, repository=within)
 
     def unseen(self) -> Change:
         """The entry where the content itself was not kept: no lines can be told."""

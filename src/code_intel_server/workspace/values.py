@@ -95,7 +95,7 @@ class Hunk:
 class Change:
     """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content.
 
-    `link` where the path is a symbolic link now. `modes` are git's modes before and now of a file that was there and has another.
+    `link` where the path is a symbolic link now, `repository` where it is, or was, one of a repository within. `modes` are git's modes before and now of a file that was there and has another.
     """
 
     path: str
@@ -106,6 +106,7 @@ class Change:
     hunks: tuple[Hunk, ...] = ()
     link: bool = False
     modes: tuple[str, str] | None = None
+    repository: bool = False
 
 
 @dataclass(frozen=True, slots=True)
