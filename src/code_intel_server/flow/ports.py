@@ -289,11 +289,15 @@ class Documents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SymbolRelevance:
-    """How a target symbol relates to the query: cosine `score` of their embeddings (None: no embedder) and where it is defined."""
+    """How a target symbol relates to the query: cosine `score` of their embeddings (None: no embedder) and where it is defined.
+
+    `meant`: the query names it, or it is defined where the session begins.
+    """
 
     symbol: str
     score: float | None
     resolved: tuple[str, ...]
+    meant: bool = False
 
 
 class Relevance(Protocol):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.issue_report import IssueReport
 from code_intel_server.codebase.project import shown
 from code_intel_server.contract.packaged import in_words
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
@@ -24,7 +25,8 @@ from code_intel_server.index.ownership import OwnerLock
 from code_intel_server.index.questions import Question, relevance, understand
 from code_intel_server.index.ranking import Candidate
 from code_intel_server.index.rows import Row
-from code_intel_server.index.search import Scope, agreed, describe, find
+from code_intel_server.index.search import DenseSearch, Scope, agreed, describe, find
+from code_intel_server.index.starting_points import MOST, StartingPoint, starting_points
 from code_intel_server.index.store import Store
 from code_intel_server.index.values import (
     Agreement,
@@ -115,6 +117,24 @@ class CodeIndex:
         if opened.background is not None:
             opened.background.start_if_due()
         return answer
+
+    def starting_points(self, report: IssueReport, most: int = MOST) -> list[StartingPoint]:
+        """Where to begin with a report, from what is indexed; nothing where no sync has ended yet, and never waits for one."""
+        opened = self._open()
+        store = opened.store
+        if store is None or not store.meta("synced_at"):
+            return []
+
+        def ask(text: str, limit: int) -> Sequence[Candidate]:
+            question = understand(text)
+            return find(store, question, self._dense(opened, question), limit=limit)
+
+        with contextlib.suppress(sqlite3.Error):
+            found = starting_points(report, store, ask, most=most)
+            if opened.refresh_stale({one.path for one in found}):
+                found = starting_points(report, store, ask, most=most)
+            return found
+        return []
 
     def chunk(self, chunk_id: str, neighbours: int = 1) -> tuple[Hit, ...]:
         """A chunk with up to `neighbours` (at most 10) chunks before and after it in its file, in order.
@@ -230,12 +250,7 @@ class CodeIndex:
     def _answer(self, opened: Opened, question: Question, limit: int, scope: Scope, collection: Collection) -> Answer:
         if opened.store is None:
             return Answer((), 0, "none", complete=False, notes=tuple(opened.gaps()))
-        encoder = self._embedder() if opened.dense_allowed else None
-        if encoder is not None and not opened.has_vectors_of(encoder):
-            encoder = None  # the sync that is about to adopt the model makes them anew
-        vector = encoder.encode([question.text], "query")[0] if encoder is not None else None
-        if vector is not None and not vector.any():
-            vector = None
+        vector = self._vector(opened, question)
         agreements: tuple[Agreement, ...] = ()
         if collection is not Collection.FOREST:
             agreements = self._agreements(opened, question, vector)
@@ -246,6 +261,18 @@ class CodeIndex:
         found = self._forest(opened, question, vector, limit, scope)
         hits = [_hit(one.row, one.score, describe(one)) for one in found]
         return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None)
+
+    def _vector(self, opened: Opened, question: Question) -> "Matrix | None":
+        """The question's vector; None where vectors cannot be compared."""
+        encoder = self._embedder() if opened.dense_allowed else None
+        if encoder is None or not opened.has_vectors_of(encoder):
+            return None  # the sync that is about to adopt the model makes them anew
+        vector = encoder.encode([question.text], "query")[0]
+        return vector if vector.any() else None
+
+    def _dense(self, opened: Opened, question: Question) -> DenseSearch | None:
+        vector = self._vector(opened, question)
+        return opened.dense(vector) if vector is not None else None
 
     def _agreements(self, opened: Opened, question: Question, vector: "Matrix | None") -> tuple[Agreement, ...]:
         known = self._map(opened)

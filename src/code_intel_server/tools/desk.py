@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
     from code_intel_server.receipts.session_runs import SessionRuns
+    from code_intel_server.tools.starting_points import StartingPoints
     from code_intel_server.workspace.branch_manager import BranchManager
     from code_intel_server.workspace.git import Git
     from code_intel_server.workspace.proofs import ProofRunner
@@ -196,6 +197,13 @@ class Desk:
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
         return index
+
+    @made_once
+    def starting_points(self) -> "StartingPoints":
+        """Where reports are begun."""
+        from code_intel_server.tools.starting_points import StartingPoints
+
+        return StartingPoints(self)
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""

@@ -1,12 +1,13 @@
-"""Embedding verification of QUERY_FRAME: symbols scored against the query and resolved in the symbol cache (SPEC 4)."""
+"""Embedding verification of QUERY_FRAME: symbols scored against what the query says and resolved in the symbol cache (SPEC 4)."""
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.definitions import resolve
+from code_intel_server.codebase.definitions import DefinitionRow, resolve
+from code_intel_server.codebase.issue_report import IssueReport, read_report
 from code_intel_server.codebase.reference import Reference
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.ports import SymbolRelevance
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from code_intel_server.tools.desk import Desk
 
 _SYMBOLS_AT_MOST = 20
-_PLACES = 3
+_PLACES, _LOOKED_AT = 3, 20
 
 
 class LookupRelevance:
@@ -30,11 +31,17 @@ class LookupRelevance:
         if not wanted:
             return ()
         scores: tuple[float | None, ...] = (None,) * len(wanted)
+        report = read_report(query)
         with contextlib.suppress(CodeIntelError, OSError, sqlite3.Error):
-            scores = self._desk.index.likeness(wanted, query)
-        return tuple(
-            SymbolRelevance(symbol, score, self._places(symbol)) for symbol, score in zip(wanted, scores, strict=True)
-        )
+            scores = self._desk.index.likeness(wanted, f"{report.title}\n{report.prose}".strip())
+        begun = {point.path for point in self._desk.starting_points.of(query)}
+        return tuple(self._row(symbol, score, report, begun) for symbol, score in zip(wanted, scores, strict=True))
+
+    def _row(self, symbol: str, score: float | None, report: IssueReport, begun: Set[str]) -> SymbolRelevance:
+        """A symbol with its definitions, those at starting points first; one that the report names is meant."""
+        found = sorted(self._places(symbol), key=lambda row: row.path not in begun)
+        meant = symbol in report.names or any(row.path in begun for row in found)
+        return SymbolRelevance(symbol, score, tuple(f"{row.path}:{row.start_line}" for row in found[:_PLACES]), meant)
 
     def definitions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[Reference]]:
         """Where the cache has each symbol, without bringing it up to date: who asks looks at the file."""
@@ -47,9 +54,8 @@ class LookupRelevance:
             return ()
         return [Reference(one.path, one.tag.start_line, one.tag.end_line) for one in found]
 
-    def _places(self, symbol: str) -> tuple[str, ...]:
+    def _places(self, symbol: str) -> Sequence[DefinitionRow]:
         try:
-            found = self._desk.explorer.find_definitions(symbol, page=Page(_PLACES))
+            return self._desk.explorer.find_definitions(symbol, page=Page(_LOOKED_AT)).results
         except (CodeIntelError, OSError, sqlite3.Error):
             return ()
-        return tuple(f"{row.path}:{row.start_line}" for row in found.results)

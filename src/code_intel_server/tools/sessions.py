@@ -125,6 +125,8 @@ class Sessions:
         answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
         if advice is not None:
             answer["lane_advice"] = responses.say(kit.contract, advice)
+        if not road.flags.only_verify:
+            answer |= self._desk.starting_points.shown(query, ledger, str(state.phase))
         state.last_submit = told_at_start(answer)
         self._ends.forget_final()
         self._desk.store.save(state.session_id, state.to_checkpoint())

@@ -100,7 +100,7 @@ def _is_far(row: SymbolRelevance, query: str) -> bool:
     """Whether a target symbol has neither meaning nor a word in common with the request."""
     words = re.findall(r"\w{4,}", fold(query))
     name = row.symbol.casefold()
-    return row.score is not None and row.score < _FAR and not any(word in name for word in words)
+    return not row.meant and row.score is not None and row.score < _FAR and not any(word in name for word in words)
 
 
 def _missing(intent: Intent, filled: Collection[str]) -> Iterator[str]:
@@ -138,7 +138,8 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         {"symbol": row.symbol, "score": row.score and round(row.score, 2), "resolved": [*row.resolved]}
         for row in scored
     ]
-    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, filled))
+    known = {*filled, "target_feature"} if any(row.resolved for row in scored) else {*filled}
+    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, known))
     far = [f"{row.symbol} ({row.score:.2f})" for row in scored if _is_far(row, state.query)]
     hints += (Note("hints.target_symbols_far", {"symbols": ", ".join(far)}),) if far else ()
     fields: dict[str, JsonValue] = {"symbol_relevance": relevance} if relevance else {}
