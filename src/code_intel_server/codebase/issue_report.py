@@ -75,7 +75,9 @@ _CODE = re.compile(
     r"\b[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|\b\w+(?=\(\))|\b[A-Za-z]\w*_\w+|\b_\w+|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z0-9]+[A-Z]\w*|(?<=@)\w+"
     r"|\b[A-Z]{2,}[a-z]\w+|\b[A-Z]+[0-9]*_[A-Z0-9_]+"
 )
-_CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*+)\s?\(|\bimport ([\w., ]{1,120})|\bfrom ([\w.]++) import|\bclass (\w++)")
+_CALLED = re.compile(
+    r"(?<![\w.])([A-Za-z_][\w.]*+)\s?\(|\bimport ([\w., ]{1,120})|\bfrom ([\w.]++) import|\bclass (\w++)"
+)
 _NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->|#)[A-Za-z_]\w*)*(?:\(.*\))?", re.DOTALL)
 _PATH = re.compile(r"(?<![\w/:.])(?:[~\w.@-]+[/\\])+[\w.@-]*\w|(?<![\w/.])[\w-]+\.[a-z]{1,5}\b")
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "w.r.t"})

@@ -1,13 +1,15 @@
 """query: one question in plain words, routed to the lookups that answer it, and why (SPEC 2).
 
-The rules are a list, read from top to bottom; the first that fits makes the plan. A plan is a few calls in order of
-promise: they are made until one finds something, and all that were made are told.
+A question that asks for a name, a path or a quoted text goes to names; the rules for it are a list, read from top to
+bottom, and the first that fits makes the plan: a few calls in order of promise, made until one finds something, all
+told. Prose goes to meaning first. What names something in the middle of prose is asked both ways, and merged.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from enum import Enum
+from itertools import chain, pairwise
 from typing import Any
 
 from code_intel_server import globs
@@ -35,6 +37,11 @@ _SYMBOL = re.compile(
 )
 _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
 """What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
+_FEW_WORDS, _SOME_WORDS = 2, 4
+"""So many words beside a name leave a question one for the name; the second where it asks for one in so many words."""
+_FIRST_MEANT, _FIRST_NAMED = 3, 2
+"""Of a question that was asked both ways: so many hits by meaning come first, then so many definitions."""
+_MOST_SYMBOLS = 3
 _MOST_STYLES = 5
 """Of so many of a question's words it is asked whether a style sheet has them."""
 _NAMED = re.compile(
@@ -60,6 +67,7 @@ _ASKS_DEFINITION = re.compile(
     r"\b(?:defined?|definition|declared?|declaration|implemented|implementation|signature)\b", re.I
 )
 _ASKS_FILE = re.compile(r"\b(?:files?|folder|directory|module named|path)\b", re.I)
+_ASKS = (_NAMED, _ASKS_USES, _ASKS_DEFINITION, _ASKS_IMPACT, _ASKS_OUTLINE, _ASKS_FILE)
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -113,6 +121,26 @@ class _Asked:
     paths: tuple[str, ...]
     symbols: tuple[str, ...]
     words: tuple[str, ...]
+    proper: bool = False
+    """Whether the symbols are no more than words with a capital letter."""
+
+
+class Sense(Enum):
+    """How a question is to be taken."""
+
+    NAMES = "names"
+    WORDS = "words"
+    BOTH = "both"
+
+
+def sense_of(asked: _Asked) -> Sense:
+    """How a question is to be taken: by how many words it has beside what it names, and whether it asks for a name."""
+    named = bool(asked.quoted or asked.location or asked.paths or (asked.symbols and not asked.proper))
+    besides = len(asked.words)
+    if not named and not (asked.proper and besides <= _FEW_WORDS):
+        return Sense.WORDS
+    most = _SOME_WORDS if any(pattern.search(asked.text) for pattern in _ASKS) else _FEW_WORDS
+    return Sense.NAMES if besides <= most else Sense.BOTH
 
 
 def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: SemanticSearch | None = None) -> Routed:
@@ -125,9 +153,10 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
         raise Rejected("tool_errors.query.no_pattern")
     asked = _take_apart(text, _styles(explorer, text))
     if not asked.symbols and (name := _plain_name(explorer, text)):
-        asked = replace(asked, symbols=(name,))
+        asked = replace(asked, symbols=(name,), proper=False)
     steps: list[Step] = []
-    for call in _plan(explorer, asked, Page(limit), semantic):
+    sense = sense_of(asked) if semantic is not None else Sense.NAMES
+    for call in _plan(explorer, asked, Page(limit), semantic, sense):
         try:
             found = call.run()
         except Rejected:
@@ -135,9 +164,30 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
         steps.append(Step(call.tool, call.arguments, call.why, found))
         if found.results:
             break
+    if sense is Sense.BOTH and steps and steps[-1].tool == "semantic_search":
+        steps[-1] = _with_names(explorer, asked, steps[-1], limit)
     if not steps:
         raise Rejected("tool_errors.query.no_pattern")
     return Routed(question, tuple(steps))
+
+
+def _with_names(explorer: Explorer, asked: _Asked, meant: Step, limit: int) -> Step:
+    """What was found by meaning, with the definitions of what the question names behind the first hits."""
+    symbols = asked.symbols[:_MOST_SYMBOLS]
+    answers = [explorer.find_definitions(symbol, page=Page(_FIRST_NAMED)) for symbol in symbols]
+    first = {row.path for row in meant.answer.results[:_FIRST_MEANT]}
+    named = [row for found in answers for row in found.results if row.path not in first][:_FIRST_NAMED]
+    if not named:
+        return meant
+    hits = meant.answer.results
+    rows = tuple(chain(hits[:_FIRST_MEANT], named, hits[_FIRST_MEANT:]))[:limit]
+    return replace(
+        meant,
+        tool="semantic_search + find_definitions",
+        arguments={**meant.arguments, "symbols": list(symbols)},
+        why="the question names something in the middle of prose: asked both ways",
+        answer=replace(meant.answer, results=rows, total=len(rows)),
+    )
 
 
 def _styles(explorer: Explorer, text: str) -> tuple[str, ...]:
@@ -178,12 +228,13 @@ def _take_apart(text: str, styles: tuple[str, ...] = ()) -> _Asked:
     for style in sorted(styles, key=len, reverse=True):
         rest = rest.replace(style, " ")
     named = [*styles, *(found[0] for found in _SYMBOL.finditer(rest))]
+    proper = not (symbols or named)
     symbols += named or [found[0] for found in _PROPER.finditer(rest)]
     words = [word for word in re.findall(r"[A-Za-z][\w-]{2,}", rest) if word.lower() not in _STOP_WORDS]
     if len(text.split()) == 1 and not paths and re.fullmatch(r"[\w$]+(?:\(\))?", text):
-        symbols = [text]
+        symbols, proper = [text], False
     place = (location[1], int(location[2])) if location else None
-    return _Asked(text, literal, place, paths, tuple(dict.fromkeys(symbols)), tuple(dict.fromkeys(words)))
+    return _Asked(text, literal, place, paths, tuple(dict.fromkeys(symbols)), tuple(dict.fromkeys(words)), proper)
 
 
 def _is_symbol(text: str) -> bool:
@@ -200,8 +251,13 @@ def _is_path(text: str) -> bool:
     return "/" in text.strip("/") or (language_of(text) is not None and "." in text)
 
 
-def _plan(explorer: Explorer, asked: _Asked, page: Page, semantic: SemanticSearch | None) -> Iterator[_Call]:
+def _plan(
+    explorer: Explorer, asked: _Asked, page: Page, semantic: SemanticSearch | None, sense: Sense
+) -> Iterator[_Call]:
     """The calls that may answer, most promising first."""
+    meant = () if semantic is None else (_meant(asked, page, semantic),)
+    if sense is not Sense.NAMES:
+        yield from meant
     if asked.quoted:
         yield _text(explorer, (asked.quoted,), page, "the question quotes a literal text")
     if asked.location:
@@ -214,14 +270,18 @@ def _plan(explorer: Explorer, asked: _Asked, page: Page, semantic: SemanticSearc
         )
     yield from _about_symbols(explorer, asked, page)
     yield from _about_paths(explorer, asked, page)
-    if semantic is not None:
-        yield _Call(
-            "semantic_search",
-            {"query": asked.text, "limit": page.limit},
-            "the question is in natural language",
-            lambda: semantic(asked.text, page.limit),
-        )
+    if sense is Sense.NAMES:
+        yield from meant
     yield from _about_words(explorer, asked, page)
+
+
+def _meant(asked: _Asked, page: Page, semantic: SemanticSearch) -> _Call:
+    return _Call(
+        "semantic_search",
+        {"query": asked.text, "limit": page.limit},
+        "the question is in natural language",
+        lambda: semantic(asked.text, page.limit),
+    )
 
 
 def _about_symbols(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
@@ -236,11 +296,11 @@ def _about_symbols(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_C
             lambda: explorer.analyze_impact(targets, page=page).answer,
         )
     asks_uses = _ASKS_USES.search(asked.text) and not _ASKS_DEFINITION.search(asked.text)
-    for symbol in asked.symbols[:3]:
+    for symbol in asked.symbols[:_MOST_SYMBOLS]:
         if asks_uses:
             yield _references(explorer, symbol, page)
         yield _definitions(explorer, symbol, NameMatch.EXACT, page, "the question names a symbol")
-    for symbol in asked.symbols[:3]:
+    for symbol in asked.symbols[:_MOST_SYMBOLS]:
         yield _references(explorer, symbol, page, "the symbol is defined nowhere here; where it is used")
         yield _definitions(explorer, symbol, NameMatch.FUZZY, page, "no symbol has exactly this name")
 

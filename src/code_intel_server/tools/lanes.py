@@ -21,6 +21,8 @@ FEW_FILES, MANY_FILES = 5, 40
 LOOK_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
+NOTHING_KNOWN = "lanes.nothing_known"
+"""What is advised where a request names nothing: places at which it may be begun say more."""
 _READ = 2_000
 """Letters of a request in which names are looked for: what comes later is a log or a listing."""
 
@@ -91,7 +93,7 @@ def advise(desk: Desk, kit: Kit, query: str) -> Advice | None:
     if found is None:
         return None
     if not found:
-        return _advice(Lane.AUTO, "nothing_known")
+        return Advice(Lane.AUTO, Note(NOTHING_KNOWN, {"lane": Lane.AUTO}))
     return fitting(names, len(found), proven=bool(kit.config.config.verify_commands))
 
 

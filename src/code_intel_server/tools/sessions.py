@@ -123,10 +123,10 @@ class Sessions:
         ledger = self._desk.ledger(state.session_id)
         ports = self._desk.ports(kit, ledger, self._record, silent)
         answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
-        if advice is not None:
+        begun = {} if road.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
+        if advice is not None and not (begun and advice.key == lanes.NOTHING_KNOWN):
             answer["lane_advice"] = responses.say(kit.contract, advice)
-        if not road.flags.only_verify:
-            answer |= self._desk.starting_points.shown(query, ledger, str(state.phase))
+        answer |= begun
         state.last_submit = told_at_start(answer)
         self._ends.forget_final()
         self._desk.store.save(state.session_id, state.to_checkpoint())
