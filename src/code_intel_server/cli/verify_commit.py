@@ -42,6 +42,13 @@ def main(arguments: list[str]) -> int:
         metavar="SECONDS",
         help=f"a test that takes longer hangs (default: {STALL_SECONDS:g})",
     )
+    made.add_argument(
+        "--borrow",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an ignored file or folder that the commands need, beside borrowed_folders; may be repeated",
+    )
     made.add_argument("--junit", type=Path, metavar="FILE", help="write the tests as JUnit XML")
     made.add_argument("--sarif", type=Path, metavar="FILE", help="write what is wrong as SARIF")
     made.add_argument("--all", action="store_true", help=f"list every test; else {_SHOWN} of a kind")
@@ -61,7 +68,10 @@ def _run(project: Project, options: argparse.Namespace) -> int:
     if not Approvals().trusted(project.config_file, config.digest):
         raise Failed(f"{project.config_file} is not trusted: code-intel-server trust")
     commands = [one for one in config.config.verify_commands if not one.in_place]
-    limit, borrow = options.limit or config.config.verify_limit or None, config.config.borrowed_folders
+    limit, borrow = (
+        options.limit or config.config.verify_limit or None,
+        (*config.config.borrowed_folders, *options.borrow),
+    )
     notary = Notary(git, commands, limit=limit, stall=options.stall, borrow=borrow, tell=_tell)
     verdict = notary.verify(base, commit)
     differing = _trailers(git, commit, verdict)

@@ -31,6 +31,8 @@ _LOCK = "lock"
 _PREFIX = "code-intel-runs-"
 _GITLINK = "160000"
 _RAW = "raw.git"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_POINTER_BYTES = 1024
 _OURS = {
     **{f"core.{name}": "false" for name in ("sparseCheckout", "bare", "fsmonitor", "splitIndex", "untrackedCache")},
     "core.hooksPath": os.devnull,
@@ -103,14 +105,15 @@ class Checkouts:
     """Makes checkouts of one repository below one folder.
 
     `objects` is the object folder of snapshots, None where all states are commits. What could not be put into a
-    checkout as it should be is in `lacking`: submodules whose content is not at hand; and in `unmerged`: files of both
-    classes that could not be merged by key.
+    checkout as it should be is in `lacking`: submodules whose content is not at hand; in `pointers`: files of which only
+    what Git LFS stores for them is; and in `unmerged`: files of both classes that could not be merged by key.
     """
 
     git: Git
     folder: Path
     objects: Path | None = None
     lacking: set[str] = field(default_factory=set)
+    pointers: set[str] = field(default_factory=set)
     unmerged: set[str] = field(default_factory=set)
     _env: dict[str, str] = field(default_factory=dict)
 
@@ -212,6 +215,7 @@ class Checkouts:
         must("checkout-index", "--all", "--quiet", "--index")
         for path, oid in absent.items():
             self._from_disk(path, oid, target)
+        self.pointers |= _pointers(target, [path for head, _, path in listed if not head.startswith(_GITLINK)])
         for head, _, path in listed:
             if head.startswith(_GITLINK) and not self._submodule(path, head.split()[1], target / path):
                 self.lacking.add(path)
@@ -279,3 +283,12 @@ def _quoted(path: str) -> str:
     """A folder in a list of them, as git reads that."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"' if os.pathsep in path or path.startswith('"') else path
+
+
+def _pointers(folder: Path, paths: Sequence[str]) -> set[str]:
+    """The files that hold what Git LFS stores instead of them, where some file is said to be kept by it."""
+    attributes = [folder / path for path in paths if path.rpartition("/")[2] == ".gitattributes"]
+    if not any(b"filter=lfs" in file.read_bytes() for file in attributes if file.is_file()):
+        return set()
+    small = (path for path in paths if (folder / path).is_file() and (folder / path).stat().st_size < _POINTER_BYTES)
+    return {path for path in small if (folder / path).read_bytes().startswith(_POINTER)}

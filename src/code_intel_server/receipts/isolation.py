@@ -32,9 +32,14 @@ mount -t tmpfs none "$scratch"
 mount --bind "$objects" "$borrowed"
 mount -o remount,bind,ro "$borrowed" 2>/dev/null || true
 while [ "$count" -gt 0 ]; do
-  mkdir -p "$checkout/$1" "$scratch/$count/upper" "$scratch/$count/work"
-  mount -t overlay none -o "lowerdir=$top/$1,upperdir=$scratch/$count/upper,workdir=$scratch/$count/work,userxattr" \
-    "$checkout/$1" 2>/dev/null || mount --bind "$top/$1" "$checkout/$1"
+  if [ -d "$top/$1" ]; then
+    mkdir -p "$checkout/$1" "$scratch/$count/upper" "$scratch/$count/work"
+    mount -t overlay none -o "lowerdir=$top/$1,upperdir=$scratch/$count/upper,workdir=$scratch/$count/work,userxattr" \
+      "$checkout/$1" 2>/dev/null || mount --bind "$top/$1" "$checkout/$1"
+  else
+    mkdir -p "$(dirname "$checkout/$1")"
+    cp -p "$top/$1" "$checkout/$1"
+  fi
   count=$((count - 1)); shift
 done
 mount --rbind "$checkout" "$top"
@@ -91,9 +96,13 @@ class Place:
             self._objects.symlink_to(self.objects)
         for folder in self.borrowed:
             link = self.checkout / folder
-            if not link.exists():
-                link.parent.mkdir(parents=True, exist_ok=True)
+            if link.exists():
+                continue
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if (self.top / folder).is_dir():
                 link.symlink_to(self.top / folder)
+            else:
+                shutil.copy2(self.top / folder, link)
         search = [str(self.checkout / "src"), str(self.checkout), os.environ.get("PYTHONPATH", "")]
         return {"PYTHONPATH": os.pathsep.join(filter(None, search))}
 
@@ -116,23 +125,31 @@ class Place:
 
 
 def borrowed(top: Path, listed: Collection[str], names: Collection[str] = BORROWED) -> tuple[str, ...]:
-    """The folders to borrow: of these names, at the root and beside tracked manifests, and not tracked themselves."""
+    """The folders and files to borrow: of these names, at the root and beside tracked manifests, and not tracked themselves."""
     folders = {"", *(path.rpartition("/")[0] for path in listed if path.endswith(("package.json", "pyproject.toml")))}
     found = (f"{folder}/{name}" if folder else name for folder in folders for name in names)
-    tracked = {path.split("/", 1)[0] for path in listed}
-    return tuple(sorted(path for path in found if path not in tracked and (top / path).is_dir()))
+    tracked = {path.split("/", 1)[0] for path in listed} | {*listed}
+    return tuple(sorted(path for path in found if path not in tracked and (top / path).exists()))
 
 
-def fingerprint(top: Path, folders: Iterable[str]) -> str:
-    """What tells whether borrowed folders are as they were: names, sizes and times of their files, caches left out."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        for at, below, names in os.walk(top / folder):
-            below[:] = sorted(name for name in below if name not in {"__pycache__", ".cache", ".vite", ".vitest"})
-            for name in sorted(names):
-                look = os.lstat(os.path.join(at, name))  # noqa: PTH118 - tens of thousands of files
-                digest.update(f"{at}/{name} {look.st_size} {look.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+def inventory(top: Path, borrowed: Iterable[str]) -> dict[str, str]:
+    """Size and time of every file that is borrowed, caches left out: what tells whether they are as they were."""
+    found = {}
+    for name in borrowed:
+        rows = [(str(top), [], [name])] if (top / name).is_file() else os.walk(top / name)
+        for at, below, names in rows:
+            below[:] = [one for one in below if one not in {"__pycache__", ".cache", ".vite", ".vitest"}]
+            for one in names:
+                path = os.path.join(at, one)  # noqa: PTH118 - tens of thousands of files
+                look = os.lstat(path)
+                found[path] = f"{look.st_size} {look.st_mtime_ns}"
+    return found
+
+
+def fingerprint(found: Mapping[str, str]) -> str:
+    """One word for an inventory."""
+    rows = "\n".join(f"{path} {look}" for path, look in sorted(found.items()))
+    return hashlib.sha256(rows.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _relative(file: str, folder: Path) -> str:

@@ -1,60 +1,31 @@
 """Runs old and new tests on old and new code in clean checkouts and says what was seen (SPEC 4, Receipts).
 
 The runs and what they show together are `compare`'s; this module makes them, in the order in which they matter where
-time is short: the new suite, the original tests on the new product, the base, the new tests on the base's product.
+time is short: the original tests on the new product, the new suite, the base, the new tests on the base's product.
 """
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from code_intel_server import process
-from code_intel_server.codebase.roles import named_as_tests
+from code_intel_server.receipts.canary import canary
 from code_intel_server.receipts.checkout import Changed, Checkouts, private_folder
 from code_intel_server.receipts.compare import Receipt, Runs, receipt
+from code_intel_server.receipts.execution import CommandRun, Execution
 from code_intel_server.receipts.files import FileClass
-from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, can_mount, fingerprint
-from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
-from code_intel_server.receipts.runners.events import Events, written_since
-from code_intel_server.receipts.runners.instruments import SELECTIVE, WITH_CANARY, Instruments, Selection
+from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, can_mount, fingerprint, inventory
+from code_intel_server.receipts.results import Outcome, SuiteRun, across
+from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
+from code_intel_server.receipts.scope import changed_tests, shadowing
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Git, split_z
 
 STALL_SECONDS = 120.0
+_NAMED_FILES = 6
 _TIMES_THE_LIMITS = 3
-_HANGS_AT_MOST = 5
-_OUTPUT_BYTES = 64 * 1024
 _BAD = (Outcome.FAILED, Outcome.TIMEOUT)
-
-
-class _Stalled(Exception):
-    """No test has ended for as long as is waited."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRun:
-    """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end."""
-
-    argv: tuple[str, ...]
-    suite: SuiteRun
-    status: int | None
-    output: bytes = b""
-    runners: frozenset[str] = frozenset()
-
-    @property
-    def contradiction(self) -> str:
-        """Where exit status and list do not agree; '' where they do, or where there is no list."""
-        bad = len(self.suite.ended(*_BAD)) + len(self.suite.unbuilt)
-        if self.status == 0 and bad:
-            return f"exit status 0, and {bad} failed"
-        if self.status == 0 and "pytest" in self.runners and not self.suite.listed:
-            return "exit status 0, and no test was seen to end"
-        if self.status and self.suite.listed and not bad:
-            return f"exit status {self.status}, and no test failed"
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +97,7 @@ class Notary:
     def fingerprint(self) -> str:
         """What tells whether that which is borrowed for runs is as it was."""
         listed = frozenset(split_z(self.git.must("ls-files", "-z")))
-        return fingerprint(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow))
+        return fingerprint(inventory(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow)))
 
     def _begin(self) -> float:
         began = time.monotonic()
@@ -145,11 +116,15 @@ class _Work:
         self._notary, self._checkouts = notary, checkouts
         self._git = notary.git
         self._base, self._new = checkouts.state(base), checkouts.state(new)
-        self._instruments = Instruments(checkouts.folder / "instruments")
         self._changed = checkouts.changed(self._base, self._new)
         self._tracked = checkouts.files(self._new)
         self._borrowed = borrowed(self._git.at.top, self._tracked, notary.borrow)
         self._mounted = can_mount() if notary.mount is None else notary.mount
+        self._shadows = shadowing(
+            self._changed, checkouts.files(self._base), [self._git.at.top / one for one in self._borrowed]
+        )
+        instruments = Instruments(checkouts.folder / "instruments")
+        self._execution = Execution(self._git.at, self._tracked, instruments, notary.stall, notary.left, notary.check)
         self._runs: dict[str, tuple[CommandRun, ...]] = {}
         self._notes: list[str] = []
         self._problems: list[str] = []
@@ -157,71 +132,145 @@ class _Work:
     def base_alone(self) -> BaseRun:
         """The base's tests on the base's product."""
         self._suite("base", self._place("base", self._base))
-        return BaseRun(self._runs.get("base", ()), fingerprint(self._git.at.top, self._borrowed))
+        return BaseRun(self._runs.get("base", ()), fingerprint(inventory(self._git.at.top, self._borrowed)))
 
     def _base_run(self, before: BaseRun | None, now: str) -> SuiteRun:
         """What the base run showed: the kept one where it was made with what is borrowed now."""
         if before is None or before.fingerprint != now:
             return self._suite("base", self._place("base", self._base))
         self._runs["base"] = before.runs
-        return merged(one.suite for one in before.runs)
+        return across(one.suite for one in before.runs)
 
     def verdict(self, kept: BaseRun | None = None) -> Verdict:
         """Make the runs and compare them."""
         top = self._git.at.top
-        before = fingerprint(top, self._borrowed)
+        before = inventory(top, self._borrowed)
         steering = [one for one in self._changed if one.file_class is not FileClass.PRODUCT]
         new_place = self._place("new", self._new)
-        new = self._suite("new", new_place)
+        original_place = self._original_place(steering) or new_place
+        original = self._suite("original", original_place)
+        new, files = original, None
+        if original_place is not new_place:
+            files = None if self._shadows else changed_tests(steering, original.units.values()) or None
+            new = self._new_suite(new_place, original, files)
+        else:
+            self._runs["new"] = self._runs["original"]
         if new.unavailable:
             return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=new.unavailable)
-        original_place = self._place("original", self._new, steering, "old") if steering else new_place
-        original = self._suite("original", original_place) if steering else new
-        base = self._base_run(kept, before)
-        red = self._red(steering, base)
+        base = self._base_run(kept, fingerprint(before))
+        if self._checkouts.unmerged:
+            original = self._with_own_files(steering, original, base)
+        red = self._red(steering, base, files)
         flaky = self._flaky(new, original, base, new_place, original_place)
         self._canaries(new_place)
-        same = fingerprint(top, self._borrowed) == before
-        if not same:
-            self._problems.append(f"changed while the tests ran: {', '.join(self._borrowed)}")
+        differing = sorted(path for path, _ in before.items() ^ inventory(top, self._borrowed).items())
+        if differing:
+            named = ", ".join(os.path.relpath(path, top) for path in dict.fromkeys(differing[:_NAMED_FILES]))
+            self._problems.append(f"changed while the tests ran: {named}")
         seen = Runs(base if base.listed else None, original, new, red)
-        found = receipt(seen, flaky, same_environment=same)
+        found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
-        only_status = not new.listed
+        return self._said(found, not new.listed)
+
+    def _said(self, found: Receipt, only_status: bool) -> Verdict:
         lacking = sorted(self._checkouts.lacking)
         self._notes += [f"submodule {path}: its content is not at hand, its folder was empty" for path in lacking]
-        return Verdict(
-            found, self._runs, tuple(dict.fromkeys(self._problems)), tuple(dict.fromkeys(self._notes)), only_status
-        )
+        if pointers := sorted(self._checkouts.pointers):
+            self._notes.append(
+                f"only Git LFS's pointers were at hand of {len(pointers)} files, {pointers[0]} among them"
+            )
+        notes, problems = (tuple(dict.fromkeys(texts)) for texts in (self._notes, self._problems))
+        return Verdict(found, self._runs, problems, notes, only_status)
 
-    def _place(self, name: str, tree: str, over: Iterable[Changed] = (), side: str = "old") -> Place:
-        checkout = self._checkouts.make(name, tree, tuple(over), side=side)
+    def _place(
+        self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
+    ) -> Place:
+        checkout = self._checkouts.make(name, state, tuple(over), side=side, merge=merge)
         at = self._git.at
         return Place(at.top, checkout, at.common_dir / "objects", self._borrowed, self._mounted)
 
+    def _original_place(self, steering: Sequence[Changed]) -> Place | None:
+        """The new product with the base's tests; None where that is what the change is."""
+        if self._shadows:
+            named = ", ".join(one.path for one in self._shadows)
+            self._problems.append(f"stands in for a library, and was left out where the original tests ran: {named}")
+        over = [*steering, *self._shadows]
+        return self._place("original", self._new, over, "old") if over else None
+
+    def _with_own_files(self, steering: Sequence[Changed], original: SuiteRun, base: SuiteRun) -> SuiteRun:
+        """The original tests again with the commit's own manifest where it could not be merged and the base's does not do."""
+        named = ", ".join(sorted(self._checkouts.unmerged))
+        passed = base.ended(Outcome.PASSED)
+        if passed <= original.ended(Outcome.PASSED):
+            self._notes.append(f"{named}: could not be merged, the original tests ran with the base's")
+            return original
+        place = self._place("original-own", self._new, [*steering, *self._shadows], merge=False)
+        again = self._suite("original", place)
+        self._notes.append(f"{named}: could not be merged, the original tests ran with the base's, then the commit's")
+        return (
+            again
+            if len(passed & again.ended(Outcome.PASSED)) > len(passed & original.ended(Outcome.PASSED))
+            else original
+        )
+
     # -- the runs ---------------------------------------------------------------------------------------------------
 
-    def _suite(self, name: str, place: Place, selection: Selection | None = None) -> SuiteRun:
+    def _suite(self, name: str, place: Place) -> SuiteRun:
         """One run of all commands."""
         done = []
         for command in self._notary.commands:
             if self._notary.left() <= 0:
-                self._notes.append(f"{name}: left out, the time for all runs is over")
-                return SuiteRun(unavailable="left out: the time for all runs is over", whole=False)
-            self._notary.tell(f"{name}: {' '.join(command.argv)}")
-            done.append(self._command(command, place, selection or Selection()))
-        self._runs[name] = tuple(done)
-        return merged(one.suite for one in done)
+                return self._left_out(name)
+            done.append(self._run(name, command, place, Selection()))
+        return self._keep(name, done)
 
-    def _red(self, steering: Sequence[Changed], base: SuiteRun) -> SuiteRun:
+    def _chosen(self, name: str, place: Place, files: Collection[str], others: Sequence[CommandRun]) -> SuiteRun:
+        """One run of all commands, left to the files where their runners can be; `others` showed what the rest shows."""
+        done = []
+        for command, other in zip(self._notary.commands, others, strict=True):
+            if self._notary.left() <= 0:
+                return self._left_out(name)
+            inside = os.path.normpath(self._git.at.prefix + command.cwd)
+            below = [file for file in files if inside == "." or file.startswith(f"{inside}/")]
+            if not other.runners or not other.runners <= SELECTIVE:
+                done.append(self._run(name, command, place, Selection()))
+            elif not below:
+                done.append(other)
+            else:
+                chosen = Selection(files=tuple(sorted(os.path.realpath(place.seen_at / file) for file in below)))
+                run = self._run(name, command, place, chosen)
+                done.append(run if run.suite.listed else self._run(name, command, place, Selection()))
+        return self._keep(name, done)
+
+    def _run(self, name: str, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+        self._notary.tell(f"{name}: {' '.join(command.argv)}")
+        return self._execution.run(command, place, selection)
+
+    def _left_out(self, name: str) -> SuiteRun:
+        self._notes.append(f"{name}: left out, the time for all runs is over")
+        return SuiteRun(unavailable="left out: the time for all runs is over", whole=False)
+
+    def _keep(self, name: str, done: Sequence[CommandRun]) -> SuiteRun:
+        self._runs[name] = tuple(done)
+        return across(one.suite for one in done)
+
+    def _new_suite(self, place: Place, original: SuiteRun, files: Collection[str] | None) -> SuiteRun:
+        """The new and changed tests, and of the rest what they showed as original tests; all where `files` is None."""
+        if files is None or original.unavailable:
+            return self._suite("new", place)
+        new = self._chosen("new", place, files, self._runs["original"])
+        if new.unavailable:
+            return new
+        return self._keep("new", [*map(_completed, self._runs["new"], self._runs["original"])])
+
+    def _red(self, steering: Sequence[Changed], base: SuiteRun, files: Collection[str] | None) -> SuiteRun:
         """New and changed tests on the base's product; where there are none that is what the base run showed."""
-        tests = [one for one in steering if one.file_class is FileClass.TEST]
-        if not any(one.new.there for one in tests):
+        if not any(one.new.there and one.file_class is FileClass.TEST for one in steering):
             return base
         place = self._place("red", self._base, steering, "new")
-        collected = all(named_as_tests(one.path) and one.path.endswith(".py") for one in tests)
-        files = tuple(os.path.realpath(place.seen_at / one.path) for one in tests) if collected else None
-        return self._suite("red", place, Selection(files=files))
+        if files is None or "base" not in self._runs:
+            return self._suite("red", place)
+        return self._chosen("red", place, files, self._runs["base"])
 
     def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: Place) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""
@@ -234,21 +283,21 @@ class _Work:
             for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
                 alone = Selection(ids=tuple(sorted(again))) if run.runners & SELECTIVE else Selection()
                 if self._notary.left() > 0 and (run.suite.listed or not again):
-                    passed = self._command(command, place, alone).suite.ended(Outcome.PASSED)
+                    passed = self._execution.run(command, place, alone).suite.ended(Outcome.PASSED)
                     flaky |= again & passed
         return flaky
 
     def _canaries(self, place: Place) -> None:
         """Put a test that must fail where the runner takes one: a product that makes failures pass is shown."""
         for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
-            if not run.runners & WITH_CANARY or self._notary.left() <= 0:
+            if not run.runners & SELECTIVE or self._notary.left() <= 0:
                 if run.suite.listed:
                     runners = ", ".join(sorted(run.runners)) or "this runner"
                     self._notes.append(f"no test that must fail was tried: {runners} takes none")
                 continue
-            name = f"test_{secrets.token_hex(8)}"
-            done = self._command(command, place, Selection(canary=name))
-            failed = any(name in id_ for id_ in done.suite.ended(Outcome.FAILED))
+            with canary(run, place, [one.path for one in self._changed]) as selection:
+                done = self._execution.run(command, place, selection)
+            failed = any(selection.canary in id_ for id_ in done.suite.ended(Outcome.FAILED))
             if not failed or done.status == 0:
                 said = " ".join(command.argv)
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
@@ -275,98 +324,14 @@ class _Work:
         if new.listed and not found.passed_before:
             self._notes.append("no test was seen to pass on the base: nothing can be said of what passed before")
 
-    # -- one command ------------------------------------------------------------------------------------------------
 
-    def _command(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
-        """Run one command; a test that hangs is named, and the rest goes on without it where the runner can."""
-        done: list[CommandRun] = []
-        while len(done) < _HANGS_AT_MOST:
-            run = self._once(command, place, selection)
-            done.append(run)
-            hung = tuple(case.id for case in run.suite.cases if case.outcome is Outcome.TIMEOUT)
-            if not hung or "pytest" not in run.runners or self._notary.left() <= 0:
-                break
-            selection = replace(selection, skip=(*selection.skip, *hung))
-        suite = _joined([one.suite for one in done])
-        return replace(done[-1], suite=suite, status=done[-1].status if len(done) == 1 else done[-1].status or 1)
-
-    def _once(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
-        results = self._instruments.results()
-        events = Events(roots=(str(place.checkout), str(place.seen_at)))
-        env = process.clean_environment()
-        env |= place.prepare()
-        env |= self._instruments.variables(command.argv, results, selection, env)
-        inside = os.path.normpath(self._git.at.prefix + command.cwd)
-        argv = place.command(self._instruments.command(command.argv), inside)
-        began = time.monotonic()
-        status, output = self._start(argv, place, inside, command, env, self._watch(events, results))
-        suite = events.run(status or 0, time.monotonic() - began, whole=selection.whole)
-        elsewhere = place.tested_elsewhere(events.census, self._tracked)
-        if elsewhere:
-            suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
-        return CommandRun(command.argv, suite, status, output, frozenset(events.runners))
-
-    def _watch(self, events: Events, results: Path) -> "_Watch":
-        return _Watch(events, results, self._notary.stall, self._notary.check)
-
-    def _start(
-        self, argv: list[str], place: Place, inside: str, command: VerifyCommand, env: dict[str, str], watch: "_Watch"
-    ) -> tuple[int | None, bytes]:
-        folder = Path("/") if place.mounted else place.checkout / inside
-        try:
-            done = process.run(
-                argv,
-                cwd=folder,
-                timeout=min(command.timeout, max(self._notary.left(), 1)),
-                env=env,
-                max_output=_OUTPUT_BYTES,
-                overflow=process.Overflow.KEEP_TAIL,
-                merge=True,
-                on_wait=watch.look,
-            )
-        except _Stalled:
-            watch.read()
-            return None, b""
-        except OSError as error:
-            return 127, str(error).encode()
-        watch.read()
-        return None if done.timed_out else done.returncode, done.stdout
-
-
-@dataclass(slots=True)
-class _Watch:
-    """Reads events while a command runs, and ends it when a test takes too long."""
-
-    events: Events
-    results: Path
-    stall: float
-    check: Callable[[], None]
-    _offset: int = 0
-    _since: float = field(default_factory=time.monotonic)
-
-    def look(self) -> None:
-        """Read on; raises _Stalled, and what the check raises."""
-        self.check()
-        if self.read():
-            self._since = time.monotonic()
-        elif self.events.running and time.monotonic() - self._since > self.stall:
-            raise _Stalled
-
-    def read(self) -> bool:
-        """Whether something new was written."""
-        data = written_since(self.results, self._offset)
-        self._offset += len(data)
-        self.events.feed(data)
-        return bool(data)
-
-
-def _joined(suites: Sequence[SuiteRun]) -> SuiteRun:
-    """The runs of one command that were needed because tests hung: what hung stays a timeout."""
-    if len(suites) == 1:
-        return suites[0]
-    whole = merged(suites)
-    hung: dict[str, Case] = {
-        case.id: case for suite in suites for case in suite.cases if case.outcome is Outcome.TIMEOUT
-    }
-    cases = {case.id: case for case in whole.cases} | hung
-    return replace(whole, cases=tuple(cases.values()), whole=suites[0].whole)
+def _completed(chosen: CommandRun, whole: CommandRun) -> CommandRun:
+    """A run of chosen tests with the others as they ended in the whole run; as it is where it was not left to some."""
+    if chosen.suite.whole:
+        return chosen
+    seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
+    rest = tuple(case for case in whole.suite.cases if case.unit not in seen)
+    failed = any(case.outcome in _BAD for case in rest)
+    suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
+    status = whole.status if chosen.status == 0 and failed else chosen.status
+    return replace(chosen, suite=suite, status=status)

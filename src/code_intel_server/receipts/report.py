@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.printable import printable
-from code_intel_server.receipts import notary
+from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Verdict
@@ -71,7 +71,7 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
     )
 
 
-def _command(run: notary.CommandRun, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests) -> CommandRun:
+def _command(run: execution.CommandRun, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:
         return CommandRun(run.argv, ProofStatus.PROVEN, 0, seconds, "")
@@ -125,7 +125,7 @@ def _notes(verdict: Verdict) -> list[str]:
     return [printable(text)[:_ID_CHARACTERS] for text in (*verdict.notes, *left_out)][:_NOTES_AT_MOST]
 
 
-def _said_of(runs: Sequence[notary.CommandRun]) -> str:
+def _said_of(runs: Sequence[execution.CommandRun]) -> str:
     cases = [case for run in runs for case in run.suite.cases]
     passed = sum(case.outcome is Outcome.PASSED for case in cases)
     seconds = sum(run.suite.seconds for run in runs)

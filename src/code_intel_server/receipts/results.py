@@ -1,7 +1,7 @@
 """What one run of a test suite showed, test by test (SPEC 4, Receipts)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -13,6 +13,9 @@ class Outcome(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"
     TIMEOUT = "timeout"
+
+
+_BADNESS = {Outcome.SKIPPED: 0, Outcome.PASSED: 1, Outcome.FAILED: 2, Outcome.TIMEOUT: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,16 @@ class SuiteRun:
     def ended(self, *outcomes: Outcome) -> set[str]:
         """The ids of the tests that ended so."""
         return {case.id for case in self.cases if case.outcome in outcomes}
+
+
+def across(runs: Iterable[SuiteRun]) -> SuiteRun:
+    """The runs of several commands as one: of a test that two of them ran, the worse outcome counts."""
+    runs = tuple(runs)
+    worst: dict[str, Case] = {}
+    for case in (case for run in runs for case in run.cases):
+        if case.id not in worst or _BADNESS[case.outcome] > _BADNESS[worst[case.id].outcome]:
+            worst[case.id] = case
+    return replace(merged(runs), cases=tuple(worst.values()))
 
 
 def merged(runs: Iterable[SuiteRun]) -> SuiteRun:

@@ -12,6 +12,7 @@ from code_intel_server.receipts.results import Case, Outcome, SuiteRun
 
 LINE_AT_MOST = 256 * 1024
 _MESSAGE_CHARACTERS = 1500
+_READ_BYTES = 4 * 1024 * 1024
 _GO_UNBUILT = re.compile(r"FAIL\s+(\S+) \[(build|setup) failed\]")
 _GO_ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
@@ -26,6 +27,7 @@ class Events:
     runners: set[str] = field(default_factory=set)
     _ends: list[dict[str, Any]] = field(default_factory=list)
     _running: dict[str, str] = field(default_factory=dict)
+    _open: dict[str, None] = field(default_factory=dict)
     _unbuilt: dict[str, str] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
     _rest: bytes = b""
@@ -49,17 +51,18 @@ class Events:
             case {"event": "end", "id": str(id_), "outcome": "passed" | "failed" | "skipped"}:
                 self._running.pop(id_, None)
                 self._ends.append(event)
+            case {"event": "open", "unit": str(unit)}:
+                self._open[unit] = None
+            case {"event": "close", "unit": str(unit)}:
+                self._open.pop(unit, None)
             case {"event": "unbuilt", "unit": str(unit), "message": str(message)}:
                 self._unbuilt[normal(unit, self.roots)] = message
             case {"event": "runner", "name": str(name)}:
                 self.runners.add(name)
-            case {"Action": str(action), "Package": str(package)}:
-                self.runners.add("go")
-                self._take_go(action, package, event)
-            case {"Action": str()}:
-                pass  # what the compiler prints
+            case {"Action": str(action)}:
+                self._take_go(action, str(event.get("Package") or event.get("ImportPath")), event)
             case None if found := _GO_UNBUILT.match(line.decode("utf-8", "replace")):
-                self._unbuilt[found[1]] = f"{found[2]} failed"
+                self._unbuilt[found[1]] = self._said.get(found[1], f"{found[2]} failed")
             case {"event": "census", "files": list(files)}:
                 self.census = frozenset(map(str, files))
             case _:
@@ -68,15 +71,21 @@ class Events:
     def _take_go(self, action: str, package: str, event: dict[str, Any]) -> None:
         """One line of `go test -json`."""
         output = str(event.get("Output", ""))
+        self.runners.add("go")
+        if action == "build-output":
+            self._keep_said(package.split(" ", maxsplit=1)[0], output)
+            return
         if "Test" not in event:
             if found := _GO_UNBUILT.match(output):
-                self._unbuilt[found[1]] = f"{found[2]} failed"
+                self._unbuilt[found[1]] = self._said.get(found[1], f"{found[2]} failed")
             return
         id_ = f"{package}:{event['Test']}"
-        if action == "run":
+        if action in {"run", "cont"}:
             self._running[id_] = package
+        elif action == "pause":
+            self._running.pop(id_, None)
         elif action == "output":
-            self._said[id_] = (self._said.get(id_, "") + output)[-_MESSAGE_CHARACTERS:]
+            self._keep_said(id_, output)
         elif outcome := _GO_ENDS.get(action):
             self._running.pop(id_, None)
             said = self._said.pop(id_, "")
@@ -84,10 +93,13 @@ class Events:
             row = {"id": id_, "unit": package, "outcome": outcome, "seconds": event.get("Elapsed"), "message": message}
             self._ends.append(row)
 
+    def _keep_said(self, of: str, output: str) -> None:
+        self._said[of] = (self._said.get(of, "") + output)[-_MESSAGE_CHARACTERS:]
+
     @property
     def running(self) -> tuple[str, ...]:
-        """The tests that have begun and not ended."""
-        return tuple(self._running)
+        """The tests that have begun and not ended, and the files where only these are known."""
+        return tuple(self._running) + tuple(unit for unit in self._open if unit not in self._running.values())
 
     @property
     def ended(self) -> int:
@@ -98,7 +110,7 @@ class Events:
         """What was seen, as a run; tests that never ended have timed out."""
         rows = [
             *self._last_of_each(),
-            *({"id": id_, "unit": unit, "outcome": "timeout"} for id_, unit in self._running.items()),
+            *({"id": id_, "unit": self._running.get(id_, id_), "outcome": "timeout"} for id_ in self.running),
         ]
         names = distinct(normal(row["id"], self.roots) for row in rows)
         cases = tuple(self._case(name, row) for name, row in zip(names, rows, strict=True))
@@ -125,10 +137,10 @@ class Events:
 
 
 def written_since(file: Path, offset: int) -> bytes:
-    """What was appended to a file behind an offset; b'' where it is not there."""
+    """What was appended to a file behind an offset, a few MiB at a time; b'' where it is not there."""
     try:
         with file.open("rb") as opened:
             opened.seek(offset)
-            return opened.read()
+            return opened.read(_READ_BYTES)
     except OSError:
         return b""

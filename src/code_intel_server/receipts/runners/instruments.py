@@ -2,27 +2,49 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _FILES = (
-    *("pytest_results.py", "node_results.cjs", "jest_results.cjs", "mocha_canary.cjs"),
-    *("vitest_results.mjs", "node_test_results.mjs"),
+    *("pytest_results.py", "unittest_results.py", "node_results.cjs", "node_test_results.mjs"),
+    *("vitest_results.mjs", "vitest_canary.mjs"),
 )
-SELECTIVE = frozenset({"pytest", "go"})
-"""Runners that run single tests by their ids."""
+_HOOK = "module.exports = require('./node_results.cjs')"
+_SMALL_FILES = {
+    "jest_results.cjs": f"{_HOOK}.Jest\n",
+    "jest_filter.cjs": f"{_HOOK}.jestFilter\n",
+    "jest_runner.cjs": f"{_HOOK}.jestRunner\n",
+    "jest_canary.cjs": "test(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n",
+    "mocha_canary.cjs": "it(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n",
+}
+SELECTIVE = frozenset({"pytest", "unittest", "go", "node", "mocha", "jest", "vitest"})
+"""Runners that are left to chosen tests or files, and into which a test that must fail can be put."""
 
-WITH_CANARY = frozenset({"pytest", "mocha"})
-"""Runners into which a test that must fail is put."""
-
-_GO = """#!/bin/sh
-# `go test` writes its events to a file; every other command of go is as it was.
+_GO = r"""#!/bin/sh
+# `go test` writes its events to a file, for chosen packages and tests only; every other command of go is as it was.
 if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
   shift
   results=$CODE_INTEL_RESULTS
   export CODE_INTEL_RESULTS=
+  if [ -n "$CODE_INTEL_GO_PACKAGES" ]; then
+    asked=
+    for word do
+      shift
+      case $word in
+        . | ./* | ../* | */... | ...) asked="$asked $word" ;;
+        *) set -- "$@" "$word" ;;
+      esac
+    done
+    found=$("$CODE_INTEL_GO" list -e -f '{{.ImportPath}}	{{.Dir}}' ${asked:-.} |
+      awk -F'\t' 'NR == FNR { wanted[$0] = 1; next } $1 in wanted || $2 in wanted { print $1 }' \
+        "$CODE_INTEL_GO_PACKAGES" -)
+    [ -n "$found" ] || exit 0
+    set -- $found "$@"
+  fi
+  if [ -n "$CODE_INTEL_GO_SKIP" ]; then set -- -skip "$CODE_INTEL_GO_SKIP" "$@"; fi
   if [ -n "$CODE_INTEL_GO_RUN" ]; then set -- -count=1 -run "$CODE_INTEL_GO_RUN" "$@"; fi
   exec "$CODE_INTEL_GO" test -json "$@" >>"$results"
 fi
@@ -32,7 +54,10 @@ exec "$CODE_INTEL_GO" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default."""
+    """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
+
+    `canary` is the name of a test that must fail, which is run instead of those or beside them.
+    """
 
     files: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
@@ -57,6 +82,8 @@ class Instruments:
         (self.folder / "bin").mkdir(parents=True)
         for name in _FILES:
             shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
+        for name, text in _SMALL_FILES.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
         go = self.folder / "bin" / "go"
         go.write_text(_GO, encoding="utf-8")
         go.chmod(0o755)
@@ -67,15 +94,21 @@ class Instruments:
         return self.folder / f"results-{self._runs}.jsonl"
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command with `go` by its path replaced; what is found by PATH is found by PATH."""
-        return [str(self.folder / "bin" / "go"), *argv[1:]] if Path(argv[0]).name == "go" else [*argv]
+        """The command with `go` by its path and `-m unittest` replaced; what is found by PATH is found by PATH."""
+        words = [*argv]
+        if Path(words[0]).name == "go":
+            words[0] = str(self.folder / "bin" / "go")
+        if "-m" in words[:-1] and words[(at := words.index("-m") + 1)] == "unittest":
+            words[at] = "unittest_results"
+        return words
 
     def variables(
-        self, argv: Sequence[str], results: Path, selection: Selection, env: Mapping[str, str]
+        self, argv: Sequence[str], results: Path, root: Path, selection: Selection, env: Mapping[str, str]
     ) -> dict[str, str]:
-        """What is added to `env` so that the runners that `argv` starts report to `results`."""
+        """What is added to `env` so that the runners that `argv` starts report to `results`, files relative to `root`."""
         added = {
             "CODE_INTEL_RESULTS": str(results),
+            "CODE_INTEL_ROOT": str(root),
             "CODE_INTEL_CANARY": selection.canary,
             "PYTEST_ADDOPTS": env.get("PYTEST_ADDOPTS", "") + " -p pytest_results",
             "PYTHONPATH": _joined(str(self.folder), env.get("PYTHONPATH", "")),
@@ -85,16 +118,31 @@ class Instruments:
         go = shutil.which(named, path=env.get("PATH"))
         if go:
             added |= {"CODE_INTEL_GO": go, "PATH": _joined(str(self.folder / "bin"), env.get("PATH", ""))}
-        if selection.ids is not None and not selection.canary:
-            tests = sorted({id_.rpartition(":")[2].partition("/")[0] for id_ in selection.ids})
-            added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tests)})$"
-        chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip}
-        if not selection.whole and not selection.canary:
+        if selection.files is not None or selection.ids is not None or selection.skip:
+            chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip}
             only = results.with_suffix(".only")
             kept = {name: value for name, value in chosen.items() if value is not None}
             only.write_text(json.dumps(kept), encoding="utf-8")
             added["CODE_INTEL_ONLY"] = str(only)
-        return added
+        return added | _for_go(selection, results.with_suffix(".packages"))
+
+
+def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
+    """What `_GO` is told of a selection; the packages, by folder or import path, in a file."""
+    wanted = {os.path.dirname(file) for file in selection.files or ()}  # noqa: PTH120 - text in, text out
+    wanted |= {id_.partition(":")[0] for id_ in selection.ids or ()}
+    added = {}
+    if selection.files is not None or selection.ids is not None:
+        packages.write_text("\n".join([*sorted(wanted), ""]), encoding="utf-8")
+        added["CODE_INTEL_GO_PACKAGES"] = str(packages)
+    names = [id_.partition(":")[2] for id_ in selection.ids or ()]
+    tops = sorted({name.partition("/")[0] for name in names} | ({selection.canary} - {""}))
+    if tops:
+        added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tops)})$"
+    if skip := [id_.partition(":")[2] for id_ in selection.skip if ":" in id_]:
+        paths = (f"^{'$/^'.join(map(re.escape, name.split('/')))}$" for name in skip)
+        added["CODE_INTEL_GO_SKIP"] = "|".join(paths)
+    return added
 
 
 def _joined(*folders: str) -> str:

@@ -1,31 +1,74 @@
 // Loaded into every Node.js process below a verify command (NODE_OPTIONS=--require): where that process is a test
 // runner, adds a reporter that writes one JSON line an event to the file that CODE_INTEL_RESULTS names, and leaves
-// the run to the files of CODE_INTEL_ONLY. Other processes go on untouched.
+// the run to the tests of CODE_INTEL_ONLY. Other processes go on untouched.
 'use strict'
 const fs = require('node:fs')
 const path = require('node:path')
 const results = process.env.CODE_INTEL_RESULTS
-const only = process.env.CODE_INTEL_ONLY
+const canary = process.env.CODE_INTEL_CANARY
+const root = process.env.CODE_INTEL_ROOT || process.cwd()
 const script = process.argv[1] || ''
 const here = __dirname
-const canary = process.env.CODE_INTEL_CANARY
+const BETWEEN = ' > '
 
 function write(event) {
   fs.appendFileSync(results, JSON.stringify(event) + '\n')
 }
+function real(file) {
+  return fs.existsSync(file) ? fs.realpathSync(file) : file
+}
 function unit(file) {
-  return file ? path.relative(process.cwd(), file) : ''
+  return file ? path.relative(real(root), real(file)) : ''
+}
+function named(file, titles) {
+  return [unit(file), ...titles].join(BETWEEN)
 }
 function message(error) {
   return String((error && (error.stack || error.message)) || error || '').slice(-1500)
 }
 
-// mocha: a reporter is a class that gets the runner's events.
+// What is wanted: {files, ids, skip}, each only where it chooses.
+let chosen
+function only() {
+  chosen ??= process.env.CODE_INTEL_ONLY ? JSON.parse(fs.readFileSync(process.env.CODE_INTEL_ONLY, 'utf8')) : {}
+  return chosen
+}
+function wantsFile(file) {
+  const { files, ids, skip = [] } = only()
+  const name = unit(file)
+  return (
+    !(files && !files.includes(real(file))) &&
+    !skip.includes(name) &&
+    !(ids && !ids.some((id) => id === name || id.startsWith(name + BETWEEN)))
+  )
+}
+function wantsTest(id) {
+  const { ids, skip = [] } = only()
+  return !skip.includes(id) && !(ids && !ids.includes(id))
+}
+// A regular expression for full names as jest and vitest have them; null where no test is chosen by name.
+function pattern(between) {
+  const { ids, skip = [] } = only()
+  const titles = (list) =>
+    list
+      .filter((id) => id.includes(BETWEEN))
+      .map((id) => id.replace(/ #\d+$/, '').split(BETWEEN).slice(1).join(between))
+      .map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  if (ids && titles(ids).length) return `^(${titles(ids).join('|')})$`
+  return titles(skip).length ? `^(?!(${titles(skip).join('|')})$)` : null
+}
+
+// mocha: a reporter is a class that gets the runner's events, before the first test begins.
 class Mocha {
   constructor(runner) {
-    const id = (test) => unit(test.file) + ' > ' + test.titlePath().join(' > ')
+    const id = (test) => named(test.file, test.titlePath())
     const end = (test, outcome, error) =>
       write({ event: 'end', id: id(test), unit: unit(test.file), outcome, seconds: (test.duration || 0) / 1000, message: message(error) })
+    const prune = (suite) => {
+      suite.tests = suite.tests.filter((test) => wantsFile(test.file) && wantsTest(id(test)))
+      suite.suites.forEach(prune)
+    }
+    if (!canary) prune(runner.suite)
     runner.on('test', (test) => write({ event: 'start', id: id(test), unit: unit(test.file) }))
     runner.on('pass', (test) => end(test, 'passed'))
     runner.on('fail', (test, error) => end(test, 'failed', error))
@@ -33,23 +76,61 @@ class Mocha {
   }
 }
 
-// jest: streamed by onTestCaseResult; a suite that could not run has an error of its own.
+// jest: a test case is told when it has ended, a file when it begins; a suite that could not run has an error of its own.
 class Jest {
+  onTestFileStart(test) {
+    write({ event: 'open', unit: unit(test.path) })
+  }
   onTestCaseResult(test, result) {
-    this.end(test.path, result)
+    const outcome = result.status === 'passed' ? 'passed' : result.status === 'failed' ? 'failed' : 'skipped'
+    if (outcome === 'skipped' && !wantsTest(named(test.path, [...result.ancestorTitles, result.title]))) return
+    write({
+      event: 'end',
+      id: named(test.path, [...result.ancestorTitles, result.title]),
+      unit: unit(test.path),
+      outcome,
+      seconds: (result.duration || 0) / 1000,
+      message: (result.failureMessages || []).join('\n').slice(-1500),
+    })
   }
-  onTestResult(test, result) {
+  onTestFileResult(test, result) {
     if (result.testExecError) write({ event: 'unbuilt', unit: unit(test.path), message: message(result.testExecError) })
+    write({ event: 'close', unit: unit(test.path) })
   }
-  onTestStart() {}
   onRunStart() {}
   onRunComplete() {}
   getLastError() {}
-  end(file, result) {
-    const outcome = result.status === 'passed' ? 'passed' : result.status === 'failed' ? 'failed' : 'skipped'
-    const id = unit(file) + ' > ' + [...result.ancestorTitles, result.title].join(' > ')
-    write({ event: 'end', id, unit: unit(file), outcome, seconds: (result.duration || 0) / 1000, message: (result.failureMessages || []).join('\n').slice(-1500) })
-  }
+}
+// 30 wants paths where those before it want objects.
+function jestFilter(paths) {
+  const objects = parseInt(process.env.CODE_INTEL_JEST, 10) < 30
+  return { filtered: paths.filter(wantsFile).map((test) => (objects ? { test } : test)) }
+}
+function jestRunner(globalConfig, config, ...rest) {
+  const runner = require(require.resolve('jest-circus/runner', { paths: [process.env.CODE_INTEL_JEST_HOME, config.rootDir] }))
+  const setup = [...config.setupFilesAfterEnv, path.join(here, 'jest_canary.cjs')]
+  return (runner.default || runner)(globalConfig, { ...config, setupFilesAfterEnv: setup }, ...rest)
+}
+function startJest(home) {
+  write({ event: 'runner', name: 'jest' })
+  process.env.CODE_INTEL_JEST = require(path.join(home, 'package.json')).version
+  process.env.CODE_INTEL_JEST_HOME = home
+  process.argv.push('--reporters=' + path.join(here, 'jest_results.cjs'))
+  if (process.env.CODE_INTEL_ONLY) process.argv.push('--filter=' + path.join(here, 'jest_filter.cjs'), '--passWithNoTests')
+  if (pattern(' ')) process.argv.push('--testNamePattern=' + pattern(' '))
+  if (canary) process.argv.push('--testRunner=' + path.join(here, 'jest_runner.cjs'))
+}
+
+// vitest: a file that hangs is left out by its name; single files are asked for only where the command asks for none.
+function startVitest() {
+  write({ event: 'runner', name: 'vitest' })
+  process.argv.push('--reporter=' + path.join(here, 'vitest_results.mjs'))
+  const { files, ids, skip = [] } = only()
+  const wanted = files || (ids && [...new Set(ids.map((id) => path.join(root, id.split(BETWEEN)[0])))])
+  const asked = process.argv.slice(2).some((word) => word !== 'run' && !word.startsWith('-'))
+  if (wanted && !asked) process.argv.push(...wanted, '--passWithNoTests')
+  for (const file of skip.filter((id) => !id.includes(BETWEEN))) process.argv.push('--exclude=**/' + file)
+  if (pattern(' ')) process.argv.push('--testNamePattern=' + pattern(' '))
 }
 
 // node --test: reporters are options of the process itself, so it is started again with them.
@@ -57,9 +138,10 @@ function startAgain() {
   const options = process.execArgv
   const theirs = options.filter((word) => word.startsWith('--test-reporter=')).length
   const placed = options.filter((word) => word.startsWith('--test-reporter-destination')).length
-  const more = ['--test-reporter=' + path.join(here, 'node_test_results.mjs'), '--test-reporter-destination=' + results]
+  const more = ['--test-reporter=' + path.join(here, 'node_test_results.mjs'), '--test-reporter-destination=' + require('node:os').devNull]
   const shown = theirs ? [] : ['--test-reporter=spec']
   const stdout = Array(Math.max(theirs - placed, 0) + shown.length).fill('--test-reporter-destination=stdout')
+  write({ event: 'runner', name: 'node' })
   const child = require('node:child_process').spawnSync(
     process.execPath,
     [...options, ...shown, ...stdout, ...more, ...process.argv.slice(1)],
@@ -67,20 +149,37 @@ function startAgain() {
   )
   process.exit(child.status === null ? 1 : child.status)
 }
+// One file of node --test, in a process of its own: it ends at once where it is not wanted.
+function startFile() {
+  if (!wantsFile(script)) process.exit(0)
+  write({ event: 'open', unit: unit(script) })
+  process.on('exit', () => write({ event: 'close', unit: unit(script) }))
+  if (canary) {
+    setImmediate(() =>
+      require('node:test')(canary, () => {
+        throw new Error(canary)
+      }),
+    )
+  }
+}
 
-if (results) {
-  if (process.execArgv.includes('--test') && !process.env.CODE_INTEL_STARTED && !process.env.NODE_TEST_CONTEXT) startAgain()
-  else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.js)?$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) {
+function start() {
+  const program = real(script)
+  if (process.env.NODE_TEST_CONTEXT) {
+    if (script && process.env.CODE_INTEL_STARTED) startFile()
+  } else if (process.execArgv.includes('--test')) {
+    if (!process.env.CODE_INTEL_STARTED) startAgain()
+  } else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.c?js)?$/.test(program)) {
     write({ event: 'runner', name: 'mocha' })
     process.argv.push('--reporter', __filename)
     // A test that fails: a run in which it does not is one whose results mean nothing.
     if (canary) process.argv.push(path.join(here, 'mocha_canary.cjs'), '--grep', canary)
-  }
-  else if (/[/\\]jest(-cli)?[/\\]bin[/\\]jest\.js$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) process.argv.push('--reporters=' + path.join(here, 'jest_results.cjs'))
-  else if (/[/\\]vitest[/\\]vitest\.mjs$/.test(fs.existsSync(script) ? fs.realpathSync(script) : script)) process.argv.push('--reporter=' + path.join(here, 'vitest_results.mjs'))
+  } else if (/[/\\]jest(-cli)?[/\\]bin[/\\]jest\.js$/.test(program)) startJest(path.dirname(path.dirname(program)))
+  else if (/[/\\]vitest[/\\]vitest\.mjs$/.test(program)) startVitest()
 }
 module.exports = Mocha
-module.exports.Jest = Jest
-module.exports.write = write
-module.exports.unit = unit
-module.exports.message = message
+Object.assign(module.exports, { Jest, jestFilter, jestRunner, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
+if (results && !globalThis.codeIntelStarted) {
+  globalThis.codeIntelStarted = true
+  if (require('node:worker_threads').isMainThread) start()
+}

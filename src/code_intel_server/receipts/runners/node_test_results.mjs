@@ -1,27 +1,26 @@
-// A reporter of `node --test`: yields one JSON line an event. A test's id is its file and the names above it.
+// A reporter of `node --test`: writes one JSON line an event, as the files' processes do. A test's id is its file and the names above it.
 import path from 'node:path'
+import hook from './node_results.cjs'
 
-const unit = (file) => (file ? path.relative(process.cwd(), file) : '')
-const line = (event) => JSON.stringify(event) + '\n'
+const { named, unit, wantsFile, write } = hook
 
 export default async function* (source) {
   const open = new Map()
+  yield ''
   for await (const { type, data } of source) {
     const names = open.get(data?.file) ?? open.set(data?.file, []).get(data?.file)
-    const id = () => unit(data.file) + ' > ' + [...names.slice(0, data.nesting), data.name].join(' > ')
-    if (type === 'test:start') {
-      names[data.nesting] = data.name
-      yield line({ event: 'start', id: id(), unit: unit(data.file) })
-    } else if (type === 'test:pass' || type === 'test:fail') {
+    if (type === 'test:start') names[data.nesting] = data.name
+    else if (type === 'test:pass' || type === 'test:fail') {
+      const whole = data.nesting === 0 && path.resolve(data.name) === data.file
+      if (whole && !wantsFile(data.file)) continue
       const error = data.details?.error
-      if (type === 'test:fail' && data.nesting === 0 && path.resolve(data.name) === data.file) {
-        yield line({ event: 'unbuilt', unit: unit(data.file), message: String(error?.message ?? '') })
-      }
-      const skipped = data.skip !== undefined || data.todo !== undefined
-      const outcome = skipped ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed'
       const cause = error?.cause ?? error
       const message = type === 'test:fail' ? String(cause?.stack ?? cause).slice(-1500) : ''
-      yield line({ event: 'end', id: id(), unit: unit(data.file), outcome, seconds: (data.details?.duration_ms ?? 0) / 1000, message })
+      if (whole) write({ event: 'unbuilt', unit: unit(data.file), message: String(error?.message ?? '') })
+      const skipped = data.skip !== undefined || data.todo !== undefined
+      const outcome = skipped ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed'
+      const id = whole ? unit(data.file) : named(data.file, [...names.slice(0, data.nesting), data.name])
+      write({ event: 'end', id, unit: unit(data.file), outcome, seconds: (data.details?.duration_ms ?? 0) / 1000, message })
     }
   }
 }

@@ -17,8 +17,10 @@ import pytest
 _RESULTS = os.environ.get("CODE_INTEL_RESULTS", "")
 _ONLY = os.environ.get("CODE_INTEL_ONLY", "")
 _CANARY = os.environ.get("CODE_INTEL_CANARY", "")
+_ROOT = os.environ.get("CODE_INTEL_ROOT", "")
 _LOADED_BY = " -p pytest_results"
 _writes = [bool(_RESULTS)]
+_below = [""]
 
 
 class _Canary(pytest.Item):
@@ -39,6 +41,11 @@ def _write(**event: object) -> None:
             file.write(json.dumps(event) + "\n")
 
 
+def _named(nodeid: str) -> str:
+    """An id from the root of the checkout, wherever pytest has its own root."""
+    return _below[0] + nodeid
+
+
 def _only() -> dict[str, Any]:
     """What is wanted: {"files": […]}, {"ids": […]} or {"skip": […]}; {} where all is."""
     return json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
@@ -47,6 +54,8 @@ def _only() -> dict[str, Any]:
 def pytest_configure(config: Any) -> None:
     """Say who runs the tests; a worker of pytest-xdist leaves the writing to its controller."""
     _writes[0] = _writes[0] and not hasattr(config, "workerinput")
+    below = os.path.relpath(config.rootpath, os.path.realpath(_ROOT)) if _ROOT else "."
+    _below[0] = "" if below == "." else below.replace(os.sep, "/") + "/"
     _write(event="runner", name="pytest")
 
 
@@ -74,7 +83,8 @@ def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -
         return
     only = _only()
     ids, skip = only.get("ids"), only.get("skip", ())
-    kept = [item for item in items if (ids is None or item.nodeid in ids) and item.nodeid not in skip]
+    names = {item: _named(item.nodeid) for item in items}
+    kept = [item for item in items if (ids is None or names[item] in ids) and names[item] not in skip]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
@@ -83,12 +93,12 @@ def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -
 def pytest_collectreport(report: Any) -> None:
     """A file that cannot be collected is a unit that does not build."""
     if report.failed:
-        _write(event="unbuilt", unit=report.nodeid.partition("::")[0], message=str(report.longrepr)[-500:])
+        _write(event="unbuilt", unit=_named(report.nodeid.partition("::")[0]), message=str(report.longrepr)[-500:])
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
     """A test begins: one that never ends is known by this."""
-    _write(event="start", id=nodeid, unit=nodeid.partition("::")[0])
+    _write(event="start", id=_named(nodeid), unit=_named(nodeid.partition("::")[0]))
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -99,8 +109,8 @@ def pytest_runtest_logreport(report: Any) -> None:
     message = "" if report.passed else str(report.longrepr)[-1500:]
     _write(
         event="end",
-        id=report.nodeid,
-        unit=report.nodeid.partition("::")[0],
+        id=_named(report.nodeid),
+        unit=_named(report.nodeid.partition("::")[0]),
         outcome=outcome,
         seconds=report.duration,
         message=message,

@@ -1,0 +1,161 @@
+"""One verify command in one checkout, watched while it runs: which test ended how, which hangs (SPEC 4, Receipts)."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from code_intel_server import process
+from code_intel_server.receipts.isolation import Place
+from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
+from code_intel_server.receipts.runners.events import Events, written_since
+from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
+from code_intel_server.workspace.config import VerifyCommand
+from code_intel_server.workspace.git import Repository
+
+_HANGS_AT_MOST = 5
+_OUTPUT_BYTES = 64 * 1024
+_STREAM_BYTES = 256 * process.MEBIBYTE
+
+
+class _Stalled(Exception):
+    """No test has ended for as long as is waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end."""
+
+    argv: tuple[str, ...]
+    suite: SuiteRun
+    status: int | None
+    output: bytes = b""
+    runners: frozenset[str] = frozenset()
+
+    @property
+    def contradiction(self) -> str:
+        """Where exit status and list do not agree; '' where they do, or where there is no list."""
+        bad = len(self.suite.ended(Outcome.FAILED, Outcome.TIMEOUT)) + len(self.suite.unbuilt)
+        if self.status == 0 and bad:
+            return f"exit status 0, and {bad} failed"
+        if self.status == 0 and "pytest" in self.runners and not self.suite.listed:
+            return "exit status 0, and no test was seen to end"
+        if self.status and self.suite.listed and not bad:
+            return f"exit status {self.status}, and no test failed"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Runs commands in checkouts of the repository at `at`, whose files are `tracked`.
+
+    `stall` is how long a test may take, `left` how long all may go on, in seconds. What `check` raises ends a command.
+    """
+
+    at: Repository
+    tracked: Collection[str]
+    instruments: Instruments
+    stall: float
+    left: Callable[[], float]
+    check: Callable[[], None] = lambda: None
+
+    def run(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+        """Run it; a test that hangs is named, and the rest goes on without it where the runner can."""
+        done: list[CommandRun] = []
+        while len(done) < _HANGS_AT_MOST:
+            run = self._once(command, place, selection)
+            done.append(run)
+            hung = tuple(case.id for case in run.suite.cases if case.outcome is Outcome.TIMEOUT)
+            if not hung or not run.runners & SELECTIVE or self.left() <= 0:
+                break
+            selection = replace(selection, skip=(*selection.skip, *hung))
+        suite = _joined([one.suite for one in done])
+        return replace(done[-1], suite=suite, status=done[-1].status if len(done) == 1 else done[-1].status or 1)
+
+    def _once(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+        results = self.instruments.results()
+        events = Events(roots=(str(place.checkout), str(place.seen_at)))
+        env = process.clean_environment()
+        env |= place.prepare()
+        env |= self.instruments.variables(command.argv, results, place.seen_at, selection, env)
+        inside = os.path.normpath(self.at.prefix + command.cwd)
+        argv = place.command(self.instruments.command(command.argv), inside)
+        began = time.monotonic()
+        watch = _Watch(events, results, self.stall, self.check)
+        status, output = self._start(argv, place, inside, command, env, watch)
+        suite = events.run(status or 0, time.monotonic() - began, whole=selection.whole)
+        elsewhere = place.tested_elsewhere(events.census, self.tracked)
+        if elsewhere:
+            suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
+        if watch.flooded:
+            suite = replace(suite, unavailable="more results were written than can be those of tests")
+        return CommandRun(command.argv, suite, status, output, frozenset(events.runners))
+
+    def _start(
+        self, argv: list[str], place: Place, inside: str, command: VerifyCommand, env: dict[str, str], watch: "_Watch"
+    ) -> tuple[int | None, bytes]:
+        folder = Path("/") if place.mounted else place.checkout / inside
+        try:
+            done = process.run(
+                argv,
+                cwd=folder,
+                timeout=min(command.timeout, max(self.left(), 1)),
+                env=env,
+                max_output=_OUTPUT_BYTES,
+                overflow=process.Overflow.KEEP_TAIL,
+                merge=True,
+                on_wait=watch.look,
+            )
+        except _Stalled:
+            watch.read()
+            return None, b""
+        except OSError as error:
+            return 127, str(error).encode()
+        watch.read()
+        return None if done.timed_out else done.returncode, done.stdout
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Reads events while a command runs, and ends it when a test takes too long."""
+
+    events: Events
+    results: Path
+    stall: float
+    check: Callable[[], None]
+    _offset: int = 0
+    _since: float = field(default_factory=time.monotonic)
+
+    def look(self) -> None:
+        """Read on; raises _Stalled, and what the check raises."""
+        self.check()
+        if self.read():
+            self._since = time.monotonic()
+        elif self.events.running and time.monotonic() - self._since > self.stall:
+            raise _Stalled
+
+    def read(self) -> bool:
+        """Whether something new was written."""
+        began = self._offset
+        while self._offset < _STREAM_BYTES and (data := written_since(self.results, self._offset)):
+            self._offset += len(data)
+            self.events.feed(data)
+        return self._offset > began
+
+    @property
+    def flooded(self) -> bool:
+        """Whether more was written than is read."""
+        return self._offset >= _STREAM_BYTES
+
+
+def _joined(suites: Sequence[SuiteRun]) -> SuiteRun:
+    """The runs of one command that were needed because tests hung: what hung stays a timeout."""
+    if len(suites) == 1:
+        return suites[0]
+    whole = merged(suites)
+    hung: dict[str, Case] = {
+        case.id: case for suite in suites for case in suite.cases if case.outcome is Outcome.TIMEOUT
+    }
+    cases = {case.id: case for case in whole.cases} | hung
+    return replace(whole, cases=tuple(cases.values()), whole=suites[0].whole)

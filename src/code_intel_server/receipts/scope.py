@@ -1,0 +1,60 @@
+"""What a change asks the runs for: which test files alone, and what of it would steer the original tests (SPEC 4, Receipts)."""
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from code_intel_server.codebase.roles import named_as_tests
+from code_intel_server.receipts.checkout import Changed
+from code_intel_server.receipts.files import RUNNER_FILES, FileClass
+
+_LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
+
+
+def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozenset[str] | None:
+    """The new and changed test files where nothing else that changed can bear on other tests; None where it can.
+
+    `units` are the files that were seen to hold tests. A file that is new bears on no test that is as it was, unless a
+    runner loads it by its name.
+    """
+    collected = set()
+    for one in steering:
+        name = one.path.rpartition("/")[2]
+        runs = one.file_class is FileClass.BOTH or name == "__init__.py" or _is_runners(name)
+        is_collected = one.path in units or named_as_tests(one.path)
+        if runs or not one.new.there or not (is_collected or not one.old.there):
+            return None
+        collected.add(one.path)
+    return frozenset(collected)
+
+
+def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:
+    """The added files that a Python process with the project on its search path would take for a library of its own.
+
+    `base` are the files that were there before, `borrowed` the folders with the libraries.
+    """
+    added = {one.path: one for one in changed if one.path.endswith(".py") and one.new.there and not one.old.there}
+    modules = {top for path in added if (top := _module(path))}
+    modules -= {path.removeprefix("src/").partition("/")[0].removesuffix(".py") for path in base}
+    if not modules:
+        return []
+    folders = [found for folder in borrowed for pattern in _LIBRARIES for found in folder.glob(pattern)]
+    libraries = {entry.name.partition(".")[0] for folder in folders for entry in folder.iterdir()}
+    stands_in = modules & (libraries | sys.stdlib_module_names)
+    return [
+        one
+        for path, one in added.items()
+        if path.removeprefix("src/").partition("/")[0].removesuffix(".py") in stands_in
+    ]
+
+
+def _module(path: str) -> str:
+    """The top-level module that a file makes by itself: `a.py` or `a/__init__.py`; '' where it makes none."""
+    inside = path.removeprefix("src/")
+    name = inside.removesuffix("/__init__.py").removesuffix(".py")
+    return "" if "/" in name else name
+
+
+def _is_runners(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in RUNNER_FILES)

@@ -1,0 +1,61 @@
+"""`verify-commit` in a fresh clone: what a commit says of its tests is held against what they show (SPEC 4, Receipts)."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from code_intel_server.cli.verify_commit import main
+from code_intel_server.workspace.trust import Approvals
+from tests.workspace.git_repo import Repo
+
+COMMAND = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+HONEST = "Fix add\n\nCode-Intel-Fail-To-Pass: 1\nCode-Intel-Pass-To-Pass: 1 of 1\n"
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A fresh clone of a project with an honest commit, a forged one and a rewritten one, and its commands trusted."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    origin = Repo.with_files(
+        tmp_path,
+        monkeypatch,
+        calc__py="def add(a, b):\n    return a\n",
+        test_calc__py="from calc import add\n\ndef test_nothing():\n    assert add(1, 0) == 1\n",
+    )
+    origin.write(".code-intel/config.json", json.dumps({"verify_commands": [COMMAND]}))
+    origin.commit("with commands")
+    origin.write("calc.py", "def add(a, b):\n    return a + b\n")
+    origin.write("test_calc.py", origin.read("test_calc.py") + "\ndef test_add():\n    assert add(1, 1) == 2\n")
+    origin.git("tag", "honest", origin.commit(HONEST))
+    origin.git("commit", "--amend", "-q", "-m", HONEST.replace("Pass: 1\n", "Pass: 12\n"))
+    origin.git("tag", "forged")
+    origin.write("calc.py", "def add(a, b):\n    return 2\n")
+    origin.git("commit", "-a", "--amend", "-q", "-m", HONEST)
+    origin.git("tag", "rewritten")
+    origin.git("clone", "-q", str(origin.path), str(tmp_path / "clone"))
+    made = Repo(tmp_path / "clone")
+    Approvals().trust(made.path / ".code-intel" / "config.json")
+    return made
+
+
+def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
+    clone: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = ["--project", str(clone.path)]
+    junit, sarif = tmp_path / "tests.xml", tmp_path / "wrong.sarif"
+    assert main(["honest", *project]) == 0
+    assert capsys.readouterr().out.endswith("good\n")
+    assert main(["forged", *project]) == 1
+    assert "Code-Intel-Fail-To-Pass: the commit says 12, the runs say 1" in capsys.readouterr().out
+    assert main(["rewritten", *project, "--junit", str(junit), "--sarif", str(sarif)]) == 1
+    assert "broken          1" in capsys.readouterr().out
+    assert len(Xml.parse(junit).findall(".//failure")) == 2  # noqa: S314 - written a moment ago
+    assert {one["ruleId"] for one in json.loads(sarif.read_text())["runs"][0]["results"]} == {"broken", "failing"}
+    assert clone.git("status", "--porcelain", "--ignored") == ""

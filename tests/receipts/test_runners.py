@@ -1,0 +1,153 @@
+"""Test runners are watched, chosen from and tried with a test that must fail (SPEC 4, Receipts)."""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.workspace.config import VerifyCommand
+from code_intel_server.workspace.git import Git, open_repository
+from tests.workspace.git_repo import Repo
+
+NODE_MODULES = Path(os.environ.get("CODE_INTEL_NODE_MODULES", "/nowhere"))
+"""A folder with jest, mocha and vitest installed, for those who have one."""
+
+GO = {
+    "go.mod": "module example.com/calc\n\ngo 1.20\n",
+    "calc.go": "package calc\n\nfunc Add(a, b int) int { return a + b }\n",
+    "calc_test.go": 'package calc\n\nimport "testing"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n'
+    "\nfunc TestOther(t *testing.T) {}\n",
+    "text/text.go": 'package text\n\nfunc Text() string { return "x" }\n',
+    "text/text_test.go": 'package text\n\nimport "testing"\n\nfunc TestText(t *testing.T) { _ = Text() }\n',
+}
+ADD = "exports.add = (a, b) => a + b\n"
+HANGING = "exports.add = (a, b) => { while (a) {} return a + b }\n"
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """An empty repository."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    home = os.environ["HOME"]
+    made = Repo.make(tmp_path, monkeypatch)
+    monkeypatch.setenv("GOCACHE", f"{home}/.cache/go-build")
+    return made
+
+
+def _write(repo: Repo, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        repo.write(name, text)
+    repo.commit("change")
+
+
+def _verdict(repo: Repo, *argv: str, stall: float = 60) -> Verdict:
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    notary = Notary(git, [VerifyCommand(argv=argv, timeout=100)], stall=stall)
+    return notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+
+
+@pytest.mark.needs("go")
+def test_a_go_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Repo) -> None:
+    _write(repo, GO)
+    _write(repo, {"calc.go": GO["calc.go"].replace("return", "for b > 0 {\n\t}\n\treturn")})
+    verdict = _verdict(repo, "go", "test", "./...", stall=3)
+    assert verdict.receipt.timeout == ("example.com/calc:TestAdd",)
+    assert verdict.receipt.pass_to_pass == ("example.com/calc/text:TestText", "example.com/calc:TestOther")
+
+
+@pytest.mark.needs("go")
+def test_a_go_package_that_ends_itself_well_is_shown_by_a_test_that_must_fail(repo: Repo) -> None:
+    _write(repo, GO)
+    ends = 'package calc\n\nimport "os"\n\nfunc init() { os.Exit(0) }\n'
+    _write(repo, {"ends.go": ends})
+    verdict = _verdict(repo, "go", "test", "./...")
+    assert verdict.receipt.missing == ("example.com/calc:TestAdd", "example.com/calc:TestOther")
+    assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
+
+
+def test_unittest_is_watched_and_a_file_that_hangs_or_cannot_be_imported_is_named(repo: Repo) -> None:
+    begin = "import unittest\nfrom add import add\n\nclass Test(unittest.TestCase):\n"
+    one = (
+        begin
+        + "    def test_a(self): self.assertEqual(add(0, 1), 1)\n    def test_b(self): self.assertTrue(add(1, 1))\n"
+    )
+    _write(repo, {"add.py": "def add(a, b):\n    return a + b\n", "test_one.py": one})
+    two = begin + "    def test_c(self): self.assertEqual(add(-1, 2), 1)\n"
+    _write(repo, {"add.py": "def add(a, b):\n    while a > 0: pass\n    return a + b\n\nc = 1\n", "test_two.py": two})
+    _write(repo, {"test_two.py": two.replace("import add", "import add, c")})
+    verdict = _verdict(repo, sys.executable, "-B", "-m", "unittest", stall=2)
+    assert verdict.receipt.failing_before == ("test_one.Test.test_b",)
+    assert verdict.receipt.pass_to_pass == ("test_one.Test.test_a", "test_two.Test.test_c")
+    repo.git("reset", "-q", "--soft", "HEAD~2")
+    repo.git("commit", "-q", "-m", "one change")
+    verdict = _verdict(repo, sys.executable, "-B", "-m", "unittest", stall=2)
+    assert verdict.receipt.failing == ("test_one.Test.test_b",)
+    assert verdict.receipt.fail_to_pass == ("test_two.Test.test_c",)
+    assert not any("must fail" in text for text in (*verdict.notes, *verdict.problems))
+
+
+RUNNERS = {
+    "node": (("node", "--test"), "const test = require('node:test')\n"),
+    "mocha": (("node_modules/.bin/mocha", "*.test.js"), "const test = it\n"),
+    "jest": (("node_modules/.bin/jest",), ""),
+    "vitest": (("node_modules/.bin/vitest", "run", "--globals"), ""),
+}
+TEST = "const a = require('node:assert')\nconst { add } = require('./add.js')\n"
+
+
+@pytest.fixture(params=RUNNERS)
+def runner(request: pytest.FixtureRequest, repo: Repo) -> tuple[tuple[str, ...], str]:
+    """A runner of Node.js by its command, and how its tests begin."""
+    name = str(request.param)
+    if shutil.which("node") is None or (name != "node" and not (NODE_MODULES / name).is_dir()):
+        pytest.skip(f"no {name}")
+    if name != "node":
+        (repo.path / "node_modules").symlink_to(NODE_MODULES)
+    return RUNNERS[name][0], RUNNERS[name][1] + TEST
+
+
+def _base(repo: Repo, begin: str) -> None:
+    passes = begin + "test('adds', () => a.equal(add(1, 1), 2))\ntest('nothing', () => {})\n"
+    other = begin + "test('zero', () => a.equal(add(0, 0), 0))\n"
+    package = json.dumps({"name": "calc", "version": "1.0.0"})
+    _write(
+        repo,
+        {
+            ".gitignore": "node_modules\n",
+            "package.json": package,
+            "add.js": ADD,
+            "one.test.js": passes,
+            "two.test.js": other,
+        },
+    )
+
+
+def test_what_passed_passes_and_a_new_test_is_seen_to_fail_before(
+    repo: Repo, runner: tuple[tuple[str, ...], str]
+) -> None:
+    argv, begin = runner
+    _base(repo, begin)
+    new = begin + "const { twice } = require('./add.js')\ntest('twice', () => a.equal(twice(2), 4))\n"
+    _write(repo, {"add.js": ADD + "exports.twice = (n) => n * 2\n", "three.test.js": new})
+    verdict = _verdict(repo, *argv)
+    assert verdict.good, verdict
+    assert verdict.receipt.fail_to_pass == ("three.test.js > twice",)
+    assert verdict.receipt.pass_to_pass == ("one.test.js > adds", "one.test.js > nothing", "two.test.js > zero")
+    assert not any("must fail" in note for note in verdict.notes), verdict.notes
+
+
+def test_a_test_that_hangs_is_named_and_the_rest_goes_on(repo: Repo, runner: tuple[tuple[str, ...], str]) -> None:
+    argv, begin = runner
+    _base(repo, begin)
+    _write(repo, {"add.js": HANGING})
+    verdict = _verdict(repo, *argv, stall=3)
+    assert {id_.partition(" > ")[0] for id_ in verdict.receipt.failing} == {"one.test.js"}
+    assert "two.test.js > zero" in verdict.receipt.pass_to_pass
