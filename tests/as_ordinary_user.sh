@@ -15,7 +15,7 @@ fi
 
 venv=$(cd "${VENV:-.venv-test}" && pwd)
 hidden=(rg ctags ctags-universal universal-ctags strace tmux ssh-keygen node npm npx cc gcc clang cargo go unshare setpriv sudo)
-depends='needs\(|geteuid|getuid|umask|"HOME"|home\(\)|only_on_path|import ctags|"ctags"'
+depends='needs\(|geteuid|getuid|umask|"HOME"|home\(\)|only_on_path|import ctags|"ctags"|Universal Ctags'
 dear='test_killed_sessions|test_docs|test_install' # two minutes of processor time, for tests that bring a home of their own
 mapfile -t selected < <(if [ $# -gt 0 ]; then printf '%s\n' "$@"; else grep -rlE "$depends" --include='test_*.py' tests | grep -vE "$dear"; fi)
 

@@ -77,11 +77,12 @@ class TestTheHarnessItself:
             names = {path.name for path in sessions.iterdir()}
             before = {path.name: path.read_bytes() for path in sessions.glob("*.json")}
             made = self._killed_at(calls.index(renaming) + 1, played)
-            if renaming not in made[:-1] and made[-1] == renaming:
+            fresh = {path.name for path in sessions.iterdir()} - names
+            if renaming not in made[:-1] and made[-1] == renaming and fresh:
                 break
         assert made[-1] == renaming
         assert {path.name: path.read_bytes() for path in sessions.glob("*.json")} == before
-        assert {path.name for path in sessions.iterdir()} - names
+        assert fresh
 
     def _killed_at(self, number: int, played: Played) -> list[tuple[str, str]]:
         """The calls up to the one at which somebody was killed: the server, if it was the server's."""

@@ -4,9 +4,18 @@ import pytest
 
 from tests.flow.world import Session, World
 
-SHOP = "import os\n\n\ndef pay(order):\n    return order\n\n\nclass Basket:\n    def total_price(self):\n        return 0\n"
-USES = "from shop import total_price\n\n\n\n\n\n\nx = total_price()\n"
-FILES = {"app.py": "def main():\n    return 1\n", "shop.py": SHOP, "uses.py": USES, "README.md": "# App\n"}
+FAR = "\n" * 28
+"""Enough lines for two places to be far from one another."""
+SHOP = f"import os\n{FAR}\n\ndef pay(order):\n    return order\n\n\nclass Basket:\n    def total_price(self):\n        return 0\n"
+USES = f"from shop import total_price\n{FAR}{FAR}\n\nx = total_price()\n"
+LONG = "def first_of_all():\n" + "    step()\n" * 40 + "    return 1\n"
+FILES = {
+    "long.py": LONG,
+    "app.py": "def main():\n    return 1\n",
+    "shop.py": SHOP,
+    "uses.py": USES,
+    "README.md": "# App\n",
+}
 
 
 def hints(*findings: str) -> list[str]:
@@ -27,12 +36,13 @@ def hints(*findings: str) -> list[str]:
 @pytest.mark.parametrize(
     "finding",
     [
-        "shop.py:4 - pay() takes the order",
-        "shop.py:5 - within `pay`",
-        "shop.py:8-10 - Basket.total_price is here",
-        "shop.py:9 says nothing that looks like code",
-        "`pay` (shop.py:4) and `total_price` (shop.py:9)",
-        "shop.py:6 - two lines beside `pay`",
+        "shop.py:32 - pay() takes the order",
+        "shop.py:33 - within `pay`",
+        "shop.py:36-38 - Basket.total_price is here",
+        "shop.py:37 says nothing that looks like code",
+        "`pay` (shop.py:32) and `total_price` (shop.py:37)",
+        "shop.py:34 - some lines beside `pay`",
+        "long.py:30 - a step of `first_of_all`",
         "shop.py:1 - `no_such_name` anywhere",
         "nowhere.py:99 - pay()",
         "http://localhost:8080 answers with get_it()",
@@ -46,16 +56,16 @@ def test_a_claim_that_holds_or_says_nothing_that_can_be_looked_up_gets_no_hint(f
 @pytest.mark.parametrize(
     ("finding", "hint"),
     [
-        ("shop.py:1 - total_price() sums up", "total_price is not at shop.py:1; it is at shop.py:9."),
-        ("pay() is at shop.py:10", "pay is not at shop.py:10; it is at shop.py:4."),
-        ("uses.py:5 - total_price() is called", "total_price is not at uses.py:5; it is at uses.py:8."),
-        ("app.py:1 - defines `Basket.total_price`", "Basket.total_price is not at app.py:1; it is at shop.py:9."),
+        ("shop.py:1 - total_price() sums up", "total_price is not at shop.py:1; it is at shop.py:37."),
+        ("pay() is at shop.py:10", "pay is not at shop.py:10; it is at shop.py:32."),
+        ("uses.py:31 - total_price() is called", "total_price is not at uses.py:31; it is at uses.py:60."),
+        ("app.py:1 - defines `Basket.total_price`", "Basket.total_price is not at app.py:1; it is at shop.py:37."),
         (
             "shop.py:90 - Basket.total_price",
-            "shop.py:90 does not exist: shop.py has 10 lines. Basket.total_price is at shop.py:9.",
+            "shop.py:90 does not exist: shop.py has 38 lines. Basket.total_price is at shop.py:37.",
         ),
-        ("shop.py:11-12 - the end", "shop.py:11-12 does not exist: shop.py has 10 lines."),
-        ("shop.py:0", "shop.py:0 does not exist: shop.py has 10 lines."),
+        ("shop.py:38-39 - the end", "shop.py:38-39 does not exist: shop.py has 38 lines."),
+        ("shop.py:0", "shop.py:0 does not exist: shop.py has 38 lines."),
     ],
 )
 def test_a_wrong_place_is_answered_with_the_right_one(finding: str, hint: str) -> None:
@@ -79,9 +89,9 @@ def test_documents_and_the_summary_of_an_impact_are_looked_up_too() -> None:
     session.send(has_unverified_hypotheses=False, reason="Nothing is left open.")
     session.send(needs_impact_analysis=True, reason="Others may call it.")
     session.world.call("analyze_impact")
-    summary = {"callers": [{"place": "uses.py:5 - `total_price`"}], "tests": "none"}
+    summary = {"callers": [{"place": "uses.py:31 - `total_price`"}], "tests": "none", "count": 3}
     answer = session.send(impact_summary=summary, tools_used=["analyze_impact"])
-    assert "total_price is not at uses.py:5; it is at uses.py:8." in answer["hints"]  # type: ignore[operator]
+    assert "total_price is not at uses.py:31; it is at uses.py:60." in answer["hints"]  # type: ignore[operator]
 
 
 def test_a_document_that_does_not_exist_is_refused_whatever_is_said_of_it() -> None:

@@ -767,6 +767,19 @@ class TestPreCommit:
         assert "Nothing to commit" in str(answer["warning"])
         assert session.state.commits == []
 
+    def test_what_is_discarded_may_have_changed_since_the_look(self) -> None:
+        session = self.at()
+        session.edit("junk.txt", "x\n")
+        session.world.call("review_changes")
+        session.edit("junk.txt", "y\n")
+        answer = session.send(
+            reviewed_files=["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left over"}],
+            commit_message="Add it",
+            review_prompt_used="garbage_detection",
+        )
+        assert answer["success"], answer
+        assert session.world.commits[0].keep == ("app.py",)
+
     def test_discarding_beside_a_commit_names_the_archive(self) -> None:
         session = self.at()
         session.edit("junk.txt", "x\n")

@@ -8,6 +8,7 @@ import difflib
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
 from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced, Version
@@ -441,9 +442,11 @@ class WorldRelevance:
 
     def _defined(self, name: str) -> Iterator[Reference]:
         for path, text in self.world.files.items():
-            for number, line in enumerate(text.splitlines(), 1):
+            lines = text.splitlines()
+            for number, line in enumerate(lines, 1):
                 if f"def {name.rpartition('.')[2]}(" in line:
-                    yield Reference(path, number, number + 1)
+                    body = takewhile(lambda below: below.startswith(" "), lines[number:])
+                    yield Reference(path, number, number + len([*body]))
 
 
 @dataclass

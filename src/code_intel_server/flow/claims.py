@@ -19,8 +19,8 @@ from code_intel_server.flow.turn import Note
 _CLAIMS_AT_MOST = 60
 _HINTS_AT_MOST = 5
 _NAMES_AT_MOST = 4
-_NEAR = 2
-"""Lines beside a place that count as the place: a decorator, a header that goes on."""
+_NEAR = 20
+"""Lines beside a place that count as the place: what a sentence says of a line may be in the lines around it."""
 
 _NAME = re.compile(
     r"`([A-Za-z_$][\w$.:]*)(?:\(\))?`|(?<![\w$/.])([A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)+|[A-Za-z_$][\w$]*(?=\()"

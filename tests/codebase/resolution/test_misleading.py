@@ -47,7 +47,12 @@ def test_what_is_no_place_is_refused(tmp_path: Path, at: str) -> None:
             "field",
         ),
         ("a.py", "class A:\n    def f(self):\n        width: int\n    width: int\n", "width", "field"),
-        ("a.py", "class Color(Enum):\n    RED = 1\n", "Color.RED", "variable"),
+        (
+            "a.py",
+            "class Color(Enum):\n    RED = 1\n",
+            "Color.RED",
+            "variable|field",
+        ),  # Universal Ctags calls it the one, tree-sitter the other
         ("a.py", "class A:\n    @property\n    def size(self): ...\n", "A.size", "method"),
         ("a.rs", "pub const unsafe fn raw() {}\n", "raw", "function"),
         ("a.ts", "enum Kind { Small, Large = 2 }\n", "Kind.Large", "member"),
@@ -58,7 +63,7 @@ def test_fields_properties_members_and_classes_of_style_sheets_are_known(
     tmp_path: Path, file: str, text: str, asked: str, kind: str
 ) -> None:
     found = explorer(tmp_path, {file: text}).find_definitions(asked)
-    assert [row.kind for row in found.results] == [kind]
+    assert [row.kind in kind.split("|") for row in found.results] == [True]
 
 
 def test_a_type_comes_before_the_blocks_that_implement_it_its_tests_and_members(tmp_path: Path) -> None:
