@@ -289,9 +289,11 @@ class TestGates:
         session.send(needs_impact_analysis=1, reason=REASON)
         assert session.error == "tool_errors.check_phase_necessity.impact_needs_analysis_type"
 
-    def assessed(self, *symbols: str, intent: Intent = Intent.MODIFY, **flags: object) -> Session:
+    def assessed(
+        self, *symbols: str, intent: Intent = Intent.MODIFY, action: str = "change", **flags: object
+    ) -> Session:
         session = Session(Flags(no_doc=True, **flags), intent)  # type: ignore[arg-type]
-        session.send(action_type="change", target_symbols=list(symbols))
+        session.send(action_type=action, target_symbols=list(symbols))
         session.answer = session.explore("app.py", "README.md")
         return session
 
@@ -303,6 +305,10 @@ class TestGates:
             "has_unverified_hypotheses": "true: no tool of this session has shown README.md, so what you say of them is a guess.",
             "needs_impact_analysis": "true: nobody has looked who uses main.",
         }
+
+    def test_a_name_that_is_to_be_added_need_not_be_there(self) -> None:
+        asked = self.assessed("main", "nothing", action="add a validator").status()["server_assessment"]
+        assert asked == {"needs_impact_analysis": "true: nobody has looked who uses main."}
 
     def test_a_later_question_comes_with_its_own_assessment_alone(self) -> None:
         session = self.assessed("main", "nothing")
@@ -489,6 +495,12 @@ class TestVerification:
         session.send(passed=True, verifier_used=["tests", "generic"], details="green")
         assert session.state.phase is Phase.PRE_COMMIT
 
+    @pytest.mark.parametrize("said", ["tests (with the generic one)", ["tests and generic"], "tests, generic"])
+    def test_verifiers_may_be_named_in_a_sentence(self, said: object) -> None:
+        session = Session().to_ready().to_verify()
+        assert session.send(passed=True, verifier_used=said, details="green")["success"]
+        assert session.state.receipt and session.state.receipt.verifier.count(".md") == 2
+
     @pytest.mark.parametrize(
         ("payload", "key"),
         [
@@ -496,6 +508,7 @@ class TestVerification:
             ({"passed": True, "verifier_used": "nope"}, "verifier_not_found"),
             ({"passed": True}, "verifier_not_found"),
             ({"passed": True, "verifier_used": ["tests", "nope"]}, "verifier_not_found"),
+            ({"passed": True, "verifier_used": "api, and docstests"}, "verifier_not_found"),
             ({"passed": True, "verifier_used": []}, "verifier_not_found"),
             ({"passed": False, "verifier_used": "tests", "failed_tasks": ["zz"]}, "unknown_failed_tasks"),
             ({"passed": False, "verifier_used": "tests"}, "details_required"),

@@ -60,7 +60,6 @@ def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, p
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("Make it faster", "auto fits: nothing that the request names could be looked up, so it has to be explored."),
         ("Let join_words skip blanks", "auto fits: join_words in 7 file(s)."),
         (
             "Change the title in README.md",
@@ -72,6 +71,16 @@ def test_without_a_flag_the_lane_that_fits_is_said_in_one_line(bench: Workbench,
     answer = bench.sessions.start(query, "MODIFY", {"no_doc": True})
     assert answer["lane_advice"] == said
     assert answer["phase"] == "QUERY_FRAME"
+
+
+def test_nothing_is_said_where_the_request_names_nothing_and_the_session_explores_anyway(bench: Workbench) -> None:
+    assert "lane_advice" not in bench.sessions.start("Make it faster", "MODIFY", {"no_doc": True})
+
+
+def test_that_nothing_is_known_is_said_where_a_session_would_not_explore(bench: Workbench) -> None:
+    configure(bench, lane="fast")
+    answer = bench.sessions.start("Make it faster", "MODIFY", {"no_doc": True})
+    assert "nothing that the request names" in str(answer["lane_advice"])
 
 
 @pytest.mark.parametrize("flags", [{"fast": True}, {"gate_level": "auto"}, {"only_explore": True}])

@@ -68,9 +68,9 @@ def chosen_road(desk: Desk, kit: Kit, query: str, road: Road, *, chosen: bool) -
     return led, _said(kit, advice, lane) if advice else None
 
 
-def _said(kit: Kit, advice: Advice, runs: Lane) -> Note:
+def _said(kit: Kit, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
-        return advice.why
+        return None if advice.why.key == NOTHING_KNOWN else advice.why
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
     flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
     why = kit.contract.message(advice.why.key, advice.why.params).text

@@ -1,5 +1,6 @@
 """Q1, Q2, Q3: the agent judges what is needed, the server says beforehand what it would choose (SPEC 4)."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ class Gate:
     required: str
     stem: str
 
+
+_ADDS = re.compile(r"\s*(?:add|create|introduce|implement|support|new)", re.IGNORECASE)
+"""What an action type begins with where the names it speaks of may not be there yet."""
 
 _Q1 = Gate("needs_more_information", "semantic_needs_more_information", "semantic")
 _Q2 = Gate("has_unverified_hypotheses", "verification_has_unverified", "verification")
@@ -58,8 +62,11 @@ def assessments(state: SessionState, calls: Sequence[LedgerEntry]) -> Iterator[t
 
 
 def _of_names(state: SessionState) -> Note | None:
-    """Semantic search helps where names are not known."""
-    symbols = state.query_frame.target_symbols if state.query_frame else ()
+    """Semantic search helps where names are not known, but for the name of what is to be added."""
+    frame = state.query_frame
+    symbols = frame.target_symbols if frame else ()
+    if state.unresolved_symbols and frame and _ADDS.match(frame.action_type):
+        return None
     if state.unresolved_symbols:
         return Note("server_assessment.names_unknown", {"symbols": named(state.unresolved_symbols)})
     return Note("server_assessment.names_known", {"symbols": named(symbols)}) if symbols else None

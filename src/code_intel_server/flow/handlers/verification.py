@@ -1,5 +1,7 @@
 """Steps 15 and 16: the verdict, proven by the server's own run, and the way out of repeated failure (SPEC 4)."""
 
+import re
+
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
@@ -38,13 +40,18 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
 
 def _verifiers(turn: Turn[VerifyPayload]) -> str:
     """The paths of the verifiers that were followed, each of which exists."""
-    find, names = turn.ports.documents.find_prompt, turn.payload.verifiers
-    found = [(name, find("verifiers", name)) for name in names or ("",)]
-    missing = [name for name, prompt in found if prompt is None]
-    if missing:
-        available = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("verifiers"))
-        raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=", ".join(missing), available=available)
-    return ", ".join(dict.fromkeys(prompt.path for _, prompt in found if prompt is not None))
+    documents = turn.ports.documents
+    known = documents.prompts("verifiers")
+    paths: list[str] = []
+    for name in turn.payload.verifiers or ("",):
+        exact = documents.find_prompt("verifiers", name)
+        words = re.findall(r"[\w-]+", name)
+        found = [exact] if exact else [prompt for prompt in known if prompt.name in words]
+        if not found:
+            available = ", ".join(prompt.name for prompt in known)
+            raise Rejected("failures.POST_IMPL_VERIFY.verifier_not_found", name=name, available=available)
+        paths += [prompt.path for prompt in found]
+    return ", ".join(dict.fromkeys(paths))
 
 
 def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
