@@ -21,8 +21,8 @@ FEW_FILES, MANY_FILES = 5, 40
 LOOK_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
-NOTHING_KNOWN = "lanes.nothing_known"
-"""What is advised where a request names nothing: places at which it may be begun say more."""
+_NOTHING_KNOWN = "lanes.nothing_known"
+"""What is advised where a request names nothing, and said only where the session would not explore."""
 _READ = 2_000
 """Letters of a request in which names are looked for: what comes later is a log or a listing."""
 
@@ -70,7 +70,7 @@ def chosen_road(desk: Desk, kit: Kit, query: str, road: Road, *, chosen: bool) -
 
 def _said(kit: Kit, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
-        return None if advice.why.key == NOTHING_KNOWN else advice.why
+        return None if advice.why.key == _NOTHING_KNOWN else advice.why
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
     flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
     why = kit.contract.message(advice.why.key, advice.why.params).text
@@ -93,7 +93,7 @@ def advise(desk: Desk, kit: Kit, query: str) -> Advice | None:
     if found is None:
         return None
     if not found:
-        return Advice(Lane.AUTO, Note(NOTHING_KNOWN, {"lane": Lane.AUTO}))
+        return Advice(Lane.AUTO, Note(_NOTHING_KNOWN, {"lane": Lane.AUTO}))
     return fitting(names, len(found), proven=bool(kit.config.config.verify_commands))
 
 

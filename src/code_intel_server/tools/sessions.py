@@ -124,7 +124,7 @@ class Sessions:
         ports = self._desk.ports(kit, ledger, self._record, silent)
         answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
         begun = {} if road.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
-        if advice is not None and not (begun and advice.key == lanes.NOTHING_KNOWN):
+        if advice is not None:
             answer["lane_advice"] = responses.say(kit.contract, advice)
         answer |= begun
         state.last_submit = told_at_start(answer)
