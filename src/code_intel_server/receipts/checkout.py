@@ -27,7 +27,9 @@ from code_intel_server.workspace.snapshot_index import hash_file
 BORROWED_OBJECTS = "borrowed-objects"
 """Where, in the private folder, the checkouts' repositories find the user's objects."""
 
-_LOCK = "lock"
+LOCK = "lock"
+"""Held by whoever makes a receipt in a private folder, as long as it lives."""
+
 _PREFIX = "code-intel-runs-"
 _GITLINK = "160000"
 _RAW = "raw.git"
@@ -77,7 +79,7 @@ def private_folder() -> Iterator[Path]:
         raise PermissionError(13, "belongs to somebody else", str(parent))
     _remove_leftovers(parent)
     folder = Path(tempfile.mkdtemp(dir=parent))
-    with (folder / _LOCK).open("wb") as lock:
+    with (folder / LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield folder
@@ -87,7 +89,7 @@ def private_folder() -> Iterator[Path]:
 
 def _remove_leftovers(parent: Path) -> None:
     for folder in parent.iterdir():
-        with contextlib.suppress(OSError), (folder / _LOCK).open("rb") as lock:
+        with contextlib.suppress(OSError), (folder / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
             remove(folder)
 

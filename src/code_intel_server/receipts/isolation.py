@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.receipts.checkout import BORROWED_OBJECTS
+from code_intel_server.receipts.checkout import BORROWED_OBJECTS, LOCK
 
 BORROWED = (".venv", "venv", "node_modules")
 """Folders that are borrowed from the project where git ignores them, at its root and beside a manifest."""
@@ -26,7 +26,9 @@ BORROWED = (".venv", "venv", "node_modules")
 _UNSHARE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount")
 _MOUNT = """
 set -e
-top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 count=$7; shift 7
+top=$1 checkout=$2 scratch=$3 inside=$4 objects=$5 borrowed=$6 lock=$7 count=$8; shift 8
+# The lock is ours as long as we live: whoever gets it ends the run, whose process group this still is.
+( ( exec >/dev/null 2>&1; flock "$lock" true && kill -KILL 0 ) & )
 mkdir -p "$scratch"
 mount -t tmpfs none "$scratch"
 mount --bind "$objects" "$borrowed"
@@ -84,7 +86,8 @@ class Place:
         if not self.mounted:
             return [*argv]
         scratch = self.checkout.with_name(self.checkout.name + ".written")
-        places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, len(self.borrowed))
+        lock = self.checkout.with_name(LOCK)
+        places = (self.top, self.checkout, scratch, inside, self.objects, self._objects, lock, len(self.borrowed))
         return [*_UNSHARE, "sh", "-c", _MOUNT, "sh", *map(str, places), *self.borrowed, *argv]
 
     def prepare(self) -> Mapping[str, str]:

@@ -1,0 +1,198 @@
+"""The runs of a session: kept, never two at once, ended with whoever began them, and what they say of attacks (SPEC 4)."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.receipts.isolation import can_mount
+from code_intel_server.receipts.session_runs import SessionRuns, runs_tests
+from code_intel_server.workspace.config import Config, VerifyCommand
+from code_intel_server.workspace.git import open_repository
+from code_intel_server.workspace.proofs import Asked, Judged
+from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.values import ProofStatus, ToCommit
+from tests.workspace.git_repo import Repo
+
+PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+CALC = "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return 2 * a\n"
+FIXED = CALC.replace("a - b", "a + b")
+TESTS = (
+    "from calc import add, twice\n\ndef test_add():\n    assert add(2, 0) == 2\n\n"
+    "def test_twice():\n    assert twice(2) == 4\n"
+)
+SUM = "from calc import add\n\ndef test_sum():\n    assert add(2, 2) == 4\n"
+WRONG = FIXED.replace("2 * a", "a")
+
+
+def quiet(*_: object) -> None:
+    """Nobody listens, nothing is checked."""
+
+
+class World:
+    """A repository with a bug, and what a server that works on it holds."""
+
+    def __init__(self, repo: Repo, folder: Path) -> None:
+        self.repo, self.folder = repo, folder
+        self.tree = TreeJudge(repo.path)
+        self.start = self.tree.snapshot()
+        self.base = repo.git("rev-parse", "HEAD")
+        self.config = Config(verify_commands=(VerifyCommand(argv=PYTEST, timeout=60),))
+
+    def runs(self) -> SessionRuns:
+        """Those of a server; another call is a restart."""
+        return SessionRuns(self.tree, lambda: open_repository(self.repo.path), lambda: self.folder, lambda: b"k" * 32)
+
+    def judge(self, say: Callable[[str], None] = quiet, **files: str) -> Judged:
+        """What the runs say of these files."""
+        for name, text in files.items():
+            self.repo.write(name.replace("__", "."), text)
+        asked = Asked(
+            "s", self.config, self.config.verify_commands, self.tree.snapshot(), ToCommit(self.base, self.start)
+        )
+        return self.runs().judge(asked, say, quiet)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    for name in ("temporary", "kept"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    repo = Repo.with_files(tmp_path, monkeypatch, calc__py=CALC, test_calc__py=TESTS)
+    return World(repo, tmp_path / "kept")
+
+
+def refused(judged: Judged) -> str:
+    """What a refusal says."""
+    (run,) = judged.runs.values()
+    assert run.outcome is ProofStatus.FAILED, judged
+    assert len(run.output_tail.encode()) <= 2048
+    return run.output_tail
+
+
+def test_what_was_run_once_is_not_run_again_by_another_server(world: World) -> None:
+    said: list[str] = []
+    runs = world.runs()
+    runs.begin("s", world.config, world.config.verify_commands, world.base)
+    first = world.judge(said.append, calc__py=FIXED, test_sum__py=SUM)
+    assert first.tests is not None
+    assert first.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    said.clear()
+    assert world.judge(said.append) == first
+    assert not said
+    runs.forget("s")
+    assert not [*world.folder.iterdir()]
+
+
+def test_an_edited_record_of_the_base_is_not_believed(world: World) -> None:
+    world.judge(calc__py=FIXED)
+    kept = world.folder / "s.base.json"
+    kept.write_bytes(kept.read_bytes().replace(b'"passed"', b'"failed"', 1))
+    (world.folder / "s.verdict.json").unlink()
+    said: list[str] = []
+    judged = world.judge(said.append)
+    assert any(text.startswith("base") for text in said)
+    assert judged.tests is not None and judged.tests.counts["pass_to_pass"] == 2
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param({"test_new__py": "import pytest\npytest.exit('done', returncode=0)\n"}, id="pytest.exit"),
+        pytest.param({"test_new__py": "import os\nos.execvp('true', ['true'])\n"}, id="execvp"),
+        pytest.param(
+            {
+                "conftest__py": "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop():\n    return True\n"
+            },
+            id="runtestloop",
+        ),
+        pytest.param({"pluggy__py": "import os\nos._exit(0)\n"}, id="shadowed library"),
+        pytest.param({"test_calc__py": TESTS.replace("== 4", "== 2")}, id="expectation changed with the code"),
+    ],
+)
+def test_broken_work_does_not_pass_by_steering_the_run(world: World, attack: dict[str, str]) -> None:
+    judged = world.judge(calc__py=WRONG, **attack)
+    assert judged.tests is not None
+    if judged.runs and all(run.outcome is ProofStatus.PROVEN for run in judged.runs.values()):
+        assert "test_calc.py::test_twice" in judged.tests.questions, judged
+    else:
+        assert refused(judged).startswith(("1 test failed\n", "the results prove nothing\n"))
+
+
+def test_a_refusal_begins_with_failing_tests_and_counts_the_tries(world: World) -> None:
+    tests = TESTS + "".join(f"\ndef test_{n}():\n    assert add({n}, {n}) == 0, 'x' * 900\n" for n in range(1, 30))
+    said = refused(world.judge(calc__py=FIXED, test_calc__py=tests))
+    assert said.startswith("29 tests failed\ntest_calc.py::test_1\n")
+    assert said.splitlines()[-1].startswith("Try 1 on these files")
+    assert refused(world.judge()).splitlines()[-1].startswith("Try 2 on these files")
+
+
+def test_files_that_are_left_out_of_the_commit_are_left_out_of_the_run(world: World) -> None:
+    world.repo.write("calc.py", FIXED)
+    world.repo.write("test_sum.py", SUM)
+    asked = Asked(
+        "s", world.config, world.config.verify_commands, world.tree.snapshot(),
+        ToCommit(world.base, world.start, ("calc.py",)),
+    )  # fmt: skip
+    assert "test_sum.py::test_sum" in refused(world.runs().judge(asked, quiet, quiet))
+
+
+def test_a_project_without_a_known_runner_pays_nothing(world: World) -> None:
+    world.config = Config(verify_commands=(VerifyCommand(argv=("true",)), VerifyCommand(argv=("sh", "-c", "exit 0"))))
+    judged = world.judge(calc__py=FIXED)
+    assert (judged.runs, judged.tests and judged.tests.only_status) == ({}, True)
+    assert not [*world.folder.iterdir()]
+    for argv in (("uv", "run", "pytest"), ("npm", "test"), ("go", "test", "./..."), (".venv/bin/pytest",)):
+        assert runs_tests(VerifyCommand(argv=argv))
+    for argv in (("uv", "run", "ruff"), ("node", "check.js"), ("go", "vet"), ("make", "lint")):
+        assert not runs_tests(VerifyCommand(argv=argv))
+
+
+_SERVER = """
+import sys, tempfile
+from pathlib import Path
+from code_intel_server.receipts.notary import Notary
+from code_intel_server.workspace.config import VerifyCommand
+from code_intel_server.workspace.git import open_repository
+tempfile.tempdir = sys.argv[2]
+notary = Notary(open_repository(Path(sys.argv[1])), [VerifyCommand(argv=tuple(sys.argv[3:]))])
+notary.run_base("HEAD")
+"""
+
+
+@pytest.mark.skipif(not can_mount(), reason="no mounts")
+def test_a_run_ends_with_the_server_that_was_killed(world: World, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    hangs = f"import os, pathlib, subprocess, time\n\ndef test():\n    child = subprocess.Popen(['sleep', '600'])\n    pathlib.Path({str(mark)!r}).write_text(f'{{os.getpid()}} {{child.pid}}\\n')\n    time.sleep(600)\n"
+    world.repo.write("test_hangs.py", hangs)
+    world.repo.commit("hangs")
+    command = [sys.executable, "-c", _SERVER, str(world.repo.path), tempfile.gettempdir(), *PYTEST]
+    server = subprocess.Popen(command)
+    assert _soon(lambda: mark.exists() and mark.read_text().endswith("\n"))
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    pids = [int(word) for word in mark.read_text().split()]
+    assert _soon(lambda: not any(map(_lives, pids)))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def _soon(happened: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while not happened() and time.monotonic() < end:
+        os.sched_yield()
+        time.sleep(0.05)
+    return happened()
