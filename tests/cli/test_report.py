@@ -329,6 +329,30 @@ def test_records_that_are_newer_damaged_or_of_odd_types_still_make_a_page() -> N
     assert_harmless(report_page(taken_apart({})))
 
 
+def test_a_report_names_the_tests_that_were_seen_and_keeps_the_reasons() -> None:
+    seen = {
+        "counts": {"fail_to_pass": 2, "pass_to_pass": 8},
+        "passed_before": 9,
+        "listed": {"fail_to_pass": ["t.py::new", "t.py::<b>"]},
+        "questions": {"t.py::old": "passed before this change and fails with it"},
+        "runs": {"new": "10 of 10 passed, 0.5 s"},
+    }
+    record = ended(
+        "SESSION_COMPLETE",
+        MERGED,
+        receipt={"status": "proven", "tests": seen},
+        test_reasons={"t.py::old": "It was wrong."},
+    )
+    page = report_page(record)
+    assert_harmless(page)
+    said = text_of(page)
+    assert "2 tests only with this change; 8 of 9 tests that passed before pass with it." in said
+    assert "t.py::old: passed before this change and fails with it. Reason: It was wrong." in said
+    assert "t.py::<b>" in said
+    only = ended("SESSION_COMPLETE", MERGED, receipt={"status": "proven", "tests": {"only_status": True}})
+    assert "only the exit status is known" in text_of(report_page(only))
+
+
 def test_the_time_at_a_step_starts_anew_when_a_session_is_restored() -> None:
     def row(what: str, at: str, **more: object) -> dict[str, object]:
         return {"what": what, "at": f"2026-01-01T{at}+00:00", "step": 4, "next_step": 5, "event": "ok", **more}

@@ -49,8 +49,12 @@ class World:
         """Those of a server; another call is a restart."""
         return SessionRuns(self.tree, lambda: open_repository(self.repo.path), lambda: self.folder, lambda: b"k" * 32)
 
-    def judge(self, say: Callable[[str], None] = quiet, **files: str) -> Judged:
+    def judge(self, **files: str) -> Judged:
         """What the runs say of these files."""
+        return self.heard(quiet, **files)
+
+    def heard(self, say: Callable[[str], None], **files: str) -> Judged:
+        """The same, where somebody listens."""
         for name, text in files.items():
             self.repo.write(name.replace("__", "."), text)
         asked = Asked(
@@ -82,11 +86,11 @@ def test_what_was_run_once_is_not_run_again_by_another_server(world: World) -> N
     said: list[str] = []
     runs = world.runs()
     runs.begin("s", world.config, world.config.verify_commands, world.base)
-    first = world.judge(said.append, calc__py=FIXED, test_sum__py=SUM)
+    first = world.heard(said.append, calc__py=FIXED, test_sum__py=SUM)
     assert first.tests is not None
     assert first.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
     said.clear()
-    assert world.judge(said.append) == first
+    assert world.heard(said.append) == first
     assert not said
     runs.forget("s")
     assert not [*world.folder.iterdir()]
@@ -98,7 +102,7 @@ def test_an_edited_record_of_the_base_is_not_believed(world: World) -> None:
     kept.write_bytes(kept.read_bytes().replace(b'"passed"', b'"failed"', 1))
     (world.folder / "s.verdict.json").unlink()
     said: list[str] = []
-    judged = world.judge(said.append)
+    judged = world.heard(said.append)
     assert any(text.startswith("base") for text in said)
     assert judged.tests is not None and judged.tests.counts["pass_to_pass"] == 2
 

@@ -164,6 +164,31 @@ class SessionRecord:
         """The verification it ended with."""
         return mapping(self.state, "receipt")
 
+    @property
+    def tests(self) -> list[str]:
+        """What clean checkouts showed of the tests, in sentences; nothing where none was run so."""
+        seen = mapping(self.receipt, "tests")
+        if why := text(seen, "unavailable"):
+            return [f"Which tests passed is unknown: {why}."]
+        if seen.get("only_status") is True:
+            return ["Of the verify commands only the exit status is known."]
+        counts, before = mapping(seen, "counts"), number(seen, "passed_before")
+        if not counts:
+            return []
+        passed = f"{number(counts, 'pass_to_pass')} of {before} tests that passed before pass with it"
+        said = [f"{counted(number(counts, 'fail_to_pass'), 'test')} only with this change; {passed}."]
+        reasons = mapping(self.state, "test_reasons")
+        asked = mapping(seen, "questions")
+        said += [f"{what}: {why}. Reason: {text(reasons, what) or 'none'}" for what, why in asked.items()]
+        runs = [f"{name}: {done}" for name, done in mapping(seen, "runs").items()]
+        return [*said, f"Runs: {'; '.join(runs)}."] if runs else said
+
+    @property
+    def listed_tests(self) -> list[tuple[str, list[str]]]:
+        """The lists of tests that are not empty, by name."""
+        listed = mapping(mapping(self.receipt, "tests"), "listed")
+        return [(name.replace("_", " "), texts(listed, name)) for name in listed]
+
     @cached_property
     def skipped(self) -> dict[int, str]:
         """The gates that would have run but for a flag: step → phase, as the commit's trailer names them (SPEC 3.2)."""

@@ -4,6 +4,7 @@ What happened is printed once and stays; on a terminal one line below it says wh
 only what happened, each line whole.
 """
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration, 
 from code_intel_server.flow.access import ACCESS, Group
 from code_intel_server.printable import printable
 from code_intel_server.tools.desk import Desk, now
+from code_intel_server.workspace.files import read_regular
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,7 +101,10 @@ class Watch:
             return ""
         last = self._printed[-1].at if self._printed else session.state["started_at"]
         task = next((task for task in session.state["tasks"] if task["status"] != "completed"), None)
-        said = [_looked(self._calls[self._printed[-1].calls if self._printed else 0 :])]
+        said = [
+            self._runs_now(session.session_id),
+            _looked(self._calls[self._printed[-1].calls if self._printed else 0 :]),
+        ]
         if session.step == 13 and task is not None:
             said.insert(0, f"{task['id']}: {task['description']}")
         said.append(duration(elapsed(last, now())) if session.live else "interrupted")
@@ -107,6 +112,14 @@ class Watch:
         text = Text(" ".join(printable(" · ".join(filter(None, said))).split())[:300])
         table.add_row(Text(*mark("now")), Text(str(session.step)), Text(session.title, "bold"), text)
         return table
+
+    def _runs_now(self, session_id: str) -> str:
+        """Which test run is going on."""
+        try:
+            run = json.loads(read_regular(self._desk.project.cache / "runs" / f"{session_id}.now.json", 10_000))
+        except (OSError, ValueError):
+            return ""
+        return f"tests of {run['run']}" if isinstance(run, dict) and isinstance(run.get("run"), str) else ""
 
     def _say(self, what: "RenderableType") -> None:
         from rich.text import Text
