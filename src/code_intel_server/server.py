@@ -338,10 +338,10 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     def analyze_impact(
         targets: Annotated[list[str], Field(description="Symbols or paths that are to change")],
         depth: int = 2,
-        limit: Limit = 100,
+        limit: Limit = 20,
         offset: Offset = 0,
     ) -> Listed:
-        """What a change touches: code, tests, configuration, documentation, markup; must_verify and should_verify."""
+        """What a change touches, the likeliest to change too first; each entry of must_verify has an id."""
         return call(
             "analyze_impact", lambda: tools.exploration.analyze_impact(late.bench, targets, depth, limit, offset)
         )

@@ -190,7 +190,7 @@ def test_a_bare_name_finds_the_code_before_the_style_sheets(tmp_path: Path) -> N
     found = explorer(tmp_path, STYLES)
     rows = found.find_definitions("btn").results
     assert (rows[0].path, {row.kind for row in rows}) == ("ui.py", {"function", "selector"})
-    assert {row.path for row in found.analyze_impact(["btn"]).answer.results if row.must_verify} == {"ui.py"}
+    assert {target.path for target in found.analyze_impact(["btn"]).targets} == {"ui.py"}
 
 
 SHEETS = {

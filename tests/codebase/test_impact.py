@@ -7,8 +7,7 @@ import pytest
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.impact_analyzer import analyze_impact
-from code_intel_server.codebase.impact_values import Impact, ImpactRow, Tie
+from code_intel_server.codebase.impact import Impact, ImpactRow, Tie, analyze_impact
 from code_intel_server.codebase.roles import Role
 from code_intel_server.errors import Rejected
 
@@ -55,8 +54,60 @@ def test_places_come_in_the_groups_of_the_specification(tmp_path: Path) -> None:
 
 def test_direct_uses_must_be_verified_distant_and_soft_ties_should(tmp_path: Path) -> None:
     impact = explorer(tmp_path, FILES).analyze_impact(["net_price"])
-    assert set(impact.must_verify) == {"shop/price.py:1", "shop/basket.py:6", "tests/test_price.py:5"}
-    assert set(impact.should_verify) == {"shop/till.py:5", "docs/pricing.md:3", "config/rules.yml:1"}
+    must = [(row.path, row.start_line) for row in impact.must_verify]
+    assert sorted(must) == [("shop/basket.py", 6), ("tests/test_price.py", 5)]
+    should = {(row.path, row.start_line) for row in impact.answer.results if not row.must_verify}
+    assert should >= {("shop/till.py", 5), ("docs/pricing.md", 3), ("config/rules.yml", 1)}
+
+
+def test_an_entry_that_must_be_verified_has_one_id_whenever_it_is_found(tmp_path: Path) -> None:
+    found = explorer(tmp_path, FILES)
+    first, again = (found.analyze_impact(targets).must_verify for targets in (["net_price"], ["shop/price.py:2"]))
+    assert [row.must_verify for row in first] == [row.must_verify for row in again]
+    assert len({row.must_verify for row in first}) == len(first) == 2
+
+
+def test_what_certainly_means_another_of_the_name_is_left_out(tmp_path: Path) -> None:
+    files = {
+        "a.py": "class One:\n    def close_it(self): pass\n",
+        "b.py": "class Two:\n    def close_it(self): pass\n",
+        "use.py": "from a import One\n\ndef first():\n    One().close_it()\n",
+        "other.py": "from b import Two\n\ndef second():\n    Two().close_it()\n",
+    }
+    impact = explorer(tmp_path, files).analyze_impact(["One.close_it"])
+    assert [(row.path, row.start_line, row.places[0].certain) for row in impact.must_verify] == [("use.py", 4, True)]
+    assert "other.py" not in by_path(impact)
+
+
+def test_the_sentence_that_speaks_of_the_changed_code_stands_for_its_page(tmp_path: Path) -> None:
+    page = "# net_price\n\nSee net_price.\n\nnet_price does not round the discount of an item.\n"
+    files = {
+        **FILES,
+        "shop/price.py": "def net_price(item, discount):\n    return item * discount\n",
+        "docs/pricing.md": page,
+    }
+    row = by_path(explorer(tmp_path, files).analyze_impact(["net_price"]))["docs/pricing.md"]
+    assert (row.start_line, row.places[0].text) == (5, "net_price does not round the discount of an item.")
+
+
+def test_other_readers_of_the_state_that_a_method_changes_are_tied_to_it(tmp_path: Path) -> None:
+    files = {
+        "a.py": "class Till:\n    def __init__(self):\n        self.cash_box = 0\n\n    def pay_in(self):\n        self.cash_box += 1\n",
+        "b.py": "from a import Till\n\n\ndef count_up(till: Till):\n    return till.cash_box\n",
+    }
+    row = by_path(explorer(tmp_path, files).analyze_impact(["Till.pay_in"]))["b.py"]
+    assert (row.start_line, row.places[0].tie, row.places[0].certain) == (5, Tie.STATE, True)
+
+
+def test_what_the_changed_code_uses_is_tied_to_it(tmp_path: Path) -> None:
+    row = by_path(explorer(tmp_path, FILES).analyze_impact(["Basket.total_sum"]))["shop/price.py"]
+    assert (row.start_line, row.places[0].tie) == (1, Tie.USED)
+
+
+def test_of_too_broad_a_target_the_members_are_told_to_choose_from(tmp_path: Path) -> None:
+    many = "".join(f"def make_{number}(): pass\n" for number in range(30))
+    impact = explorer(tmp_path, {"many.py": many}).analyze_impact(["many.py"])
+    assert "many.py holds 30 names: ask for those that change, like make_" in impact.answer.notes[0]
 
 
 def test_the_closest_comes_first(tmp_path: Path) -> None:
@@ -88,7 +139,7 @@ def test_a_name_that_many_share_weighs_less_than_one_of_its_own(tmp_path: Path) 
     found = explorer(tmp_path, files)
     shared = by_path(found.analyze_impact(["M1.save"]))["use.py"]
     own = by_path(found.analyze_impact(["save_invoice"]))["use2.py"]
-    assert own.score > 2 * shared.score
+    assert own.chance > shared.chance
     assert own.must_verify
     assert not shared.must_verify
 
@@ -99,8 +150,7 @@ def test_an_override_elsewhere_is_told_as_one(tmp_path: Path) -> None:
         "b.py": "from a import Base\n\n\nclass Child(Base):\n    def render_all(self): pass\n",
     }
     row = by_path(explorer(tmp_path, files).analyze_impact(["Base.render_all"]))["b.py"]
-    assert (row.start_line, row.places[0].tie) == (5, Tie.SAME_NAME)
-    assert "override" in row.why
+    assert (row.start_line, row.places[0].tie, row.must_verify != "") == (5, Tie.OVERRIDE, True)
 
 
 PAGE_FILES = {
@@ -138,15 +188,15 @@ def test_a_css_name_is_a_target_of_its_own(tmp_path: Path, name: str, paths: set
     assert len(impact.must_verify) == len(paths)
 
 
-def test_files_that_history_saw_change_together_are_a_weaker_hint(tmp_path: Path) -> None:
+def test_files_that_history_saw_change_together_are_told_with_how_often(tmp_path: Path) -> None:
     commits = [("shop/price.py", "shop/alone.py")] * 5 + [
         ("shop/price.py", *[f"x{number}.py" for number in range(100)])
     ]
     impact = explorer(tmp_path, FILES).analyze_impact(["net_price"], history=lambda: commits)
     row = by_path(impact)["shop/alone.py"]
     assert row.places[0].tie is Tie.TOGETHER
-    assert not row.must_verify
-    assert row.score < by_path(impact)["shop/basket.py"].score
+    assert row.why == "changed together in 5 of 6 commits"
+    assert "x1.py" not in by_path(impact)
 
 
 def test_a_target_that_names_nothing_is_said_to(tmp_path: Path) -> None:

@@ -351,8 +351,10 @@ class TestGates:
         session.world.call("analyze_impact")
         session.send(impact_summary={}, tools_used=["analyze_impact"])
         assert session.error == "failures.IMPACT_ANALYSIS.empty_impact_summary"
-        session.send(impact_summary={"tests": "none"}, tools_used=["analyze_impact"])
+        session.world.call("analyze_impact", asks=("a1 app.py:1", "b2 use.py:3"))
+        session.send(impact_summary={"tests": "none"}, must_verify={"b2": "only reads"}, tools_used=["analyze_impact"])
         assert session.state.phase.name == "READY"
+        assert session.state.must_verify == {"a1 app.py:1": "", "b2 use.py:3": "only reads"}
 
 
 class TestSemanticAndVerification:
@@ -696,6 +698,25 @@ class TestPreCommit:
         }
         session.send(**payload | change)
         assert session.error == key
+
+    def test_what_the_impact_asked_to_verify_is_changed_explained_or_undecided(self) -> None:
+        session = self.at()
+        session.world.call("analyze_impact", asks=("a1 app.py:1", "b2 use.py:3", "c3 docs/use.md:9", "d4 far.py:2"))
+        said = {"b2": "calls it with one argument as before", "d4": "changed"}
+        answer = session.commit("app.py", must_verify=said)
+        assert "docs/use.md:9, far.py:2." in str(answer["warning"])
+        assert session.state.must_verify == {
+            "a1 app.py:1": "changed",
+            "b2 use.py:3": "calls it with one argument as before",
+            "c3 docs/use.md:9": "",
+            "d4 far.py:2": "",
+        }
+
+    def test_an_entry_that_nobody_asked_to_verify_is_refused_with_those_there_are(self) -> None:
+        session = self.at()
+        session.world.call("analyze_impact", asks=("a1 app.py:1",))
+        session.commit("app.py", must_verify={"zz": "changed"})
+        assert session.error == "common_failures.field_invalid"
 
     @pytest.mark.parametrize("pattern", ["app.py", "./app.py", "*.py", "*"])
     def test_globs_cover_files(self, pattern: str) -> None:

@@ -104,9 +104,17 @@ class World:
     snapshots: dict[str, Files] = field(default_factory=dict)
     heads: dict[str, Files] = field(default_factory=dict)
 
-    def call(self, tool: str, *files: str, results: int = 1, outcome: str = "ok", tree: str = "") -> None:
+    def call(
+        self,
+        tool: str,
+        *files: str,
+        results: int = 1,
+        outcome: str = "ok",
+        tree: str = "",
+        asks: tuple[str, ...] = (),
+    ) -> None:
         """Let a tool run: one more line in the ledger."""
-        self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files, tree))
+        self.calls.append(LedgerEntry(len(self.calls) + 1, tool, "", outcome, results, files, tree, asks))
 
     def head(self) -> str:
         return f"{self.tip_count:040x}"

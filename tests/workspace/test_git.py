@@ -471,6 +471,17 @@ def test_names_are_divided_into_portions_that_fit() -> None:
     assert list(door.portions([])) == []
 
 
+def test_a_file_that_was_renamed_goes_by_its_new_name_in_the_history(repo: Repo) -> None:
+    repo.write("old.py", "a = 1\nb = 2\nc = 3\n")
+    repo.write("use.py", "1\n")
+    repo.commit("one")
+    repo.git("mv", "old.py", "new.py")
+    repo.commit("two")
+    repo.write("old.py", "another\n")
+    repo.commit("three")
+    assert opened(repo).changed_together(3) == [("old.py",), ("new.py",), ("new.py", "use.py")]
+
+
 def test_what_changed_together_is_read_from_the_history(repo: Repo) -> None:
     repo.write("sub/x\n.py", "1\n")
     repo.write("sub/y.py", "1\n")

@@ -112,8 +112,7 @@ def _symbols(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
 def _impact(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
     found = explorer.analyze_impact([options.target], page=_page(options))
     return _shaped(found.answer) | {
-        "must_verify": plain(found.must_verify),
-        "should_verify": plain(found.should_verify),
+        "must_verify": plain([row.must_verify for row in found.must_verify]),
         "unresolved": plain(found.unresolved),
     }
 
@@ -135,7 +134,7 @@ def _show(root: Path, found: dict[str, Any]) -> None:
     """One line a row as editors and terminals understand it, then what the answer is worth."""
     lines_shown = 0
     for entry in found["results"]:
-        tied = f"{'must' if entry['must_verify'] else 'should'} verify  {entry['group']}  " if "group" in entry else ""
+        tied = f"{'must' if 'id' in entry else 'should'} verify  {entry['group']}  " if "group" in entry else ""
         for row in entry["rows"]:
             lines, _, said = row.partition(": ")
             place = f"{_one_line(shown_path(root, entry['path']))}:{lines.split('-')[0]}"

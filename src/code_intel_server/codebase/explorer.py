@@ -10,7 +10,6 @@ from code_intel_server.codebase import (
     file_structure,
     files,
     go_to,
-    impact_analyzer,
     references,
     ripgrep,
     search,
@@ -21,8 +20,8 @@ from code_intel_server.codebase.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
 from code_intel_server.codebase.files import FileRow
 from code_intel_server.codebase.ignore import SkipCounter
-from code_intel_server.codebase.impact_analyzer import History
-from code_intel_server.codebase.impact_values import Impact
+from code_intel_server.codebase.impact import FIRST_FILES as FIRST_TOUCHED
+from code_intel_server.codebase.impact import History, Impact, analyze_impact
 from code_intel_server.codebase.memory import FileMemory
 from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.search import TextRow, Wanted
@@ -157,11 +156,11 @@ class Explorer:
         targets: Sequence[str],
         *,
         depth: int = 2,
-        page: Page = impact_analyzer.FIRST_FILES,
+        page: Page = FIRST_TOUCHED,
         history: History | None = None,
     ) -> Impact:
-        """See `impact_analyzer.analyze_impact`."""
-        found = impact_analyzer.analyze_impact(
+        """See `impact.analyze_impact`."""
+        found = analyze_impact(
             self.project, self.cache, targets, depth=depth, page=page, history=history, skipped=self.skips.latest
         )
         self._skeletons.save()

@@ -132,6 +132,7 @@ class ImpactPayload(Payload):
     """What the change touches."""
 
     impact_summary: dict[str, JsonValue] = {}
+    must_verify: dict[str, Said] = {}
 
 
 class PlanPayload(Payload):
@@ -196,6 +197,7 @@ class CommitPayload(Payload):
     review_prompt_used: StrictStr = ""
     revert_reason: Said = ""
     tests_reason: Said = ""
+    must_verify: dict[str, Said] = {}
 
 
 class QualityPayload(Payload):

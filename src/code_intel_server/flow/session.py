@@ -148,6 +148,8 @@ class SessionState(_Stored):
     confidence: float | None = None
     unseen_files: list[str] = []
     unresolved_symbols: list[str] = []
+    must_verify: dict[str, str] = {}
+    """What analyze_impact asked to verify, id and place, with what became of it: CHANGED, why it need not change, '' undecided."""
     tasks: tuple[TaskModel, ...] = ()
     plan_digest: str = ""
     round_tasks: list[str] = []

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from code_intel_server.workspace.proofs import ProofRunner
     from code_intel_server.workspace.tree import TreeJudge
 
-HISTORY_COMMITS = 1000
+HISTORY_COMMITS = 2000
 
 Progress = Callable[[float, float, str], None]
 

@@ -33,14 +33,19 @@ from code_intel_server.tools.workbench import Workbench
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
+    from code_intel_server.codebase.impact import Impact
 
 _MAX_LIMIT = 1000
 _SNIPPETS = (500, 350, 200)
 """Characters of a hit's text: the most with which all hits fit."""
 _AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
 """How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
-_BESIDE_ROWS = 3_500
-"""Characters of an impact that are not its rows: what must and what should be verified, at most."""
+_FIRST_TOUCHED = 20
+"""Files of an impact that are shown unless more are asked for."""
+_FIRST_IMPACT = 3_900
+"""Characters of an impact as long as no more files are asked for."""
+_BESIDE_ROWS = 1_500
+"""Characters of an impact that are not its rows, at most."""
 _MOST_LINES = 250
 """Rows of a page of `search_text` at most: each is held against its file."""
 
@@ -229,12 +234,17 @@ def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: 
         raise Rejected("tool_errors.query.no_symbol")
     page = page_of(limit, offset)
     found = _explorer(bench).analyze_impact(targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history)
+    return impact_fields(found, page)
+
+
+def impact_fields(found: "Impact", page: Page) -> Fields:
+    """An impact as it is answered: within 4 KB, unless more files than by default are asked for."""
     beside: Fields = {
-        "targets": plain(found.targets),
-        "must_verify": [*found.must_verify],
-        "should_verify": [*found.should_verify],
+        "targets": [*dict.fromkeys(f"{one.path}:{one.start_line} {one.symbol}".rstrip() for one in found.targets)],
+        "must_verify": [f"{row.must_verify} {row.path}:{row.start_line}" for row in found.must_verify],
     }
     if found.unresolved:
         beside["unresolved"] = [*found.unresolved]
     beside = narrowed(beside, _BESIDE_ROWS)
-    return rows(found.answer, page.offset, DEFAULT_CHARACTERS - size_of(beside)) | beside
+    most = DEFAULT_CHARACTERS if page.limit > _FIRST_TOUCHED else _FIRST_IMPACT
+    return rows(found.answer, page.offset, most - size_of(beside)) | beside

@@ -23,6 +23,7 @@ from code_intel_server.workspace.git_child import (
     is_yes,
     succeeded,
 )
+from code_intel_server.workspace.history import LOG, changed_paths
 
 TASK_PREFIX = "llm_task_"
 HEADS = "refs/heads/"
@@ -158,15 +159,16 @@ class Git:
         return {os.fsdecode(name): oid.decode() for oid, _, name in rows}
 
     def changed_together(self, commits: int) -> list[tuple[str, ...]]:
-        """The paths (relative to the project) that each of the last commits changed, newest first, merges left out."""
-        done = self.run(
-            "log", "-z", "--no-merges", "--no-renames", "--name-only", "--format=%x01", f"--max-count={commits}", "HEAD"
-        )
+        """The paths (relative to the project) that each of the last commits changed, newest first, merges left out.
+
+        A file that was renamed since goes by the name that it has now.
+        """
+        done = self.run(*LOG, f"--max-count={commits}", "HEAD")
         prefix = self.at.prefix
-        groups = done.stdout.decode("utf-8", "surrogateescape").split("\x01") if done.ok else []
-        named = ([name.strip("\n") for name in group.split("\0")] for group in groups)
+        printed = done.stdout.decode("utf-8", "surrogateescape") if done.ok else ""
         kept = (
-            tuple(name.removeprefix(prefix) for name in names if name and name.startswith(prefix)) for names in named
+            tuple(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
+            for paths in changed_paths(printed)
         )
         return [paths for paths in kept if paths]
 

@@ -125,12 +125,21 @@ class LedgerFile:
             return tuple(self._entries)
 
     def add(
-        self, tool: str, phase: str, outcome: str, results: int = 0, files: Sequence[str] = (), tree: str = ""
+        self,
+        tool: str,
+        phase: str,
+        outcome: str,
+        results: int = 0,
+        files: Sequence[str] = (),
+        tree: str = "",
+        asks: Sequence[str] = (),
     ) -> LedgerEntry:
         """Record a call: in memory for certain, and in the file at once where it can be written. `files` is cut after 200, or where a line is full."""
         with self._mutex:
             seq = self._entries[-1].seq + 1 if self._entries else 1
-            call = LedgerEntry(seq, tool, phase, outcome, results, _fitting(files), tree)
+            call = LedgerEntry(
+                seq, tool, phase, outcome, results, _fitting([*asks, *files])[len(asks) :], tree, tuple(asks)
+            )
             self._entries.append(call)
             if self._ended:
                 return call
@@ -152,7 +161,16 @@ class LedgerFile:
             raise
 
     def _line(self, call: LedgerEntry) -> bytes:
-        content = [call.seq, call.tool, call.phase, call.outcome, call.results, list(call.files), call.tree]
+        content = [
+            call.seq,
+            call.tool,
+            call.phase,
+            call.outcome,
+            call.results,
+            list(call.files),
+            call.tree,
+            list(call.asks),
+        ]
         # Not `encode`: what is signed must not be shortened. `add` has made it fit.
         return json.dumps({"schema": SCHEMA_VERSION, "call": content, "mac": self._mac(content)}).encode() + b"\n"
 
@@ -178,10 +196,11 @@ class LedgerFile:
             return None
         if not hmac.compare_digest(mac, self._mac(content)):
             return None
-        # Its form is ours: we have signed it; release 1.16 without a tree.
-        seq, tool, phase, outcome, results, files, *tree = content
-        named = tuple(map(str, files))
-        return LedgerEntry(int(seq), str(tool), str(phase), str(outcome), int(results), named, "".join(map(str, tree)))
+        # Its form is ours: we have signed it; release 1.16 without a tree and what was asked.
+        later: list[object] = ["", []]
+        seq, tool, phase, outcome, results, files, tree, asks = content + later[len(content) - 6 :]
+        named, asked = tuple(map(str, files)), tuple(map(str, asks))
+        return LedgerEntry(int(seq), str(tool), str(phase), str(outcome), int(results), named, str(tree), asked)
 
 
 def encode(record: Record) -> bytes:

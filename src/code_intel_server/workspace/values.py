@@ -297,7 +297,7 @@ class Prompt:
 class LedgerEntry:
     """One call of one tool. `seq` counts from 1 within the session; `results` is the number of rows it returned.
 
-    `tree` is the snapshot that it showed, where it showed one.
+    `tree` is the snapshot that it showed, where it showed one; `asks` are the ids and places that it said must be verified.
     """
 
     seq: int
@@ -307,3 +307,4 @@ class LedgerEntry:
     results: int
     files: tuple[str, ...]
     tree: str = ""
+    asks: tuple[str, ...] = ()

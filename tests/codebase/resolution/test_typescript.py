@@ -106,3 +106,15 @@ def test_an_attribute_of_markup_is_a_property_of_its_component_or_element(tmp_pa
     for number, (code, where) in enumerate((("<Tag §price={1} />", "shop.tsx:1"), ("<a §href='x' />", "types.d.ts:2"))):
         use = f"import {{ Tag }} from './shop'\nexport const x = {code}\n"
         assert meaning(tmp_path / str(number), {**files, "use.tsx": use}) == [where]
+
+
+def test_an_object_that_is_set_to_what_holds_it_ends(tmp_path: Path) -> None:
+    code = """class Command {
+  constructor() {
+    this._output = { write: (text) => text }
+    this._output = this._output
+  }
+  show() { return this._output.§write('a') }
+}
+"""
+    assert meaning(tmp_path, {"lib.js": code}) == ["lib.js:3"]

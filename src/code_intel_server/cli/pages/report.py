@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from code_intel_server.cli.pages.record import SessionRecord, Submit, mapping, rows, text, texts
+from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, mapping, rows, text, texts
 from code_intel_server.cli.pages.render import render
 from code_intel_server.cli.words import TITLES, VERDICTS, counted, duration, flag_typed
+from code_intel_server.flow.disposal import CHANGED, undecided
 from code_intel_server.flow.phases import LAST_STEP
 
 _ROW = 20
@@ -36,12 +37,23 @@ def report_page(record: SessionRecord, project: str = "") -> str:
         flags=_flags(record),
         files=files,
         untracked=[] if files else sorted({text(used, "path") for used in record.evidence} - {""}),
-        remarks=[(what, "; ".join(found)) for what, name in _REMARKS.items() if (found := texts(record.state, name))],
+        remarks=[(what, "; ".join(found)) for what, found in _remarks(record.state).items() if found],
         items=[text(item, "status") for task in rows(record.state, "tasks") for item in rows(task, "checklist")],
         course=course(record),
         open_files=len(files) <= _OPEN_FILES,
         open_evidence=len(record.evidence) <= _OPEN_EVIDENCE,
     )
+
+
+def _remarks(state: Fields) -> dict[str, list[str]]:
+    """What a reader should know of the session's end, each with its files or places."""
+    said = {entry: str(words) for entry, words in mapping(state, "must_verify").items()}
+    explained = [f"{entry.partition(' ')[2]} ({words})" for entry, words in said.items() if words not in {"", CHANGED}]
+    return {
+        **{what: texts(state, name) for what, name in _REMARKS.items()},
+        "To be verified by the impact, and undecided": undecided(said),
+        "To be verified by the impact, and unaffected": explained,
+    }
 
 
 def _title(request: str) -> tuple[str, str]:

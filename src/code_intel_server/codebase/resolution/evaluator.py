@@ -271,8 +271,7 @@ class Evaluator:
             if isinstance(base, Class):
                 found = self.own_member(base.declaration, name)
                 if found:
-                    canonical = base.declaration.model.language.canonical
-                    return Meaning(frozenset(canonical(self, symbol) for symbol in found))
+                    return Meaning(frozenset(map(self._canonical, found)))
             elif isinstance(base, Outside):
                 beyond = base.name
             else:
@@ -280,6 +279,17 @@ class Evaluator:
         if not beyond and value.declaration.model.language.is_closed:
             beyond = value.declaration.name or "object"
         return Meaning(outside=f"{beyond}.{name}") if beyond else NOT_KNOWN
+
+    def _canonical(self, symbol: Symbol) -> Symbol:
+        """The symbol that a member is; itself while that is being found out, as where an object is set to what holds it."""
+        mark = ("canonical", symbol.key)
+        if mark in self._active:
+            return symbol
+        self._active.add(mark)
+        try:
+            return symbol.declarations[0].model.language.canonical(self, symbol)
+        finally:
+            self._active.discard(mark)
 
     def own_member(self, declaration: Declaration, name: str) -> list[Symbol]:
         """The members of that name that a class declares itself."""

@@ -168,6 +168,33 @@ class Resolver:
             if node is not None and node.byte_range == (begin + match.start(), begin + match.end()):
                 yield self._binding(target, model, node)
 
+    def overrides(self, target: Target, path: str, line: int) -> bool:
+        """Whether a member that a line declares overrides the target, or is overridden by it."""
+        model = self.files.model(path)
+        own = model.by_name_byte.values() if model else ()
+        return any(
+            self._may_be(symbol, wanted) or self._may_be(wanted, symbol)
+            for symbol in own
+            if symbol.name == target.name and any(one.line == line for one in symbol.declarations)
+            for wanted in target.symbols - {symbol}
+        )
+
+    def used_in(self, path: str, first: int, last: int) -> Iterator[Definition]:
+        """Where the project defines what these lines (1-based) name, each symbol once."""
+        model = self.files.model(path)
+        starts = model.parsed.line_starts if model else ()
+        if model is None or not 0 < first <= min(last, len(starts)):
+            return
+        begin, end = starts[first - 1], model.parsed.line_end(min(last, len(starts)))
+        seen: set[Symbol] = set()
+        for found in _WORD.finditer(model.parsed.text[begin:end]):
+            node = model.leaf(begin + found.start())
+            if node is None or not _is_name(node):
+                continue
+            new = self._evaluator.meaning(model, node).symbols - seen
+            seen |= new
+            yield from (one for one in self.definitions(new) if one.kind not in _STANDING_FOR)
+
     def _binding(self, target: Target | None, model: Model, node: "tree_sitter.Node") -> Binding:
         meant = self._evaluator.meaning(model, node)
         if target is None:

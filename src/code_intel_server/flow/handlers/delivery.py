@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.errors import Rejected
+from code_intel_server.flow import disposal
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.verification import (
@@ -38,6 +39,8 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         return _reverted(state, payload.revert_reason.strip(), {})
     if not payload.commit_message.strip():
         raise Rejected("failures.PRE_COMMIT.missing_commit_message")
+    disposal.note(state, turn.calls())
+    disposal.dispose(state, payload.must_verify)
     if state.task_branch is None and not state.branch_policy:
         raise Rejected("failures.PRE_COMMIT.branch_manager_not_found")
     if turn.ports.documents.find_prompt("review_prompts", payload.review_prompt_used) is None:
@@ -204,6 +207,8 @@ def _commit(
     if beside and result.oid:
         again = (*again, Note("warnings.proven_beside", {"files": named(beside)}))
     state.left = [path for path in request.leave if path not in state.altered]
+    if undecided := disposal.settle(state, request.keep):
+        again = (*again, Note("warnings.impact_undecided", {"places": named(undecided)}))
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
     return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))

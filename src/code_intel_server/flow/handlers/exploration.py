@@ -4,6 +4,7 @@ import re
 
 from code_intel_server.codebase.reference import find_references
 from code_intel_server.errors import Rejected
+from code_intel_server.flow import disposal
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.claims import texts_of, wrong_places
 from code_intel_server.flow.judgement import files_named, missing_files, named
@@ -98,4 +99,6 @@ def impact_analysis(turn: Turn[ImpactPayload]) -> Outcome:
     """Accept a summary of the impact that says something."""
     if not turn.payload.impact_summary:
         raise Rejected("failures.IMPACT_ANALYSIS.empty_impact_summary")
+    disposal.note(turn.state, turn.calls())
+    disposal.dispose(turn.state, turn.payload.must_verify)
     return Outcome(Event.OK, hints=wrong_places(texts_of(turn.payload.impact_summary), turn.ports))

@@ -5,8 +5,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase.impact_values import Evidence, Target
+from code_intel_server.codebase.impact.evidence import Evidence
+from code_intel_server.codebase.impact.values import Target
 from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.resolution import Resolver
+from code_intel_server.codebase.resolution import Target as Meant
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import SymbolCache
@@ -19,6 +22,21 @@ _COMMON_STEMS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name whose uses are looked for. `weight` fades with every step; `own` are the places that define it.
+
+    `homes` are files and scopes that tell its own from others of that name; `meant` are the symbols, where a resolver knows them.
+    """
+
+    name: str
+    weight: float
+    homes: frozenset[str]
+    own: frozenset[tuple[str, int]] = frozenset()
+    meant: Meant | None = None
+    is_state: bool = False
+
+
 @dataclass(slots=True)
 class Analysis:
     """One run: what it asks about, what it found so far."""
@@ -27,26 +45,27 @@ class Analysis:
     cache: SymbolCache
     deadline: float
     standing: Standing
+    resolver: Resolver
     evidence: Evidence = field(default_factory=Evidence)
     targets: list[Target] = field(default_factory=list)
+    changed: list[tuple[str, int, int]] = field(default_factory=list)
+    """What is to be changed: file, first and last line."""
     unresolved: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    """What the changed lines are written with."""
 
     @property
     def late(self) -> bool:
         """Whether the time for this analysis is over."""
         return time.monotonic() > self.deadline
 
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A name whose uses are looked for. `weight` fades with every step; `homes` are files and scopes that tell its own from others of that name."""
-
-    name: str
-    weight: float
-    homes: frozenset[str]
-    own: frozenset[tuple[str, int]] = frozenset()
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """The files of the targets."""
+        return tuple(dict.fromkeys(target.path for target in self.targets))
 
 
 def module_word(path: str) -> str:

@@ -1,21 +1,17 @@
-"""The softer ties of an impact analysis: file names, test names, CSS names, and what history saw change together (SPEC 8)."""
+"""The softer ties of an impact analysis: file names, tests by their name, CSS names (SPEC 8)."""
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from code_intel_server.codebase import markup, ripgrep
 from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.impact_run import IMPORTING, Analysis, by_hand, module_word
-from code_intel_server.codebase.impact_values import Place, Tie
+from code_intel_server.codebase.impact.run import IMPORTING, Analysis, by_hand, module_word
+from code_intel_server.codebase.impact.values import Place, Tie
 from code_intel_server.codebase.ripgrep import Query
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.codebase.telling import occurrences
 from code_intel_server.codebase.text import decode, read_text
-
-_BROAD_COMMIT = 30
 
 
 def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
@@ -43,13 +39,14 @@ def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
             if whole or IMPORTING.search(match.text):
                 run.evidence.add(
                     file.path,
-                    Place(match.line, Tie.NAMES_FILE, words[decode(name[0])], weight=weight if whole else 0.8 * weight),
+                    Place(
+                        match.line, Tie.NAMES_FILE, words[decode(name[0])], strength=weight if whole else 0.8 * weight
+                    ),
                 )
-    _tie_by_test_name(run, homes)
 
 
-def _tie_by_test_name(run: Analysis, homes: Sequence[str]) -> None:
-    """`tests/test_ext_autodoc_config.py` tests `ext/autodoc/`: the words of its name begin with, or hold, those of the path's end."""
+def tie_by_test_name(run: Analysis, homes: Sequence[str]) -> None:
+    """Tests of a target's file by their name: `tests/test_ext_autodoc_config.py` tests `ext/autodoc/`: the words of its name begin with, or hold, those of the path's end."""
     wanted = {home: _name_words(module_word(home)) for home in homes if module_word(home)}
     for path in project_files(run.project).paths if wanted else ():
         if role(path) is not Role.TESTS:
@@ -61,9 +58,9 @@ def _tie_by_test_name(run: Analysis, homes: Sequence[str]) -> None:
         ]
         for home, module in wanted.items():
             if words in (module, _plural(module)):
-                run.evidence.add(path, Place(1, Tie.TEST_NAME, home, weight=0.5))
+                run.evidence.add(path, Place(0, Tie.TEST_NAME, home, strength=0.5))
             elif any(words[start : start + len(module)] == module for start in range(len(words))):
-                run.evidence.add(path, Place(1, Tie.TEST_NAME, home, weight=0.25))
+                run.evidence.add(path, Place(0, Tie.TEST_NAME, home, strength=0.25))
 
 
 def _name_words(stem: str) -> list[str]:
@@ -97,25 +94,8 @@ def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> 
                 continue
             spoken_of.add(mention.name)
             if path not in homes:
-                run.evidence.add(path, Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, weight=0.5))
+                run.evidence.add(
+                    path,
+                    Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, certain=mention.name in asked),
+                )
     run.unresolved += [name for name in asked if name not in spoken_of]
-
-
-def tie_by_history(run: Analysis, homes: Sequence[str], commits: Iterable[tuple[str, ...]]) -> None:
-    """Files that changed together with a target's file: the oftener and the narrower the commits, the stronger."""
-    wanted = set(homes)
-    together: dict[tuple[str, str], float] = {}
-    alone: Counter[str] = Counter()
-    for paths in commits:
-        touched = wanted.intersection(paths)
-        if not touched or len(paths) > _BROAD_COMMIT:
-            continue
-        for home in touched:
-            alone[home] += 1
-            for path in paths:
-                if path != home:
-                    together[home, path] = together.get((home, path), 0.0) + 1 / math.sqrt(len(paths) - 1)
-    for (home, path), strength in together.items():
-        share = strength / (alone[home] + 2)
-        if share >= 0.01 and (run.project.root / path).is_file():
-            run.evidence.add(path, Place(1, Tie.TOGETHER, home, weight=min(0.8 * math.sqrt(share), 0.6)))

@@ -1,0 +1,119 @@
+"""The ledger of an impact analysis: what ties each file, and how likely that makes it to change too (SPEC 8)."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from code_intel_server.codebase.impact.history import Together
+from code_intel_server.codebase.impact.values import MOST_MUST_VERIFY, MOST_PLACES, ImpactRow, Place, Tie, entry_id
+from code_intel_server.codebase.project import shown
+from code_intel_server.codebase.roles import RELEVANCE, Role, role
+
+_MUST_CHANCE = 0.25
+"""What is as likely as this to change too must be verified, and so must the likeliest of what certainly means the target:"""
+_MOST_BOUND = 4
+
+# A logistic regression over commits of 13 repositories: `python benchmarks/impact_recall.py --fit` makes it anew.
+_WEIGHTS: Mapping[str, float] = {
+    "one": -4.6,
+    "share": 3.12,
+    "recent": 3.92,
+    "often": 0.55,
+    "often_where_little_is_known": 0.17,
+    "beside": 0.32,
+    Tie.CALL: 1.12,
+    Tie.ATTRIBUTE: 0.36,
+    Tie.TYPE: 0.48,
+    Tie.OTHER: 0.99,
+    Tie.OVERRIDE: 0.16,
+    Tie.SAME_NAME: 0.41,
+    Tie.STATE: 0.55,
+    Tie.USED: 1.08,
+    Tie.MARKUP: 0.68,
+    Tie.NAMES_FILE: 0.84,
+    Tie.TEST_NAME: 1.61,
+    Tie.MENTION: 1.61,
+    "far": 0.3,
+    "is_code": -1.79,
+    "is_tests": -1.1,
+    "is_markup": -0.96,
+    "is_documentation": -0.43,
+    "is_configuration": -0.32,
+}
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Places by file, the strongest of a line, and what history says of the file."""
+
+    places: dict[str, dict[int | Tie, Place]] = field(default_factory=dict)
+    together: dict[str, Together] = field(default_factory=dict)
+    homes: frozenset[str] = frozenset()
+    """The files of the targets."""
+
+    def add(self, path: str, place: Place) -> None:
+        """Note a place, unless a stronger one stands on its line, or ties the file as a whole in the same way."""
+        places, key = self.places.setdefault(path, {}), place.line or place.tie
+        if key not in places or places[key].strength < place.strength:
+            places[key] = place
+
+    def keep(self, paths: Collection[str]) -> None:
+        """Forget all other files."""
+        self.places = {path: lines for path, lines in self.places.items() if path in paths}
+        self.together = {path: found for path, found in self.together.items() if path in paths}
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that anything ties."""
+        return {*self.places, *self.together}
+
+    def features(self, path: str) -> dict[str, float]:
+        """What is known of a file, as numbers: what `_WEIGHTS` weigh."""
+        found = {"one": 1.0, f"is_{_group(path)}": 1.0, "beside": float(_folder(path) in map(_folder, self.homes))}
+        for place in self.places.get(path, {}).values():
+            name = place.tie.value if place.depth == 1 else "far"
+            found[name] = max(found.get(name, 0.0), place.strength)
+        if (together := self.together.get(path)) is not None:
+            seldom = 1 - min(1, together.changes / 10)
+            found |= {"share": together.share, "recent": together.recent, "often": together.often}
+            found["often_where_little_is_known"] = together.often * seldom
+        return found
+
+    def rows(self) -> list[ImpactRow]:
+        """A row for every file: the targets' own, those that must be verified, and the others, each the likeliest first."""
+        every = sorted(map(self._row, self.paths), key=lambda row: (-row.chance, RELEVANCE[role(row.path)], row.path))
+        own = [row for row in every if row.path in self.homes]
+        others = [row for row in every if row.path not in self.homes]
+        bound = [row for row in others if any(place.breaks for place in row.places)][:_MOST_BOUND]
+        must = [row for row in others if row.chance >= _MUST_CHANCE or row in bound][:MOST_MUST_VERIFY]
+        marked = [replace(row, must_verify=entry_id(row.path, row.places[0])) for row in sorted(must, key=_by_witness)]
+        return [*own, *marked, *(row for row in others if row not in must)]
+
+    def _row(self, path: str) -> ImpactRow:
+        places = sorted(
+            self.places.get(path, {}).values(), key=lambda one: (-one.certain, -one.strength, one.depth, one.line)
+        )
+        together = self.together.get(path)
+        # History is a witness of its own: it is said beside the places, never in their stead.
+        said = (Place(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
+        chosen = (*places[: MOST_PLACES - len(said)], *said) or tuple(places[:1])
+        chance = 1 / (
+            1 + math.exp(-sum(_WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items()))
+        )
+        more = len(places) - sum(place.tie is not Tie.TOGETHER for place in chosen)
+        return ImpactRow(shown(path), _group(path), chance, chosen, more)
+
+
+def _by_witness(row: ImpactRow) -> tuple[bool, bool]:
+    """What is certainly bound first, then what changed together, then what is only spoken of."""
+    return not row.places[0].certain, all(place.tie is not Tie.TOGETHER for place in row.places)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _group(path: str) -> Role:
+    """Vendored code is code to an impact analysis."""
+    found = role(path)
+    return Role.CODE if found is Role.VENDORED else found
