@@ -259,7 +259,7 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
     find.main(["symbols", "shop.py"])
     assert "shop.py:5:   def open(self, name)\n" in capsys.readouterr().out
     find.main(["impact", "greet"])
-    assert "shop.py:6: must verify  code  call of greet  [in Shop.open]\n" in capsys.readouterr().out
+    assert "shop.py:6: must verify  code  call of greet  [certain, in Shop.open]\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

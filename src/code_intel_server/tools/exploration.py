@@ -247,4 +247,4 @@ def impact_fields(found: "Impact", page: Page) -> Fields:
         beside["unresolved"] = [*found.unresolved]
     beside = narrowed(beside, _BESIDE_ROWS)
     most = DEFAULT_CHARACTERS if page.limit > _FIRST_TOUCHED else _FIRST_IMPACT
-    return rows(found.answer, page.offset, most - size_of(beside)) | beside
+    return rows(found.answer, page.offset, most - size_of(beside) - size_of(found.answer.notes)) | beside

@@ -21,6 +21,7 @@ from code_intel_server.codebase.references import ENGINE
 from code_intel_server.codebase.resolution import Resolver
 from code_intel_server.codebase.standing import Standing
 from code_intel_server.codebase.symbols import SymbolCache
+from code_intel_server.codebase.text import counted
 from code_intel_server.errors import Rejected
 
 History = Callable[[], Iterable[tuple[str, ...]]]
@@ -33,6 +34,7 @@ _SECONDS = 15.0
 _LIKELY = 0.035
 """The first answer ends behind what is less likely to change too than this, but for so many files:"""
 _AT_LEAST = 8
+_MOST_NOTES = 2
 
 
 def analyze_impact(
@@ -62,13 +64,19 @@ def analyze_impact(
         len(rows),
         engine=ENGINE,
         incomplete_because=dict.fromkeys(run.problems),
-        notes=[*(f"nothing is called {name} here" for name in run.unresolved), *dict.fromkeys(run.notes)],
+        notes=[*(f"nothing is called {name} here" for name in run.unresolved), *_few(run.notes)],
         skipped=skipped,
         counts=tuple(sorted(Counter(row.group.value for row in rows).items())),
         pending=run.cache.pending,
     )
     must = tuple(row for row in rows if row.must_verify)
     return Impact(found, tuple(run.targets), must, tuple(run.unresolved))
+
+
+def _few(notes: Sequence[str]) -> Sequence[str]:
+    every = list(dict.fromkeys(notes))
+    more = len(every) - _MOST_NOTES
+    return every if more <= 0 else [*every[:_MOST_NOTES], f"{counted(more, 'further target')} as broad"]
 
 
 def _first(rows: Sequence[ImpactRow]) -> Page:
