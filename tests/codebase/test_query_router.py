@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, answer
+from code_intel_server.codebase.definitions import DefinitionRow
 from code_intel_server.codebase.query_router import route
 from code_intel_server.errors import Rejected
 
@@ -161,3 +162,24 @@ def test_what_no_style_sheet_has_or_stands_in_quotes_is_no_css_name(
     assert path in [row.path for row in routed.chosen.answer.results]
     if tool != "find_definitions":
         assert not any(str(step.arguments.get("symbol", "")).startswith((".", "#")) for step in routed.steps)
+
+
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("Fix Content type of a reply without a body", "semantic_search"),
+        ("Sponsors are shown twice in the footer", "semantic_search"),
+        ("Fix `Basket` which charges the customer twice for one voucher", "semantic_search + find_definitions"),
+        ("where is the error 'basket is empty' raised", "search_text"),
+        ("what does total_price() do", "find_definitions"),
+    ],
+)
+def test_prose_goes_to_meaning_and_what_names_something_in_prose_is_asked_both_ways(
+    tmp_path: Path, question: str, tool: str
+) -> None:
+    hits = [DefinitionRow("src/use.py", 4, 5, "pay", "function", "", "", "", "python", "index")]
+    meant = answer(hits, FIRST_PAGE, 1, engine="forest")
+    chosen = route(explorer(tmp_path, FILES), question, semantic=lambda *_: meant).chosen
+    assert chosen.tool == tool
+    if "+" in tool:
+        assert [row.path for row in chosen.answer.results] == ["src/use.py", "src/shop/basket.py"]

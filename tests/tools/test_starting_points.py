@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected
+from code_intel_server.tools.exploration import query
 from code_intel_server.tools.workbench import Workbench
 
 FILES = {
@@ -111,3 +112,27 @@ def test_a_report_of_200_kb_is_refused_with_the_size_that_is_taken(bench: Workbe
     with pytest.raises(Rejected) as refused:
         begun(bench, "2026-01-01 10:00:00 INFO shop: paid\n" * 5_700)
     assert refused.value.params["limit"] == "64 KB"
+
+
+def test_query_answers_a_whole_report_with_starting_points_and_a_question_with_its_lookup(bench: Workbench) -> None:
+    bench.desk.index.sync()
+    report = "It charges twice\n\nWith a voucher `Basket.pay` charges the card twice, and takes nothing off.\n"
+    answer = query(bench, report, 20)
+    assert next(iter(answer)) == "starting_points"
+    assert answer["starting_points"][0]["path"] == "shop/basket.py"  # type: ignore[index,call-overload]
+    assert answer["tool"] == "semantic_search + find_definitions" or answer["tool"] == "semantic_search"
+    asked = query(bench, "who calls charge?", 20)
+    assert ("starting_points" in asked, asked["tool"]) == (False, "find_references")
+
+
+@pytest.mark.parametrize("kind", ["log", "traceback", "prose", "japanese"])
+def test_query_takes_a_report_of_200_kb(bench: Workbench, kind: str) -> None:
+    bench.desk.index.sync()
+    line = {
+        "log": "2026-01-01 10:00:00 INFO shop: paid\n",
+        "traceback": '  File "/x/shop/money.py", line 3, in charge\n',
+        "prose": "The card is charged twice by the shop.\n",
+        "japanese": "カードが二重に請求されます。\n",
+    }[kind]
+    answer = query(bench, f"It charges twice\n\n{line * (200_000 // len(line))}", 20)
+    assert len(json.dumps(answer)) <= 12_000

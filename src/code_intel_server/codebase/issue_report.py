@@ -41,6 +41,11 @@ class IssueReport:
     code_names: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is more than a question: a title with a text or code below it."""
+        return bool(self.title) and bool(self.prose or self.frames or self.code_names)
+
 
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)

@@ -37,8 +37,8 @@ _SYMBOL = re.compile(
 )
 _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
 """What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
-_FEW_WORDS, _SOME_WORDS = 2, 4
-"""So many words beside a name leave a question one for the name; the second where it asks for one in so many words."""
+_SOME_WORDS = 4
+"""So many words beside a name leave a question one for the name, where it asks for one or quotes a text."""
 _FIRST_MEANT, _FIRST_NAMED = 3, 2
 """Of a question that was asked both ways: so many hits by meaning come first, then so many definitions."""
 _MOST_SYMBOLS = 3
@@ -135,12 +135,14 @@ class Sense(Enum):
 
 def sense_of(asked: _Asked) -> Sense:
     """How a question is to be taken: by how many words it has beside what it names, and whether it asks for a name."""
-    named = bool(asked.quoted or asked.location or asked.paths or (asked.symbols and not asked.proper))
-    besides = len(asked.words)
-    if not named and not (asked.proper and besides <= _FEW_WORDS):
-        return Sense.WORDS
-    most = _SOME_WORDS if any(pattern.search(asked.text) for pattern in _ASKS) else _FEW_WORDS
-    return Sense.NAMES if besides <= most else Sense.BOTH
+    named = {word for symbol in asked.symbols for word in re.findall(r"[\w-]+", symbol)}
+    besides = len(set(asked.words) - named)
+    if asked.quoted or asked.location:
+        return Sense.NAMES if besides <= _SOME_WORDS else Sense.BOTH
+    asks = any(pattern.search(asked.text) for pattern in _ASKS)
+    if besides <= (_SOME_WORDS if asks else 0) and (asked.symbols or asked.paths or not asked.words):
+        return Sense.NAMES
+    return Sense.BOTH if asked.paths or (asked.symbols and not asked.proper) else Sense.WORDS
 
 
 def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: SemanticSearch | None = None) -> Routed:

@@ -10,6 +10,7 @@ from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.file_structure import FIRST_FILES
 from code_intel_server.codebase.folding import folded
+from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.codebase.search import Wanted
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _MAX_LIMIT = 1000
 _SNIPPETS = (500, 350, 200)
 """Characters of a hit's text: the most with which all hits fit."""
+_ECHOED = 200
+"""Characters of a question that its answer repeats."""
 _AGREEMENTS, _AGREED_NAMES, _AGREED_CHARACTERS = 3, 10, 200
 """How many agreements are shown, how many of their symbols and files, and how much of each text: the files may be anybody's."""
 _FIRST_TOUCHED = 20
@@ -141,20 +144,27 @@ def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
 
 
 def query(bench: Workbench, question: str, limit: int) -> Fields:
-    """One question, routed; semantic search only where the phase allows it. Says which lookups ran, and why."""
+    """One question, routed; semantic search only where the phase allows it. Says which lookups ran, and why.
+
+    A whole report is asked by its title and prose, and answered with starting points in front, which may use meaning in any phase.
+    """
     from code_intel_server.codebase.query_router import route
 
     active = bench.sessions.active
     allowed = active is None or active.state.phase in ACCESS["semantic_search"].phases
+    report = read_report(question)
+    begun = bench.desk.starting_points.rows(question) if report.is_whole else {}
+    asked = (f"{report.title}\n{report.prose}" if allowed else report.title) if begun else question
     routed = route(
         _explorer(bench),
-        question,
+        asked,
         limit=page_of(limit, 0).limit,
         semantic=(lambda text, most: _semantic_answer(bench, text, most)) if allowed else None,
     )
     chosen = routed.chosen
-    answer = rows(chosen.answer)
-    answer |= {"tool": chosen.tool, "arguments": plain(chosen.arguments), "why": chosen.why}
+    answer = begun | rows(chosen.answer, budget=DEFAULT_CHARACTERS - size_of(begun))
+    shown = {name: value[:_ECHOED] if isinstance(value, str) else value for name, value in chosen.arguments.items()}
+    answer |= {"tool": chosen.tool, "arguments": plain(shown), "why": chosen.why}
     tried: list[JsonValue] = [
         {"tool": step.tool, "why": step.why, "found": step.answer.total} for step in routed.steps if step is not chosen
     ]
