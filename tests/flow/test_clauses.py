@@ -213,7 +213,7 @@ def test_why_a_command_failed_is_in_the_message_whatever_it_printed(run: Command
 
 def test_a_field_of_the_wrong_form_is_named_with_its_form_and_the_place_that_breaks_it() -> None:
     session = Session().to_ready()
-    task = {"id": "t1", "description": "Do it", "status": "pending", "checklist": [{"item": 3}]}
+    task = {"id": "t1", "description": "Do it", "status": "pending", "checklist": [{"item": [3]}]}
     answer = session.send(tasks=[task])
     assert str(answer["message"]).startswith("tasks must be list[{id, description, status, checklist: ")
     assert str(answer["message"]).endswith("(tasks.0.checklist.0.item: Input should be a valid string).")

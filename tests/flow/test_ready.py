@@ -235,6 +235,29 @@ class TestReport:
         session.send(task_id="t1", checklist=[{**ITEM, "status": "skipped", "reason": "already there before"}])
         assert session.error == "failures.READY.write_not_checked"
 
+    def test_items_may_be_named_by_number_and_all_that_are_not_proven_are_named_at_once(self) -> None:
+        session = Session().to_ready("app.py")
+        session.send(tasks=[task(checklist=["Return two", "Say so", "2", "Log it"])])
+        session.edit().world.call("check_write_target", "app.py")
+        places = {1: "app.py:2", 4: "app.py:1", "Say so": "app.py:1"}
+        checklist = [{"item": item, "status": "done", "evidence": place} for item, place in places.items()]
+        skipped = {"item": "2", "status": "skipped", "reason": "nobody knows what it is"}
+        answer = session.send(task_id="t1", checklist=[*checklist, skipped])
+        assert session.error == "failures.READY.checklist_evidence_unchanged"
+        assert "'Say so'" in str(answer["message"])
+        assert answer["refused_too"] == ["Log it"]
+        checklist[1:] = [{**item, "status": "skipped", "reason": "that was said before"} for item in checklist[1:]]
+        session.send(task_id="t1", checklist=[*checklist, skipped])
+        assert [item.item for item in session.state.tasks[0].checklist] == ["Return two", "Say so", "2", "Log it"]
+        assert session.state.tasks[0].status == "completed"
+
+    @pytest.mark.parametrize("number", [0, 2, -1, True, 1.0, "01"])
+    def test_a_number_that_no_item_has_names_none(self, number: object) -> None:
+        session = self.at().edit()
+        session.world.call("check_write_target", "app.py")
+        session.send(task_id="t1", checklist=[{"item": number, "status": "done", "evidence": "app.py:2"}])
+        assert session.error in {"failures.READY.checklist_items_mismatch", "common_failures.field_invalid"}
+
     @pytest.mark.parametrize(
         ("checklist", "key"),
         [

@@ -50,7 +50,7 @@ class ChecklistItem(BaseModel):
 class SubmittedItem(ChecklistItem):
     """An item as an agent may write it: ranges as a list too, and nothing that a reader would not see."""
 
-    item: Said
+    item: Annotated[Said, BeforeValidator(lambda item: str(item) if type(item) is int else item)]
     evidence: Annotated[str | None, BeforeValidator(_in_one_text)] = None
     reason: Said | None = None
 

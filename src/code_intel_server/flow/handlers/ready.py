@@ -90,12 +90,7 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     items = _checklist(task, payload.checklist)
     now = turn.now
     judge = Judge.at(state, ports, now)
-    used: list[UsedRange] = []
-    for item in items:
-        if item.status is ItemStatus.DONE:
-            proven = judge.accept(task.id, item)
-            used += proven
-            state.used_ranges += proven
+    used = _proven(judge, state, task.id, [item for item in items if item.status is ItemStatus.DONE])
     refuse_unexplored(state, ports, now)
     state.tasks = tuple(_completed(t, items) if t.id == task.id else t for t in state.tasks)
     state.round_tasks.append(task.id)
@@ -108,9 +103,31 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     return Outcome(Event.REPORTED, _standing(state.tasks), weak)
 
 
+def _proven(judge: Judge, state: SessionState, task_id: str, done: Iterable[ChecklistItem]) -> list[UsedRange]:
+    """The ranges that prove these items. A refusal speaks of the first that is not proven and names the others."""
+    used: list[UsedRange] = []
+    refusals: dict[str, Rejected] = {}
+    for item in done:
+        try:
+            proven = judge.accept(task_id, item)
+        except Rejected as refusal:
+            refusals[item.item] = refusal
+            continue
+        used += proven
+        state.used_ranges += proven
+    if refusals:
+        first, *others = refusals
+        if others:
+            refusals[first].details["refused_too"] = [*others]
+        raise refusals[first]
+    return used
+
+
 def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[ChecklistItem, ...]:
-    """The reported items in the plan's order, each done or skipped as it must be."""
+    """The reported items, by their words or their number, in the plan's order, each done or skipped as it must be."""
     planned = [item.item for item in task.checklist]
+    numbers = {str(number): name for number, name in enumerate(planned, 1) if str(number) not in planned}
+    reported = tuple(item.model_copy(update={"item": numbers.get(item.item, item.item)}) for item in reported)
     if Counter(planned) != Counter(item.item for item in reported):
         raise Rejected("failures.READY.checklist_items_mismatch", details={"checklist": [*planned]})
     by_name = {item.item: item for item in reported}
