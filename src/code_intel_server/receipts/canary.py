@@ -4,6 +4,7 @@ Its name is random, so that no product can know it. It runs in the process of re
 """
 
 import contextlib
+import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,9 @@ def canary(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Se
         among = [unit for unit in units if unit in changed] or units
         yield Selection(files=tuple(str(place.seen_at / unit) for unit in among[:1]), canary=f"test_{token}")
     else:
-        yield Selection(canary=f"test_{token}")
+        beside = {case.unit for case in run.suite.cases} & {*changed}
+        files = tuple(os.path.realpath(place.seen_at / unit) for unit in sorted(beside))
+        yield Selection(files=files or None, canary=f"test_{token}")
 
 
 def _in_a_package(checkout: Path, changed: Sequence[str], name: str) -> Path | None:

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ from code_intel_server.workspace.snapshot_index import hash_file
 
 BORROWED_OBJECTS = "borrowed-objects"
 """Where, in the private folder, the checkouts' repositories find the user's objects."""
+
+MARK = "CODE_INTEL_RUN"
+"""The variable by which the processes of a run are known; its value is the private folder."""
 
 LOCK = "lock"
 """Held by whoever makes a receipt in a private folder, as long as it lives."""
@@ -91,7 +95,17 @@ def _remove_leftovers(parent: Path) -> None:
     for folder in parent.iterdir():
         with contextlib.suppress(OSError), (folder / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
+            end_marked(folder)
             remove(folder)
+
+
+def end_marked(folder: Path) -> None:
+    """End the processes that runs below a private folder have left, in whatever group; where the system shows whose they are."""
+    mark = os.fsencode(f"{MARK}={folder}") + b"\0"
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (entry / "environ").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def remove(folder: Path) -> None:

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from code_intel_server import process
+from code_intel_server.receipts.checkout import MARK, end_marked
 from code_intel_server.receipts.isolation import Place
 from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
+from code_intel_server.receipts.runners.texts import junit_rows
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Repository
 
 _HANGS_AT_MOST = 5
+_CLOCK_SECONDS = 0.1
 _OUTPUT_BYTES = 64 * 1024
 _STREAM_BYTES = 256 * process.MEBIBYTE
 
@@ -76,14 +79,16 @@ class Execution:
     def _once(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
         results = self.instruments.results()
         events = Events(roots=(str(place.checkout), str(place.seen_at)))
-        env = process.clean_environment()
+        env = process.clean_environment({MARK: str(place.checkout.parent)})
         env |= place.prepare()
         env |= self.instruments.variables(command.argv, results, place.seen_at, selection, env)
         inside = os.path.normpath(self.at.prefix + command.cwd)
         argv = place.command(self.instruments.command(command.argv), inside)
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
         watch = _Watch(events, results, self.stall, self.check)
         status, output = self._start(argv, place, inside, command, env, watch)
+        if not events.listed:
+            events.add(junit_rows(place.checkout, began_at), "JUnit files")
         suite = events.run(status or 0, time.monotonic() - began, whole=selection.whole)
         elsewhere = place.tested_elsewhere(events.census, self.tracked)
         if elsewhere:
@@ -112,6 +117,8 @@ class Execution:
             return None, b""
         except OSError as error:
             return 127, str(error).encode()
+        finally:
+            end_marked(place.checkout.parent)
         watch.read()
         return None if done.timed_out else done.returncode, done.stdout
 

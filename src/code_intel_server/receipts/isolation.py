@@ -114,6 +114,8 @@ class Place:
 
         `census` are the files of loaded modules, `tracked` the checkout's own, relative to it.
         """
+        if not self.mounted and (led := _led_back(self.top, self.borrowed)):
+            return led
         ours = {path.removeprefix("src/").removeprefix("lib/") for path in tracked}
         for file in census:
             inside = _relative(file, self.seen_at)
@@ -125,6 +127,16 @@ class Place:
             if "/" in tail and tail in ours:
                 return file
         return ""
+
+
+def _led_back(top: Path, folders: Iterable[str]) -> str:
+    """A link in a borrowed folder that leads to the project's own files, as npm workspaces have them; '' where none does."""
+    for folder in folders:
+        for link in (one for pattern in ("*", "@*/*") for one in (top / folder).glob(pattern) if one.is_symlink()):
+            place = link.resolve()
+            if place.is_relative_to(top) and not place.is_relative_to((top / folder).resolve()):
+                return str(link)
+    return ""
 
 
 def borrowed(top: Path, listed: Collection[str], names: Collection[str] = BORROWED) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from code_intel_server.receipts.identity import distinct, normal
 from code_intel_server.receipts.results import Case, Outcome, SuiteRun
+from code_intel_server.receipts.runners.texts import CargoText
 
 LINE_AT_MOST = 256 * 1024
 _MESSAGE_CHARACTERS = 1500
@@ -30,6 +31,7 @@ class Events:
     _open: dict[str, None] = field(default_factory=dict)
     _unbuilt: dict[str, str] = field(default_factory=dict)
     _said: dict[str, str] = field(default_factory=dict)
+    _cargo: CargoText = field(default_factory=CargoText)
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> None:
@@ -61,12 +63,34 @@ class Events:
                 self.runners.add(name)
             case {"Action": str(action)}:
                 self._take_go(action, str(event.get("Package") or event.get("ImportPath")), event)
-            case None if found := _GO_UNBUILT.match(line.decode("utf-8", "replace")):
-                self._unbuilt[found[1]] = self._said.get(found[1], f"{found[2]} failed")
+            case None if len(line) <= LINE_AT_MOST:
+                self._take_text(line.decode("utf-8", "replace"))
             case {"event": "census", "files": list(files)}:
                 self.census = frozenset(map(str, files))
             case _:
                 self.unreadable += 1
+
+    def _take_text(self, line: str) -> None:
+        """A line that is no event: of the go tool, or of cargo where that is what runs."""
+        if found := _GO_UNBUILT.match(line):
+            self._unbuilt[found[1]] = self._said.get(found[1], f"{found[2]} failed")
+        elif "cargo" not in self.runners:
+            self.unreadable += 1
+        elif row := self._cargo.take(line):
+            match row.pop("event"):
+                case "unbuilt":
+                    self._unbuilt[row["unit"]] = row["message"]
+                case "message":
+                    self._keep_said(row["id"], row["message"])
+                case _:
+                    self._ends.append(row)
+
+    def add(self, rows: Iterable[dict[str, Any]], runner: str) -> None:
+        """Take the ends of tests that a runner left in files."""
+        before = len(self._ends)
+        self._ends += rows
+        if len(self._ends) > before:
+            self.runners.add(runner)
 
     def _take_go(self, action: str, package: str, event: dict[str, Any]) -> None:
         """One line of `go test -json`."""
@@ -102,9 +126,9 @@ class Events:
         return tuple(self._running) + tuple(unit for unit in self._open if unit not in self._running.values())
 
     @property
-    def ended(self) -> int:
-        """How many tests have ended."""
-        return len(self._ends)
+    def listed(self) -> bool:
+        """Whether a test was seen to begin or end, or a unit not to be built."""
+        return bool(self._ends or self.running or self._unbuilt)
 
     def run(self, exit_status: int, seconds: float, *, whole: bool = True) -> SuiteRun:
         """What was seen, as a run; tests that never ended have timed out."""
@@ -132,7 +156,7 @@ class Events:
             Outcome(row["outcome"]),
             normal(str(row.get("unit", "")), self.roots),
             float(row.get("seconds") or 0),
-            str(row.get("message", "")),
+            str(row.get("message") or (self._said.get(row["id"], "") if row["outcome"] == "failed" else "")),
         )
 
 

@@ -51,6 +51,19 @@ fi
 exec "$CODE_INTEL_GO" "$@"
 """
 
+_CARGO = r"""#!/bin/sh
+# What `cargo test` prints goes to a file, all of its targets run; every other command of cargo is as it was.
+if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
+  shift
+  results=$CODE_INTEL_RESULTS
+  export CODE_INTEL_RESULTS=
+  echo '{"event": "runner", "name": "cargo"}' >>"$results"
+  exec "$CODE_INTEL_CARGO" test --no-fail-fast "$@" >>"$results" 2>&1
+fi
+exec "$CODE_INTEL_CARGO" "$@"
+"""
+_WRAPPED = {"go": _GO, "cargo": _CARGO}
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -84,9 +97,10 @@ class Instruments:
             shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
         for name, text in _SMALL_FILES.items():
             (self.folder / name).write_text(text, encoding="utf-8")
-        go = self.folder / "bin" / "go"
-        go.write_text(_GO, encoding="utf-8")
-        go.chmod(0o755)
+        for name, text in _WRAPPED.items():
+            program = self.folder / "bin" / name
+            program.write_text(text, encoding="utf-8")
+            program.chmod(0o755)
 
     def results(self) -> Path:
         """A new file for the events of one run."""
@@ -94,10 +108,10 @@ class Instruments:
         return self.folder / f"results-{self._runs}.jsonl"
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command with `go` by its path and `-m unittest` replaced; what is found by PATH is found by PATH."""
+        """The command with `go` or `cargo` by its path and `-m unittest` replaced; what is found by PATH is found by PATH."""
         words = [*argv]
-        if Path(words[0]).name == "go":
-            words[0] = str(self.folder / "bin" / "go")
+        if (name := Path(words[0]).name) in _WRAPPED:
+            words[0] = str(self.folder / "bin" / name)
         if "-m" in words[:-1] and words[(at := words.index("-m") + 1)] == "unittest":
             words[at] = "unittest_results"
         return words
@@ -114,10 +128,10 @@ class Instruments:
             "PYTHONPATH": _joined(str(self.folder), env.get("PYTHONPATH", "")),
             "NODE_OPTIONS": f'{env.get("NODE_OPTIONS", "")} --require "{self.folder}/node_results.cjs"'.strip(),
         }
-        named = argv[0] if Path(argv[0]).name == "go" and "/" in argv[0] else "go"
-        go = shutil.which(named, path=env.get("PATH"))
-        if go:
-            added |= {"CODE_INTEL_GO": go, "PATH": _joined(str(self.folder / "bin"), env.get("PATH", ""))}
+        added["PATH"] = _joined(str(self.folder / "bin"), env.get("PATH", ""))
+        for name in _WRAPPED:
+            named = argv[0] if Path(argv[0]).name == name and "/" in argv[0] else name
+            added[f"CODE_INTEL_{name.upper()}"] = shutil.which(named, path=env.get("PATH")) or f"no-{name}"
         if selection.files is not None or selection.ids is not None or selection.skip:
             chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip}
             only = results.with_suffix(".only")
