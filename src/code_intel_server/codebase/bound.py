@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from code_intel_server.codebase import definitions, ripgrep
@@ -70,8 +70,10 @@ def target_of(project: Project, cache: SymbolCache, resolver: Resolver, symbol: 
     same_name = definitions.resolve(cache, name)
     if not same_name:
         return Target(name, outside=".".join([*scope, name]))
-    if definitions.resolve(cache, symbol) or not all(resolver_of(one.path) for one in same_name):
+    if not all(resolver_of(one.path) for one in same_name):
         return None
+    if definitions.resolve(cache, symbol):
+        return Target(name, outside=".".join([*scope, name]))
     raise Rejected(
         "tool_errors.query.unknown_qualifier", symbol=shown(symbol), nearest="; ".join(_nearest(scope, same_name))
     )
@@ -141,6 +143,8 @@ class Binder:
     resolver: Resolver
     target: Target | None
     names: Sequence[str]
+    own: Set[tuple[str, int]] = frozenset()
+    """Path and line of definitions that are meant, whatever the resolver knows of them."""
     others: int = 0
     is_late: bool = False
     _pattern: re.Pattern[bytes] = field(init=False)
@@ -168,7 +172,7 @@ class Binder:
         found = set(self.resolver.bindings(self.target, row.path, row.start_line, self._pattern))
         if Binding.CERTAIN in found:
             return Binding.CERTAIN
-        if self.target is None and row.kind is Use.DEFINITION:
+        if row.kind is Use.DEFINITION and (self.target is None or (row.path, row.start_line) in self.own):
             return Binding.CERTAIN
         return Binding.OTHER if found == {Binding.OTHER} else Binding.POSSIBLE
 

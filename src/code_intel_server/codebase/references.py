@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
-from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase import definitions, ripgrep
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
 from code_intel_server.codebase.bound import Binder, Place, other_names, target_at, target_of
 from code_intel_server.codebase.languages import language_of
@@ -117,7 +117,9 @@ def find_references(
     if (
         asked.target is not None
         and not asked.target.symbols
-        and not any(row.binding == Binding.CERTAIN for row in rows)
+        and not asked.own
+        and where == "."
+        and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
     shown_page = _apart(page, rows) if asked.target is not None else page
@@ -152,7 +154,8 @@ def _asked(project: Project, cache: SymbolCache, symbol: str | None, at: str | N
         name = last_name(symbol or "")
         target = target_of(project, cache, resolver, symbol or "")
     names = (name, *other_names(project, resolver, target)) if target is not None else (name,)
-    return Binder(project, resolver, target, names)
+    known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
+    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known})
 
 
 def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:

@@ -114,7 +114,7 @@ class _Part:
             return Use.IMPORT
         if leaf.start_byte in self._names or byte in self._names:
             return Use.DEFINITION
-        if quoted and not self._data:
+        if quoted and not self._data and self._marked.get(byte) is not Use.ATTRIBUTE:  # no member: `T["name"]`
             return Use.OTHER if self._is_program(path, byte) else quoted
         return self._marked.get(leaf.start_byte) or _by_position(leaf, field, path)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.codebase.lookup_project import explorer
 from tests.codebase.resolution.meanings import bindings, meaning
 
 SHOP = """\
@@ -118,3 +119,42 @@ def test_an_object_that_is_set_to_what_holds_it_ends(tmp_path: Path) -> None:
 }
 """
     assert meaning(tmp_path, {"lib.js": code}) == ["lib.js:3"]
+
+
+def test_a_member_by_its_name_as_text_is_a_use(tmp_path: Path) -> None:
+    code = (
+        "export interface Schema { _def: { kind: string } }\n"
+        "export type Kind<T extends Schema> = T['_def']['kind']\n"
+        "export function of(schema: Schema) { return schema['_def'] }\n"
+        "export const said = '_def'\n"
+    )
+    assert bindings(tmp_path, {"a.ts": code}, "Schema._def") == {f"a.ts:{line}": "certain" for line in (1, 2, 3)}
+
+
+ASSIGNED = {
+    "app.js": "const app = module.exports = {}\napp.render = function render(view) { return view }\n",
+    "use.js": "const app = require('./app')\napp.render('a')\nother.render('b')\n",
+    "res.js": "res.render = function (view) { return view }\n",
+}
+
+
+def test_a_function_that_an_object_is_given_is_its_member(tmp_path: Path) -> None:
+    found = bindings(tmp_path, ASSIGNED, "app.render")
+    assert found == {"app.js:2": "certain", "use.js:2": "certain"}
+    rows = explorer(tmp_path, ASSIGNED).find_references(at="app.js:2").results
+    assert {(row.path, row.start_line) for row in rows if row.binding == "certain"} == {("app.js", 2), ("use.js", 2)}
+
+
+def test_a_function_that_something_unknown_is_given_is_told_from_those_that_are_known(tmp_path: Path) -> None:
+    found = explorer(tmp_path, ASSIGNED).find_references("res.render")
+    assert {f"{row.path}:{row.start_line}": row.binding for row in found.results} == {
+        "res.js:1": "certain",
+        "use.js:3": "possible",
+    }
+    assert found.other == 2
+
+
+def test_no_use_of_a_kind_or_below_a_path_is_no_unknown_name(tmp_path: Path) -> None:
+    found = explorer(tmp_path, {**ASSIGNED, "sub/a.py": "import os.path\nos.path.join('a')\n", "sub/b.py": "join()\n"})
+    assert found.find_references("res.render", kinds=("import",)).total == 0
+    assert found.find_references("os.path.join", path="app.js").total == 0

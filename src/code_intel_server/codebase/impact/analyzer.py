@@ -31,9 +31,9 @@ FIRST_FILES = Page(20)
 MAX_TARGETS = 50
 MAX_DEPTH = 5
 _SECONDS = 15.0
-_LIKELY = 0.035
-"""The first answer ends behind what is less likely to change too than this, but for so many files:"""
-_AT_LEAST = 8
+_LIKELY = 0.05
+"""Where history is known, the first answer ends behind what is less likely to change too than this, but for so many files:"""
+_AT_LEAST = 5
 _MOST_NOTES = 2
 
 
@@ -57,7 +57,7 @@ def analyze_impact(
         raise Rejected("tool_errors.query.no_symbol")
     run = gathered(project, cache, asked, depth=depth, history=history, seconds=seconds)
     rows = run.evidence.rows()
-    page = _first(rows) if page == FIRST_FILES else page
+    page = _first(rows) if page == FIRST_FILES and run.evidence.together else page
     found: Answer[ImpactRow] = answer(
         page.cut(rows),
         page,

@@ -43,3 +43,4 @@
 (jsx_opening_element name: (member_expression property: (property_identifier) @call))
 (jsx_self_closing_element name: (member_expression property: (property_identifier) @call))
 (class_heritage [(identifier) @type (member_expression property: (property_identifier) @type)])
+(subscript_expression index: (string (string_fragment) @attribute))

@@ -72,3 +72,5 @@
 (import_alias (identifier) @import.name)
 (import_alias (nested_identifier property: (property_identifier) @import.name))
 (import_require_clause source: (string) @import.module) @import
+(subscript_expression index: (string (string_fragment) @attribute))
+(lookup_type (literal_type (string (string_fragment) @attribute)))

@@ -137,8 +137,8 @@ class TypeScript(Language):
             if one_.name == "exports":
                 one_.kind, one_.name = "variable", "export="
                 _add(model, model.exports, one_)
-        elif kind == "assigned":
-            self._assigned(model, one_, scope)
+        elif kind in {"assigned", "added"}:
+            (self._assigned if kind == "assigned" else self._added)(model, one_, scope)
         elif kind == "prototype":
             self._prototype(model, one_)
         elif kind in {"shorthand", "member"}:
@@ -187,6 +187,26 @@ class TypeScript(Language):
         known = owner.symbols.get(one_.name)
         if known is None:
             model.bind(one_, owner)
+
+    @staticmethod
+    def _added(model: Model, one_: Declaration, scope: Scope) -> None:
+        """A function that a known object or class is given: `app.render = function …`."""
+        left = one_.node.child_by_field_name("left")
+        holder = left.child_by_field_name("object") if left else None
+        around: Scope | None = scope
+        while around is not None and holder is not None and model.text(holder) not in around.symbols:
+            around = around.parent
+        known = around.symbols[model.text(holder)].declarations[0] if around is not None and holder else None
+        inner = known.inner if known is not None and known.kind == "class" else None
+        value = known.value_node if known is not None else None
+        while value is not None and value.type == "assignment_expression":
+            value = value.child_by_field_name("right")
+        if value is not None and value.type == "object":
+            made = model.nameless_at.get(value.byte_range)
+            inner = made.inner if made is not None else None
+        if inner is not None and one_.name not in inner.symbols:
+            one_.kind = "field"
+            model.bind(one_, inner)
 
     @staticmethod
     def _prototype(model: Model, one_: Declaration) -> None:
@@ -338,6 +358,8 @@ class TypeScript(Language):
         parent = node.parent
         if parent is None:
             return NOT_KNOWN
+        if node.type == "string_fragment":
+            return self._indexed(ev, model, node)
         if parent.type == "pair_pattern" and fills(parent, "key", node):
             return ev.members(self._pattern(ev, model, parent.parent or parent), model.text(node))
         if parent.type in {"import_specifier", "export_specifier"}:
@@ -359,6 +381,18 @@ class TypeScript(Language):
         if node.type == "statement_identifier":
             return Meaning(outside="label")
         return None
+
+    def _indexed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Meaning:
+        """A member by its name as text: `T["name"]`, `value["name"]`."""
+        around = node.parent.parent if node.parent else None
+        if around is not None and around.type == "literal_type":
+            around = around.parent
+        holder = around.named_children[0] if around is not None else None
+        if around is None or holder is None or holder.end_byte > node.start_byte:
+            return NOT_KNOWN
+        if around.type == "subscript_expression":
+            return ev.members(ev.infer(model, holder), model.text(node))
+        return ev.members(ev.denoted(model, holder), model.text(node)) if around.type == "lookup_type" else NOT_KNOWN
 
     def _attribute(self, ev: "Evaluator", model: Model, element: "tree_sitter.Node | None", name: str) -> Meaning:
         """A component's property, or an attribute that `JSX.IntrinsicElements` knows of an element."""

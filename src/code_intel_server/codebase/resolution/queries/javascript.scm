@@ -22,6 +22,7 @@
 (assignment_expression left: (member_expression object: (member_expression) @object property: (property_identifier) @name) right: (_) @value (#eq? @object "module.exports")) @decl.exports
 (assignment_expression left: (member_expression object: (identifier) @object property: (property_identifier) @name) right: (_) @value (#eq? @object "module")) @decl.whole
 (assignment_expression left: (member_expression object: (member_expression object: (identifier) property: (property_identifier) @prototype) property: (property_identifier) @name) right: (_) @value (#eq? @prototype "prototype")) @decl.prototype
+(assignment_expression left: (member_expression object: (identifier) property: (property_identifier) @name) right: [(function_expression) (arrow_function) (generator_function) (class)] @value) @decl.added
 
 (import_clause (identifier) @name) @decl.import
 (import_clause (namespace_import (identifier) @name)) @decl.import
