@@ -21,14 +21,14 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.impact.analyzer import gathered
+from code_intel_server.codebase.impact.analyzer import FIRST_FILES, gathered
 from code_intel_server.codebase.languages import LanguageKind, language_of
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.tools.exploration import impact_fields
@@ -122,11 +122,10 @@ def _features(
 
 def _answer(explorer: Explorer, trial: Trial, start: str, targets: list[str], history: list[tuple[str, ...]]) -> Trial:
     started = time.perf_counter()
-    whole = explorer.analyze_impact(targets, history=lambda: history, page=Page(PAGED + 1))
+    found = explorer.analyze_impact(targets, history=lambda: history)
     seconds = time.perf_counter() - started
-    first = impact_fields(
-        replace(whole, answer=replace(whole.answer, results=whole.answer.results[:FIRST])), Page(FIRST)
-    )
+    first = impact_fields(found, FIRST_FILES)
+    whole = explorer.analyze_impact(targets, history=lambda: history, page=Page(PAGED + 1))
     results = first["results"]
     return Trial(
         trial.repository,
@@ -153,7 +152,8 @@ MEASURES: dict[str, Callable[[Trial], float]] = {
     "recall@20": lambda one: recall(one.ranked, one.others, FIRST),
     "recall@50": lambda one: recall(one.ranked, one.others, PAGED),
     "touched of 20": lambda one: touched(one.ranked, one.others),
-    "touched of the first answer": lambda one: touched(one.ranked[: one.shown], one.others),
+    "first answer: recall": lambda one: recall(one.ranked, one.others, one.shown),
+    "first answer: touched": lambda one: touched(one.ranked[: one.shown], one.others),
     "alone: recall@20": lambda one: recall(one.by_history, one.others, FIRST),
     "alone: recall@50": lambda one: recall(one.by_history, one.others, PAGED),
     "alone: touched of 20": lambda one: touched(one.by_history, one.others),
