@@ -10,21 +10,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from tests.codebase.changes import CHANGES, HONEST, Change  # noqa: E402
+from tests.codebase.changes import CHANGES, HOLLOW, HONEST, MISSED, Change  # noqa: E402
 
 from code_intel_server.codebase.changed_syntax import compare  # noqa: E402
 from code_intel_server.codebase.languages import language_of  # noqa: E402
 
-BEFORE = {"honest": 26, "hollow": 75}
+BEFORE = {HONEST: 41, HOLLOW: 171}
 """Wrong verdicts of release 1.16 on the same table."""
 
 
 def main() -> None:
     """Judge all, write the page."""
     languages = {found.name for change in CHANGES if (found := language_of(change.path)) is not None}
-    counted = Counter(change.kind for change in CHANGES)
+    counted = Counter(_kind(change) for change in CHANGES)
     wrong = [change for change in CHANGES if _is_taken(change) is not (change.kind == HONEST)]
-    now = Counter(change.kind for change in wrong)
+    now = Counter(map(_kind, wrong))
     lines = [
         "# Evidence, measured",
         "",
@@ -33,11 +33,16 @@ def main() -> None:
         "",
         "| changes | how many | wrong in 1.16 | wrong now |",
         "|---|---|---|---|",
-        f"| honest, refused | {counted['honest']} | {BEFORE['honest']} | {now['honest']} |",
-        f"| hollow, taken | {counted['hollow']} | {BEFORE['hollow']} | {now['hollow']} |",
-        *(f"\nWrong: {change}" for change in wrong),
+        f"| honest, refused | {counted[HONEST]} | {BEFORE[HONEST]} | {now[HONEST]} |",
+        f"| hollow, taken | {counted[HOLLOW]} | {BEFORE[HOLLOW]} | {now[HOLLOW]} |",
+        "",
+        "Wrong now: " + "; ".join(f"`{change.path}` {change.what}" for change in wrong) + ".",
     ]
     (ROOT / "benchmarks/evidence.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _kind(change: Change) -> str:
+    return HOLLOW if change.kind == MISSED else change.kind
 
 
 def _is_taken(change: Change) -> bool:

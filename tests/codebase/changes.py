@@ -7,7 +7,8 @@ from pathlib import Path
 
 from code_intel_server.codebase.reference import Replaced
 
-HONEST, HOLLOW = "honest", "hollow"
+HONEST, HOLLOW, MISSED = "honest", "hollow", "missed"
+"""`MISSED` is hollow, and known to be taken."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Evidence is a difference of syntax: what is no implementation is refused, what is one never is (SPEC 4, READY impl)."""
 
 import pytest
-from tests.codebase.changes import CHANGES, HONEST, Change
+from tests.codebase.changes import CHANGES, HOLLOW, Change
 from tests.codebase.emptiness_corpus import CASES, CODE, EMPTY, FORMS, TRIVIAL, Case, parts
 
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
@@ -41,7 +41,7 @@ def difference(change: Change) -> Comparison:
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_one_line_that_changes_something_is_evidence_and_one_that_changes_nothing_is_none(change: Change) -> None:
     verdict = difference(change).judge(*change.lines)
-    assert (not verdict.empty and not verdict.trivial) is (change.kind == HONEST), verdict
+    assert (not verdict.empty and not verdict.trivial) is (change.kind != HOLLOW), verdict
 
 
 def judged(path: str, before: str, after: str) -> RangeVerdict:

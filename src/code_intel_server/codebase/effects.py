@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_intel_server.codebase.anatomy import (
@@ -31,8 +31,10 @@ from code_intel_server.codebase.node_kinds import (
     IMPERATIVE,
     INDENTED,
     JUMPS_BY_CALL,
+    LAST_RETURN,
     NEVER_BUILT,
     NEVER_COMPILED,
+    NO_ROUNDS,
     NOTHING_ADDED,
     PROGRAM,
     SAME_QUOTES,
@@ -43,6 +45,7 @@ from code_intel_server.codebase.node_kinds import (
     WRAPS,
     constant,
     is_block,
+    is_decided,
     is_pure,
     means,
 )
@@ -58,6 +61,9 @@ if TYPE_CHECKING:
 _NODES_AT_MOST = 60_000
 """About a second's work."""
 
+_DIRECTIVES = frozenset({"attribute_item", "inner_attribute_item", "directive"})
+_IF_FALSE = re.compile(r"#if\s+false\b")
+_PLAIN = re.compile(r"[$@]?[\w.]+")
 _DEEPEST = 200
 
 
@@ -165,12 +171,14 @@ class _Walk:
             return self._leaves(node, bounds)
         bounds += self._language in INDENTED and means("bound", node.type)
         at, text = node.start_byte, self._parsed.text
-        for child, behind in pairwise([*self._living(node), None]):
-            assert child is not None  # noqa: S101 - only the last one has nothing behind it
+        children = [*self._children(node)]
+        for (child, why), behind in zip_longest(children, (child for child, _ in children[1:])):
             if child.start_byte > at:
                 self._between(text[at : child.start_byte], at, child, bounds)
             at = max(at, child.end_byte)
-            if child.is_named or not self._is_frill(child, behind, node, above):
+            if why:
+                self._note(self.found.idle, child, why)
+            elif child.is_named or not self._is_frill(child, behind, node, above):
                 self._visit(child, node, bounds, depth + 1, is_last=behind is None or not behind.is_named)
         return None
 
@@ -205,30 +213,25 @@ class _Walk:
 
     # -- what does not count --------------------------------------------------------------------------------------------
 
-    def _living(self, node: "Node") -> Iterator["Node"]:
-        """The children that can run: no branch of a condition that never holds, nothing behind a jump."""
+    def _children(self, node: "Node") -> Iterator[tuple["Node", str]]:
+        """The children, each with why it cannot run: a condition that never holds, a jump before it; '' where it can."""
         branch = self._never(node)
         never = ""  # why what follows does not run
         for child in node.children:
-            text = node_text(child) if child.type in {"attribute_item", "inner_attribute_item", "directive"} else ""
+            text = node_text(child) if child.type in _DIRECTIVES else ""
+            why = ""
             if child.type == "directive":
-                never = UNCOMPILED if re.match(r"#if\s+false\b", text) else ""
+                why, never = never, UNCOMPILED if _IF_FALSE.match(text) else ""
+                why = why or never
             elif NEVER_COMPILED.match(text):
-                never = UNCOMPILED
-            elif never == UNCOMPILED and child.type != "attribute_item" and self._language == "rust":
-                self._note(self.found.idle, child, never)
+                why = never = UNCOMPILED
+            elif child.id in branch:
+                why = "code under a condition that never holds"
+            elif child.is_named and not (never == UNREACHED and self._is_hoisted(child)):
+                why = never
+            if never == UNCOMPILED and self._language == "rust" and child.type != "attribute_item":
                 never = ""
-                continue
-            if branch and child.id in branch:
-                self._note(self.found.idle, child, "code under a condition that never holds")
-                continue
-            if never and child.is_named and not (never == UNREACHED and self._is_hoisted(child)):
-                self._note(self.found.idle, child, never)
-                continue
-            if text and (never or child.type == "directive"):
-                self._note(self.found.idle, child, UNCOMPILED)
-                continue
-            yield child
+            yield child, why
             if not never and self._is_code and child.is_named and _holds_statements(node) and self._jumps(child):
                 never = UNREACHED
 
@@ -238,24 +241,31 @@ class _Walk:
 
     def _never(self, node: "Node") -> set[int]:
         """The children of a conditional node that its constant condition leaves out."""
-        if not means("condition", node.type):
+        value = self._holds(node)
+        if value is None or node.type.startswith("do"):
             return set()
-        condition = node.child_by_field_name("condition")
-        value = constant(condition) if condition is not None else None
-        if value is None:
-            return set()
-        inverted = node.type.startswith(("unless", "until"))
         children = node.children
         other = next((n for n, child in enumerate(children) if means("otherwise", child.type)), len(children))
-        if value is inverted:
+        if not value:
             return {child.id for child in children[:other]}
         return {child.id for child in children[other:]} if node.type.startswith(("if", "unless", "preproc")) else set()
+
+    def _holds(self, node: "Node") -> bool | None:
+        """Whether the condition of a node always or never holds; None where it depends."""
+        if not means("condition", node.type):
+            return None
+        if node.type.startswith("for") and (over := node.child_by_field_name("right")) is not None:
+            return False if NO_ROUNDS.fullmatch(node_text(over)[:LONGEST_STUB]) else None
+        named = node.named_children
+        condition = node.child_by_field_name("condition") or (named[0] if len(named) > 1 else None)
+        value = constant(condition) if condition is not None else None
+        return value if value is None else value is not node.type.startswith(("unless", "until"))
 
     def _jumps(self, node: "Node") -> bool:
         """Whether nothing behind a statement is reached."""
         if means("jump", node.type):
             return True
-        if node.type.startswith("if") and self._never(node):
+        if node.type.startswith("if") and self._holds(node):
             return any(map(self._jumps, self._running(node)))
         inner = node.named_children[0] if means("statement", node.type) and node.named_child_count else node
         if means("jump", inner.type):
@@ -293,7 +303,11 @@ class _Walk:
             return "a statement without effect"
         if is_block(inner.type) and not inner.named_child_count and node.id != above.id and "{" in text:
             return "white space or punctuation" if above.type not in {"function_definition", "method"} else ""
-        if inner.type.startswith("if") and self._is_empty_condition(inner):
+        if is_decided(inner) or (self._language == "bash" and text.startswith(": <<")):
+            return "a condition that never holds"
+        if is_last and LAST_RETURN.fullmatch(text) and above.named_child_count > 1 and self._ends_function(above):
+            return "a statement without effect"
+        if inner.type.startswith(("if", "do")) and self._is_empty_condition(inner):
             return "a condition without a body"
         return ""
 
@@ -320,10 +334,16 @@ class _Walk:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         left = left or node.child_by_field_name("target")
         right = right or node.child_by_field_name("result")
-        if left is not None and right is not None and node_text(left) == node_text(right):
-            return node.child_count == 3 and is_pure(right, self._language)
+        if node.child_count == 3 and node.children[1].type == "=" and _PLAIN.fullmatch(node_text(node.children[0])):
+            return node_text(node.children[0]) == node_text(node.children[2])
         value = right or node.child_by_field_name("value")
         return bool(BLANK.fullmatch(text)) and value is not None and is_pure(value, self._language)
+
+    def _ends_function(self, block: "Node") -> bool:
+        around = block.parent
+        if around is not None and means("sequence", around.type):
+            around = around.parent
+        return around is not None and around.id in self._items
 
     def _is_empty_condition(self, node: "Node") -> bool:
         """Whether a condition asks for nothing but names, and nothing follows from it."""
@@ -342,6 +362,8 @@ class _Walk:
         """Whether a mark says nothing that the tree does not: an end of line, a last comma, brackets around a whole value."""
         if node.type == ";":
             return self._language in ENDS_ON_ITS_OWN
+        if node.type in {"#else", "#endif"}:
+            return True
         if node.type == ",":
             one = self._language == "python" and above.type == "tuple" and above.named_child_count == 1
             return behind is not None and behind.type in {")", "]", "}"} and not one

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     Node = tree_sitter.Node
 
 KINDS = {
-    "prose": re.compile(r"comment|^pod$|haddock|^preproc_(?:end)?region$|^php_tag$"),
+    "prose": re.compile(r"[cC]omment|^pod$|haddock|^dis_expr$|^preproc_(?:end)?region$|^php_tag$"),
     "quoted": re.compile(r"string(?:_literal|_fragment)?$|heredoc|^char(?:acter)?_literal$|regex|^(?:raw_)?text$|jsx_text"),
     "jump": re.compile(
         r"^(?:return|throw|raise|break|continue|goto|jump|control_transfer|next)(?:_statement|_expression)?$"
         r"|^exit_statement$"
     ),
-    "condition": re.compile(r"^(?:if|elif|elsif|else_if|while|until|unless|preproc_if|preproc_elif|for)(?:_|$)"),
+    "condition": re.compile(r"^(?:if|elif|elsif|else_if|while|until|unless|preproc_if|preproc_elif|for|conditional|do)(?:_|$)"),
     "otherwise": re.compile(r"^(?:else|elif|elsif|elseif|preproc_el|else_if)"),
     "sequence": re.compile(
         r"block$|^compound_statement$|^body_statement$|function_body$|^body$|^statements$|statement_list$|^braced_expression$"
@@ -102,6 +102,9 @@ ENDS_ON_ITS_OWN = frozenset(
         "ruby",
         "r",
         "bash",
+        "css",
+        "scss",
+        "less",
     )
 )
 """Languages in which a semicolon at the end of a line says nothing."""
@@ -111,7 +114,7 @@ SAME_QUOTES = frozenset(("python", "javascript", "typescript", "tsx", "lua", "cs
 
 DIRECTIVE = re.compile(
     r"//go:\w|//export \w|// \+build|//\s*(?:swift-tools-version|@jsx)|///\s*<reference|/\*\*?\s*@jsx|/\*[+!]"
-    r"|#\s*(?:frozen_string_literal|encoding|syntax|escape|check)\s*[:=]|#!|#cgo|\{-#|--\+"
+    r"|#\s*(?:frozen_string_literal|encoding|syntax|escape|check)\s*[:=]|#!|#cgo|#\s*(?:nullable|pragma|line|load|r|warning)\b|\{-#|--\+"
 )
 """Comments that a compiler, an interpreter or a server obeys."""
 
@@ -122,19 +125,21 @@ JUMPS_BY_CALL = re.compile(
 NEVER_COMPILED = re.compile(r"#!?\[cfg\((?:any\(\s*\)|not\(all\(\s*\)\)|false|FALSE|never)\)\]")
 NEVER_BUILT = re.compile(rb"\A(?:\s|//[^\n]*\n)*//(?:go:build| \+build)\s+(?:ignore|never|none|false|disabled)\s*\n")
 PROGRAM = re.compile(rb"^package\s+main\b", re.MULTILINE)
-_FALSE = frozenset({"false", "False", "FALSE", "0", "nil", "None", "null", "NULL", "NO", "''", '""', "0.0"})
-_TRUE = frozenset({"true", "True", "TRUE", "1", "YES"})
+_FALSE = frozenset({"false", "False", "FALSE", "0", "nil", "None", "null", "NULL", "NO", "''", '""', "0.0", "$false"})
+_TRUE = frozenset({"true", "True", "TRUE", "1", "YES", "$true"})
 FRAME = re.compile(r"[\W_]*|end|begin|do|then|in|where|fi|done|esac")
 NOTHING_ADDED = re.compile(r"(?:(\w+)\s*[-+|^]=\s*0|(\w+)\s*[*/]=\s*1|(\w+)\s*=\s*\3\s*(?:[-+]\s*0|[*/]\s*1))\s*;?")
 BLANK = re.compile(r"(?:(?:let|var|val|const)\s+)?_\s*:?=\s*[^=].*", re.DOTALL)
-VOID = re.compile(r"\(?\s*void\s*\)?\s*[\w.]+\s*;?")
+VOID = re.compile(r"(?:\(?\s*void\s*\)?|static_cast<void>)\s*\(?[\w.]+\)?\s*;?")
+LAST_RETURN = re.compile(r"return(?:\s+None)?\s*;?")
+NO_ROUNDS = re.compile(r"\[\]|\(\)|\{\}|range\(0\)|\[\].*")
 WRAPS = re.compile(
     r"decorated|export|template_decl|lexical_declaration|variable_decl|declarator|assignment_expression|expression_statement"
     r"|^pair$|^object$"
 )
 UNREACHED, UNCOMPILED = "code that is never reached", "code that is never compiled"
 VALUE = re.compile(
-    r"(?:[\w<>\[\]*&?, ]+[\s*&])?(?P<name>[A-Za-z]\w*)(?:\s*:\s*[\w<>\[\]?]+)?\s*:?=\s*(?!(?:await|yield|new)\b)[\w.\"'+\-*/% ]+;?"
+    r"(?:[\w<>\[\]*&?, ]+[\s*&])?(?P<name>(?!__)[A-Za-z_]\w*)(?:\s*:\s*[\w<>\[\]?]+)?\s*:?=\s*(?!(?:await|yield|new)\b)[\w.\"'+\-*/% ]+;?"
 )
 
 
