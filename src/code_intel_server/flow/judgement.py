@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from code_intel_server.codebase.reference import Reference, parse_references
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.ports import Difference, Evidence, Ports
-from code_intel_server.flow.ranges import Spots, followed, meets, spots
+from code_intel_server.flow.ranges import Spots, carried, followed, meets, spots
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.flow.writable import Why, why_writable, why_writable_in
 from code_intel_server.own_folder import is_written
 from code_intel_server.printable import printable
-from code_intel_server.workspace.values import Change, ChangeKind, Hunk
+from code_intel_server.workspace.values import Change, ChangeKind
 
 REASON_LENGTH = 10
 WRITE_CHECK = "check_write_target"
@@ -128,7 +128,7 @@ class Judge:
     ports: Ports
     now: str
     changes: Mapping[str, Change]
-    _since: dict[str, Mapping[str, tuple[Hunk, ...]]] = field(default_factory=dict)
+    _since: dict[str, Mapping[str, Change]] = field(default_factory=dict)
     _differences: dict[str, Difference] = field(default_factory=dict)
 
     @classmethod
@@ -157,6 +157,48 @@ class Judge:
         if not proven:
             raise refusals[0]
         return [used for used in proven if not used.trivial] or proven
+
+    def still_counts(self, used: UsedRange) -> bool:
+        """Whether evidence of an earlier report shows work in the present snapshot too, wherever its lines went in its file.
+
+        What passed for its reason has only to be a change still.
+        """
+        path, (start, end) = self._followed(used)
+        change = self.changes.get(path)
+        if change is None:
+            return used.trivial and not self.ports.tree.exists(self.now, path)  # git ignores it
+        reference = Reference(path, start, end)
+        if self._gone(reference, change):
+            return not self.ports.tree.exists(self.state.trees.by_task.get(used.task_id, self.now), used.path)
+        if used.trivial or change.link or change.repository or not change.hunks:
+            return True
+        return change.binary or self.counts_at(path, start, end, item=used.item)
+
+    def counts_at(self, path: str, start: int, end: int, item: str = "") -> bool:
+        """Whether lines of a changed file are work, for an item of these words."""
+        change = self.changes.get(path)
+        if change is None or not any(meets(hunk, start, end) for hunk in change.hunks):
+            return False
+        verdict = self._difference(path, change).judge(start, end)
+        prose = verdict.prose and bool(_DOCUMENTATION.search(item))
+        return prose or not (verdict.empty or verdict.trivial)
+
+    def _followed(self, used: UsedRange) -> tuple[str, tuple[int, int]]:
+        """Where the lines of an earlier report are now: the file, by its new name, and first and last line."""
+        change = self._later(used).get(used.path)
+        if change is None:
+            return used.path, (used.start, used.end)
+        path = used.path if change.kind is ChangeKind.DELETED else change.path
+        return path, carried(change.hunks, used.start, used.end)
+
+    def _later(self, used: UsedRange) -> Mapping[str, Change]:
+        """What changed after a report, by old and new names."""
+        then = self.state.trees.by_task.get(used.task_id, self.now)
+        if then not in self._since:
+            later = self.ports.tree.changes(then, self.now) if then != self.now else ()
+            by_path = {change.path: change for change in later}
+            self._since[then] = by_path | {change.old_path: change for change in later if change.old_path}
+        return self._since[then]
 
     def _accept(self, task_id: str, item: ChecklistItem, reference: Reference) -> UsedRange:
         change = self.changes.get(reference.path)
@@ -287,7 +329,7 @@ class Judge:
 
     def _twin(self, used: UsedRange) -> UsedRange | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one."""
-        others = [other for other in self.state.used_ranges if _another(other, used)]
+        others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if not mine:
@@ -299,11 +341,8 @@ class Judge:
 
     def _now_at(self, other: UsedRange) -> Spots:
         """Where the lines of an earlier report are in the present snapshot."""
-        then = self.state.trees.by_task.get(other.task_id, self.now)
-        if then not in self._since:
-            later = self.ports.tree.changes(then, self.now) if then != self.now else ()
-            self._since[then] = {change.path: change.hunks for change in later}
-        return followed(self._since[then].get(other.path, ()), other.start, other.end)
+        change = self._later(other).get(other.path)
+        return followed(change.hunks if change else (), other.start, other.end)
 
 
 def _has_no_lines(change: Change, total: int) -> bool:

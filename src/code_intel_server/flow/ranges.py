@@ -50,3 +50,18 @@ def followed(hunks: Sequence[Hunk], start: int, end: int) -> Spots:
             kept.discard(2 * hunk.old_start + 1)
         shifts.append((2 * (last if hunk.old_count else hunk.old_start), 2 * (hunk.new_count - hunk.old_count)))
     return frozenset(spot + sum(by for after, by in shifts if spot > after) for spot in kept)
+
+
+def carried(hunks: Sequence[Hunk], start: int, end: int) -> tuple[int, int]:
+    """The lines that a range has become after `hunks`, what took the place of some of them included."""
+    return _carried(hunks, start, last=False), max(_carried(hunks, end, last=True), 1)
+
+
+def _carried(hunks: Sequence[Hunk], line: int, *, last: bool) -> int:
+    shift = 0
+    for hunk in hunks:
+        if hunk.old_start <= line < hunk.old_start + hunk.old_count:
+            return max(hunk.new_start + (max(hunk.new_count - 1, 0) if last else 0), 1)
+        if hunk.old_start + max(hunk.old_count - 1, 0) < line:
+            shift += hunk.new_count - hunk.old_count
+    return line + shift

@@ -64,7 +64,7 @@ class Receipt(_Stored):
 
 
 class UsedRange(_Stored):
-    """Evidence that was accepted: a second item on the same lines needs a reason."""
+    """Evidence that was accepted: a second item on the same lines needs a reason, unless the work was `undone` since."""
 
     task_id: str
     item: str
@@ -73,6 +73,7 @@ class UsedRange(_Stored):
     end: int
     reason: str = ""
     trivial: bool = False
+    undone: bool = False
 
 
 class LastSubmit(_Stored):
@@ -173,6 +174,10 @@ class SessionState(_Stored):
     altered: list[str] = []
     beside: list[str] = []
     test_reasons: dict[str, str] = {}
+    undone: dict[str, str] = {}
+    dropped: list[str] = []
+    only_skipped: list[str] = []
+    earlier_config: bool = False
     digests: dict[str, str] = {}
 
     completed_steps: list[int] = []

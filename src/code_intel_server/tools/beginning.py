@@ -6,6 +6,7 @@ from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import Answers, Road, begin
 from code_intel_server.tools.desk import Desk, Kit, now
 from code_intel_server.workspace.checkpoints import new_session_id
+from code_intel_server.workspace.trust import Approvals
 from code_intel_server.workspace.values import Survey
 
 
@@ -16,7 +17,9 @@ def fresh(desk: Desk, road: Road, query: str, kit: Kit, survey: Survey) -> Sessi
     start = desk.tree.snapshot() if survey.git else ""
     answers = Answers(bool(survey.stale), kit.context.context.research_enabled)
     place = begin(Road(road.intent, road.flags, answers))
+    config = kit.config
     return SessionState(
+        earlier_config=bool(config.config.verify_commands) and Approvals().superseded(config.path, config.digest),
         session_id=session_id,
         intent=road.intent,
         query=query,

@@ -117,6 +117,8 @@ def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, 
         notes.append(Note("warnings.identity_missing"))
     if untrusted:
         notes.append(Note("warnings.config_untrusted", {"file": ".code-intel/config.json"}))
+    if state.earlier_config:
+        notes.append(Note("warnings.config_trusted_earlier", {"file": ".code-intel/config.json"}))
     if commits and survey.dirty:
         notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
     if not has_scaffold:

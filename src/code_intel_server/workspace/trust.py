@@ -46,6 +46,11 @@ class Approvals:
         """Whether the user has trusted this file with this very content (SHA-256 as hexadecimal digits)."""
         return bool(digest) and digest in self._digests(path)
 
+    def superseded(self, path: Path, digest: str) -> bool:
+        """Whether the user has trusted this content, and another one of the file since."""
+        digests = self._digests(path)
+        return digest in digests and digests[-1] != digest
+
     def trust(self, path: Path) -> str:
         """Trust a file as it is now and return its digest; earlier contents of it (other branches) stay trusted.
 

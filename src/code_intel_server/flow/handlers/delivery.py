@@ -1,7 +1,7 @@
 """Steps 17 to 19: review and commit, quality, merge (SPEC 4, 6)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -11,6 +11,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow import disposal
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
+from code_intel_server.flow.handlers.undone import undone
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
     proof_failed,
@@ -56,6 +57,9 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         now = turn.ports.tree.snapshot()
         # What is back as it was needs no second discard, but an earlier commit of this session may still hold it.
         request = replace(request, keep=(*review.keep, *_taken_back(turn, now, review.keep, review.leave)), discard=())
+    missing = None if adopted else _judged_again(turn, now, request.leave)
+    if missing:
+        return _reverted(state, missing[0], {"undone": [*missing[1]], "archived": [*archived]}, (missing[2],))
     before = state.receipt
     proven = _proven(turn, now, archived, request.leave)
     if isinstance(proven, Outcome):
@@ -63,6 +67,24 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     _refuse_unreviewed(turn, request, now, proven)
     voided = before is not None and before is not state.receipt and before.status is not ProofStatus.NONE
     return _commit(turn, request, proven, archived, adopted, voided=voided)
+
+
+def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> tuple[str, list[str], Note] | None:
+    """Keep what a reason was given for; why the rest of what is undone goes back to the plan, its items, and what is said."""
+    found = undone(turn, now, left)
+    state = turn.state
+    lost = [one for one in found if not one.reason and one.task_id in state.round_tasks]
+    state.undone = {str(one): one.reason or "in a later round" for one in found if one not in lost}
+    if not lost:
+        return None
+    gone = {(one.task_id, one.item) for one in lost}
+    state.used_ranges = [
+        used.model_copy(update={"undone": True}) if (used.task_id, used.item) in gone else used
+        for used in state.used_ranges
+    ]
+    items = [str(one) for one in lost]
+    note = Note("failures.PRE_COMMIT.work_undone", {"items": "; ".join(items)})
+    return f"no longer in what was to be committed: {'; '.join(items)}", items, note
 
 
 def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> None:
@@ -211,6 +233,9 @@ def _commit(
         again = (*again, Note("warnings.impact_undecided", {"places": named(undecided)}))
     if state.left:
         again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
+    if state.undone:
+        items = "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())
+        again = (*again, Note("warnings.work_undone", {"items": items}))
     return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
 
 
@@ -267,6 +292,13 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))
+    rows += [("Code-Intel-Undone", f"{item}: {reason}") for item, reason in _in_one_line(state.undone)]
+    if state.dropped:
+        rows.append(("Code-Intel-Dropped", ", ".join(" ".join(name.split()) for name in state.dropped)))
+    if state.only_skipped:
+        rows.append(("Code-Intel-Only-Skipped", ", ".join(" ".join(name.split()) for name in state.only_skipped)))
+    if state.earlier_config:
+        rows.append(("Code-Intel-Config", "trusted earlier, and another content since"))
     if state.beside:
         rows.append(("Code-Intel-Proven-Beside", "; ".join(state.beside)))
     if state.left:
@@ -276,6 +308,10 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     if state.unresolved_issues:
         rows.append(("Code-Intel-Unresolved", f"{len(state.unresolved_issues)} quality issue(s)"))
     return tuple(rows)
+
+
+def _in_one_line(said: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(" ".join(item.split()), " ".join(reason.split())) for item, reason in said.items()]
 
 
 def quality_review(turn: Turn[QualityPayload]) -> Outcome:

@@ -32,6 +32,7 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
     if state.place != READY_PLAN and state.plan_digest == identity:
         return _planned_already(state)
     dropped = [task.id for task in state.tasks if task.pending and task.id not in {t.id for t in turn.payload.tasks}]
+    state.dropped = [name for name in [*state.dropped, *dropped] if name not in {t.id for t in turn.payload.tasks}]
     state.tasks = register(state.tasks, turn.payload.tasks, state.revert_reason)
     if not state.trees.ready:
         _enter_ready(turn)
@@ -92,12 +93,16 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     judge = Judge.at(state, ports, now)
     used = _proven(judge, state, task.id, [item for item in items if item.status is ItemStatus.DONE])
     refuse_unexplored(state, ports, now)
+    skipped = _skipped_with_changes(turn, items, now)
     state.tasks = tuple(_completed(t, items) if t.id == task.id else t for t in state.tasks)
     state.round_tasks.append(task.id)
     state.trees.judged = state.trees.by_task[task.id] = now
     state.marks.report = max((call.seq for call in ports.ledger.entries()), default=0)
     trivial = "; ".join(f"{row.item} ({row.reason})" for row in used if row.trivial)
     weak = (Note("warnings.weak_evidence", {"items": trivial}),) if trivial else ()
+    if skipped:
+        state.only_skipped.append(task.id)
+        weak = (*weak, Note("warnings.only_skipped", {"task_id": task.id, "files": named(skipped)}))
     if next_task(state.tasks) is None:
         return Outcome(Event.REPORTED_LAST, {"progress": progress(state.tasks), "all_complete": True}, weak)
     return Outcome(Event.REPORTED, _standing(state.tasks), weak)
@@ -121,6 +126,14 @@ def _proven(judge: Judge, state: SessionState, task_id: str, done: Iterable[Chec
             refusals[first].details["refused_too"] = [*others]
         raise refusals[first]
     return used
+
+
+def _skipped_with_changes(turn: Turn[ReportPayload], items: Iterable[ChecklistItem], now: str) -> list[str]:
+    """The files that changed for a task of which every item was skipped."""
+    before = turn.state.trees.judged
+    if any(item.status is ItemStatus.DONE for item in items) or not before or not now or before == now:
+        return []
+    return [change.path for change in turn.ports.tree.changes(before, now)]
 
 
 def _checklist(task: TaskModel, reported: tuple[ChecklistItem, ...]) -> tuple[ChecklistItem, ...]:

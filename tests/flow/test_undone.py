@@ -1,0 +1,157 @@
+"""What a report showed is judged again against what is to be committed (SPEC 4, PRE_COMMIT)."""
+
+import pytest
+
+from code_intel_server.flow.ranges import carried
+from code_intel_server.workspace.values import Hunk
+from tests.flow.world import Session, World
+
+TWO = "def main():\n    return 2\n"
+DONE = {"item": "Item of t1", "status": "done"}
+
+
+def verified(text: str = TWO, evidence: str = "app.py:2") -> Session:
+    """A session before its commit whose only task was reported with `text` in app.py."""
+    session = Session().to_ready("app.py", "README.md")
+    session.plan("t1")
+    session.edit(text=text).report("t1", evidence)
+    session.send(summary="All tasks are done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    assert session.state.phase == "PRE_COMMIT"
+    return session
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def main():\n    return 1\n",
+        "def main():\n    pass  # TODO\n",
+        "def main():\n    # return 2\n    return 1\n",
+        "def main():\n    return 1\n    return 2\n",
+        "def main():\n    raise NotImplementedError\n",
+        "def main():\n    if False:\n        return 2\n    return 1\n",
+        "",
+    ],
+    ids=["undone", "todo", "commented", "behind_a_return", "stub", "never", "deleted"],
+)
+def test_work_that_is_gone_goes_back_to_the_plan_and_is_named_by_item(after: str) -> None:
+    session = verified()
+    session.edit(text=after).edit("README.md", "# Other\n")
+    if not after:
+        del session.world.files["app.py"]
+    answer = session.commit("app.py", "README.md")
+    assert (answer["success"], answer["phase"], answer["step"]) == (True, "READY", 12)
+    assert answer["undone"] == ["t1: Item of t1 (app.py:2-2)"]
+    assert "t1: Item of t1 (app.py:2-2)" in str(answer["revert_reason"])
+    assert session.world.commits == []
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "# A module.\n\n" + TWO,
+        "def main():\n    return 3\n",
+        "def main():\n\n    return  2  # two\n",
+        "def start():\n    return 2\n",
+        "def other():\n    return 1\n\n\ndef main():\n    return other() + 1\n",
+    ],
+    ids=["moved_down", "changed", "formatted", "renamed", "rewritten"],
+)
+def test_work_that_only_looks_otherwise_is_committed(after: str) -> None:
+    session = verified()
+    session.edit(text=after)
+    answer = session.commit("app.py")
+    assert answer["phase"] == "QUALITY_REVIEW", answer
+
+
+def test_work_that_moved_to_another_file_is_committed() -> None:
+    session = verified("def main():\n    value = compute(2)\n    return value\n", "app.py:2-3")
+    session.edit(text="from lib import main\n").edit(
+        "lib.py", "def main():\n    value = compute(2)\n    return value\n"
+    )
+    assert session.commit("app.py", "lib.py")["phase"] == "QUALITY_REVIEW"
+
+
+def test_a_reason_for_the_file_commits_without_the_work_and_says_so() -> None:
+    session = verified()
+    session.edit(text="def main():\n    return 1\n").edit("README.md", "# Other\n")
+    entry = {"path": "app.py", "decision": "keep", "reason": "The user wants one after all."}
+    answer = session.commit(entry, "README.md")
+    assert answer["phase"] == "QUALITY_REVIEW"
+    assert "The user wants one after all." in str(answer["warning"])
+    assert ("Code-Intel-Undone", "t1: Item of t1 (app.py:2-2): The user wants one after all.") in session.world.commits[
+        -1
+    ].trailers
+
+
+@pytest.mark.parametrize("status", ["done", "skipped"])
+def test_a_task_that_repeats_the_item_settles_it(status: str) -> None:
+    session = verified()
+    session.edit(text="def main():\n    return 1\n").edit("README.md", "# Other\n")
+    session.commit("app.py", "README.md")
+    recorded = {"id": "t1", "description": "Do t1", "status": "completed"}
+    session.send(tasks=[recorded, {"id": "t2", "description": "Again", "checklist": ["Item of t1"]}])
+    session.world.call("check_write_target", "app.py", "README.md")
+    if status == "done":
+        session.edit()
+    answer = session.send(
+        task_id="t2",
+        checklist=[
+            {
+                **DONE,
+                "status": status,
+                "evidence": "app.py:2",
+                "reason": None if status == "done" else "It is not wanted any more.",
+            }
+        ],
+    )
+    assert answer["success"], answer
+    session.send(summary="All tasks are done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    assert session.commit("app.py", "README.md")["phase"] == "QUALITY_REVIEW"
+
+
+def test_what_is_left_or_discarded_is_not_in_the_commit_and_its_reason_is_kept() -> None:
+    session = verified()
+    session.edit("README.md", "# Other\n")
+    leave = {"path": "app.py", "decision": "leave", "reason": "The user is still at it."}
+    answer = session.commit(leave, "README.md")
+    assert answer["phase"] == "QUALITY_REVIEW", answer
+    assert session.state.undone == {"t1: Item of t1 (app.py:2-2)": "The user is still at it."}
+
+
+def test_a_dropped_task_and_one_of_which_all_is_skipped_are_said_in_the_trailers() -> None:
+    session = Session(world=World()).to_ready("app.py", "README.md")
+    session.plan("t1", "t2", "t3")
+    session.plan("t1", "t2")
+    session.edit().report("t1")
+    session.edit("README.md", "# Other\n")
+    session.world.call("check_write_target", "README.md")
+    skipped = {"item": "Item of t2", "status": "skipped", "reason": "It was not needed."}
+    assert "although every item" in str(session.send(task_id="t2", checklist=[skipped])["warning"])
+    session.send(summary="All tasks are done.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    session.commit("app.py", "README.md")
+    trailers = dict(session.world.commits[-1].trailers)
+    assert (trailers["Code-Intel-Dropped"], trailers["Code-Intel-Only-Skipped"]) == ("t3", "t2")
+
+
+def test_a_range_is_carried_through_later_changes_with_what_took_its_place() -> None:
+    assert carried([], 3, 4) == (3, 4)
+    assert carried([Hunk(1, 0, 2, 5)], 3, 4) == (8, 9)
+    assert carried([Hunk(3, 2, 3, 6)], 3, 4) == (3, 8)
+    assert carried([Hunk(3, 1, 3, 0)], 2, 4) == (2, 3)
+
+
+def test_what_a_later_round_takes_back_is_committed_and_said() -> None:
+    session = verified()
+    session.commit("app.py")
+    session.send(issues=["It was better before."], quality_prompt_used="quality_review")
+    session.plan("fix1")
+    session.edit(text="def main():\n    return 1\n")
+    session.edit("login.py", "def login():\n    return True\n").report("fix1", "login.py:1-2")
+    session.send(summary="Taken back.")
+    session.send(passed=True, verifier_used="tests", details="green")
+    answer = session.commit("login.py")
+    assert answer["phase"] == "QUALITY_REVIEW"
+    assert "t1: Item of t1 (app.py:2-2): in a later round" in str(answer["warning"])
