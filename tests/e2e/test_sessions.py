@@ -243,12 +243,19 @@ def test_arguments_that_do_not_fit_are_refused_in_our_words_with_the_reinstructi
     assert refused["message"].endswith("nothing was done: path: Field required; name: unknown argument.")
     assert "'INVESTIGATE' or 'QUESTION'" in server.call("start_session", query="x", intent="CHANGE")["message"]
     start(server, no_doc=True)
-    for wrong in ({"summary": "x", "tools_used": []}, {"data": 1}, {}):
+    for wrong in ({"data": 1}, {}):
         answer = server.call("submit_phase", **wrong)
         assert "send that as `data`" in answer["remedy"]
         assert answer["expected_payload"]["action_type"] == "str"
     assert [*answer][:4] == ["success", "error", "message", "remedy"]
     assert "Unknown tool" in str(server.answer_to("dance"))
+
+
+def test_a_payload_without_its_wrapper_is_taken_as_it_is_meant(server: Server) -> None:
+    start(server, no_doc=True)
+    refused = server.call("submit_phase", summary="x", dta={})
+    assert (refused["error"], refused["ignored_fields"]) == ("payload_mismatch", ["dta"])
+    assert server.call("submit_phase", summary="x", action_type="change")["phase"] == "EXPLORATION"
 
 
 def test_an_argument_that_no_tool_has_is_refused_by_name(server: Server) -> None:
