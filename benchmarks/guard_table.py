@@ -275,7 +275,7 @@ GUARDS = (
         "        if False:",
         "never_said",
     ),
-    Guard("verifiers exist", VERIFY, "    if missing:\n", "    if False:\n", "another_form_than_asked"),
+    Guard("verifiers exist", VERIFY, "        if not found:\n", "        if False:\n", "another_form_than_asked"),
     Guard("failed tasks are registered", VERIFY, "    if unknown:\n", "    if False:\n", "another_form_than_asked"),
     Guard(
         "a failure has details",
@@ -302,8 +302,8 @@ GUARDS = (
     Guard(
         "the receipt is bound to the tree",
         DELIVERY,
-        "    if not state.road.runs(POST_IMPL_VERIFY) or (state.receipt is not None and state.receipt.tree == now):",
-        "    if not state.road.runs(POST_IMPL_VERIFY) or state.receipt is not None:",
+        "    judged = receipt is not None and receipt.tree == now\n",
+        "    judged = receipt is not None\n",
         "broken_after_it_was_proven",
     ),
     Guard(
