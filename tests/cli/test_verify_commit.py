@@ -59,3 +59,18 @@ def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
     assert len(Xml.parse(junit).findall(".//failure")) == 2  # noqa: S314 - written a moment ago
     assert {one["ruleId"] for one in json.loads(sarif.read_text())["runs"][0]["results"]} == {"broken", "failing"}
     assert clone.git("status", "--porcelain", "--ignored") == ""
+
+
+def test_a_commit_whose_content_is_not_at_hand_gives_status_3_and_says_so(
+    clone: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blob = clone.git("rev-parse", "honest:calc.py")
+    pack = next((clone.path / ".git" / "objects" / "pack").glob("*.pack"), None)
+    if pack is not None:
+        content = pack.read_bytes()
+        for file in [*pack.parent.iterdir()]:
+            file.unlink()
+        clone.git("unpack-objects", "-q", stdin=content)
+    (clone.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    assert main(["honest", "--project", str(clone.path)]) == 3
+    assert "unavailable: no clean checkout: " in capsys.readouterr().out

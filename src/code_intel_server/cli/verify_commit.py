@@ -8,7 +8,9 @@ from pathlib import Path
 
 from code_intel_server import __version__
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
+from code_intel_server.errors import Unavailable
 from code_intel_server.printable import printable
+from code_intel_server.receipts.compare import Receipt
 from code_intel_server.receipts.exports import UNEXPLAINED, junit, sarif
 from code_intel_server.receipts.notary import STALL_SECONDS, Notary, Verdict
 from code_intel_server.workspace.config import ConfigFile
@@ -73,7 +75,12 @@ def _run(project: Project, options: argparse.Namespace) -> int:
         (*config.config.borrowed_folders, *options.borrow),
     )
     notary = Notary(git, commands, limit=limit, stall=options.stall, borrow=borrow, tell=_tell)
-    verdict = notary.verify(base, commit)
+    try:
+        verdict = notary.verify(base, commit)
+    except Unavailable as error:
+        verdict = Verdict(Receipt(), unavailable=f"no clean checkout: {error.params.get('output', error.key)}")
+    except OSError as error:
+        verdict = Verdict(Receipt(), unavailable=f"no clean checkout: {error.strerror or error}")
     differing = _trailers(git, commit, verdict)
     explained = _explained(git, commit, verdict)
     good = not differing and (verdict.good or (explained and not (verdict.receipt.failing or verdict.problems)))

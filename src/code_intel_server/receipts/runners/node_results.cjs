@@ -14,8 +14,10 @@ const BETWEEN = ' > '
 function write(event) {
   fs.appendFileSync(results, JSON.stringify(event) + '\n')
 }
+const known = new Map()
 function real(file) {
-  return fs.existsSync(file) ? fs.realpathSync(file) : file
+  if (!known.has(file)) known.set(file, fs.existsSync(file) ? fs.realpathSync(file) : file)
+  return known.get(file)
 }
 function unit(file) {
   return file ? path.relative(real(root), real(file)) : ''

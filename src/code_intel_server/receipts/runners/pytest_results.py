@@ -82,9 +82,11 @@ def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -
         items[:] = [_Canary.from_parent(session, name=_CANARY, nodeid=_CANARY)]
         return
     only = _only()
-    ids, skip = only.get("ids"), only.get("skip", ())
+    ids, skip, files = only.get("ids"), only.get("skip", ()), only.get("files")
     names = {item: _named(item.nodeid) for item in items}
     kept = [item for item in items if (ids is None or names[item] in ids) and names[item] not in skip]
+    if files is not None:  # what a command names is collected whatever the hook above says
+        kept = [item for item in kept if os.path.realpath(item.path) in files]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
