@@ -71,3 +71,11 @@ def test_a_qualified_name_is_the_one_that_stands_right_there(ask: Ask) -> None:
     other = "module Sinatra\n  module RespondWith\n    module Helpers\n      def respond\n        1\n      end\n    end\n  end\nend\n"
     found = ask({"lib/sinatra/base.rb": wanted, "contrib/lib/sinatra/respond.rb": other}, "Sinatra::Helpers")
     assert found[0] == "lib/sinatra/base.rb Sinatra.Helpers"
+
+
+def test_what_shares_a_chunk_with_its_neighbours_is_found_by_its_own_name(ask: Ask) -> None:
+    """Small neighbours are one chunk, which is called by the first of them."""
+    neighbours = "def a():\n    return 1\n\n\ndef b():\n    return 2\n\n\ndef unpack_label():\n    return read(3)\n"
+    talk = "def total():\n    '''Sums what comes after a label that was unpacked.'''\n    return sum(unpacked, label)\n"
+    found = ask({"one.py": neighbours, "two.py": talk}, "where is it that the label of a parcel is unpacked")
+    assert found[0].startswith("one.py")

@@ -47,6 +47,7 @@ class Weights:
     name: float = 1.6
     name_whole: float = 1.5
     name_said: float = 0.665
+    name_other: float = 0.5
     coverage: float = 0.53
     definition: float = 3.0
     definition_embedded: float = 0.8
@@ -139,21 +140,31 @@ def _share(found: Sequence[Candidate], scores: Sequence[float], share: float, we
 
 
 def _name(question: Question, found: Sequence[Candidate], idf: Mapping[str, float], weights: Weights) -> None:
-    """Raise chunks whose own name is made of words of the question."""
+    """Raise chunks whose own name, or another that they define, is made of words of the question."""
     wanted = {term: value for term in question.terms if (value := idf.get(term, 0.0)) > 0}
     total = sum(wanted.values())
     if not total:
         return
     for one in found:
-        words = name_words(one.row.chunk.symbol)
-        matched = words & wanted.keys()
-        if matched:
-            said = sum(wanted[word] for word in matched) / total
-            one.score += (
-                weights.name
-                * math.pow(len(matched) / len(words), weights.name_whole)
-                * math.pow(said, weights.name_said)
-            )
+        chunk = one.row.chunk
+        own = _made_of(chunk.symbol, wanted, total, weights)
+        # Small neighbours are one chunk: what it is not called by it defines all the same. Imports and fields it only lists.
+        names = chunk.names if chunk.kind in _CODE else ()
+        others = (_made_of(name, wanted, total, weights) for name in names if name != chunk.symbol)
+        one.score += weights.name * max(own, weights.name_other * max(others, default=0.0))
+
+
+_CODE = frozenset({"function", "method", "class", "struct", "interface", "trait"})
+
+
+def _made_of(name: str, wanted: Mapping[str, float], total: float, weights: Weights) -> float:
+    """How much of a name stands in the question, and how much of the question in the name."""
+    words = name_words(name)
+    matched = words & wanted.keys()
+    if not matched:
+        return 0.0
+    said = sum(wanted[word] for word in matched) / total
+    return math.pow(len(matched) / len(words), weights.name_whole) * math.pow(said, weights.name_said)
 
 
 @lru_cache(maxsize=16384)
