@@ -79,7 +79,7 @@ benchmark() {
             run references_vs_typescript $SOURCES --names "$(size 10 150)" | kept references_vs_typescript ;;
         impact_recall)
             [ -n "${REPOSITORIES:-}" ] || { skip "impact_recall needs REPOSITORIES"; return; }
-            run impact_recall $REPOSITORIES --commits "$(size 2 10)" | kept impact_recall ;;
+            run impact_recall $REPOSITORIES --commits "$(size 2 12)" | kept impact_recall ;;
         span_precision) run span_precision --package $(folders) --queries "$(size 20 100)" | kept span_precision ;;
         retrieval)
             [ -n "${RETRIEVAL:-}" ] || { skip "retrieval needs RETRIEVAL (--score, --data, --repos)"; return; }

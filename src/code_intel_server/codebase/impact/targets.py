@@ -18,7 +18,9 @@ from code_intel_server.errors import Rejected
 _NAMES_A_FILE = 40
 _BROAD = 15
 """Names of a file, members of a class or definitions of a name from which on a target is called broad."""
-_SHOWN = 12
+_SHOWN = 8
+_MOST_DEFINITIONS = 50
+"""Definitions of one name that are told apart from others of it."""
 
 _LOCATION = re.compile(r"(?P<path>.+):(?P<line>\d+)(?:-\d+)?")
 
@@ -115,7 +117,8 @@ def _named(run: Analysis, target: str) -> list[Name]:
         if len(symbols) > _BROAD:
             places = ", ".join(f"{shown(one.path)}:{one.tag.start_line}" for one in symbols[:_SHOWN])
             run.notes.append(f"{target} is defined {len(symbols)} times: ask for one, like {places}, …")
-        return [_defined(run, target, symbols)]
+        name = _defined(run, target, symbols[:_MOST_DEFINITIONS])
+        return [name if len(symbols) <= _MOST_DEFINITIONS else replace(name, meant=None)]
     run.unresolved.append(target)
     bare = [written(part) for part in readings(target)[-1][-1:]]
     return [Name(name, 0.8, frozenset()) for name in bare if tells(name)]

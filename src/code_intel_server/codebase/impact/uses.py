@@ -108,8 +108,11 @@ class _Step:
             known = [self._by_name[name] for name in names if name in self._by_name]
             if max((spread.weight(name) for name in known), default=0.0) * _FADING ** (self.step - 1) < _LEAST:
                 continue
+            if self.run.late:
+                self.run.problems.append(f"the time limit ended the search at depth {self.step}")
+                break
             parsed += 1
-            self._note(file, spread, parse=parsed <= _MOST_FILES and not self.run.late)
+            self._note(file, spread, parse=parsed <= _MOST_FILES)
         best = sorted(self.onward, key=lambda name: (-self.onward[name], name))[:_FRONTIER]
         return [Name(name, self.onward[name], frozenset()) for name in best]
 
