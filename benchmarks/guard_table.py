@@ -104,7 +104,7 @@ GUARDS = (
     Guard(
         "white space proves nothing",
         JUDGE,
-        '        return verdict.why if verdict.trivial or verdict.empty else ""',
+        '        return verdict.why if verdict.trivial else ""',
         '        return ""',
         "white_space_only",
     ),

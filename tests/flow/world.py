@@ -128,7 +128,7 @@ class World:
 class WorldTree:
     world: World
 
-    def snapshot(self) -> str:
+    def snapshot(self, *, contents: bool = False) -> str:
         self.world.looks += 1
         if not self.world.git:
             return ""

@@ -2,17 +2,20 @@
 
 import hashlib
 import json
+import mmap
 import os
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from code_intel_server import process
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace import alterations, lent, tree
+from code_intel_server.workspace import alterations, lent, snapshot_index, tree
 from code_intel_server.workspace.tree import TreeJudge
 from code_intel_server.workspace.values import Beside, Change, ChangeKind, Hunk
 from tests.workspace.fallible import Fallible
@@ -188,6 +191,27 @@ def test_a_change_within_one_second_is_seen_when_the_file_keeps_its_size_and_an_
         os.utime(repo.path / "a.py", (1, 1))
         seen.append(judge.snapshot())
     assert len(set(seen)) == len(seen)
+
+
+def test_a_write_through_a_page_in_memory_is_seen_where_contents_are_asked_for(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second write to a page that is still dirty changes no stamp of its file."""
+    judge = TreeJudge(repo.path)
+    long_after = time.time() + 100  # as if the file had been written long before it was looked at
+    monkeypatch.setattr(snapshot_index, "time", SimpleNamespace(time=lambda: long_after))
+    with (repo.path / "a.py").open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
+        page[6:7] = b"7"
+        os.utime(repo.path / "a.py", (1, 1))
+        before = judge.snapshot()
+        os.utime(repo.path / ".git/code-intel/tree/index", (long_after, long_after))
+        stamps = (repo.path / "a.py").stat()
+        page[6:7] = b"8"
+        assert (repo.path / "a.py").stat() == stamps
+        assert judge.snapshot() == before
+        after = judge.snapshot(contents=True)
+    assert paths(judge.changes(before, after)) == {("a.py", "modified")}
+    assert judge.snapshot() == judge.snapshot(contents=True) == after
 
 
 def test_a_folder_takes_the_place_of_a_file_and_back(repo: Repo) -> None:

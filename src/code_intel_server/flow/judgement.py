@@ -238,7 +238,9 @@ class Judge:
             raise Rejected("failures.READY.checklist_evidence_empty_impl", evidence=reference)
         if verdict.prose and _DOCUMENTATION.search(item.item):
             return ""
-        return verdict.why if verdict.trivial or verdict.empty else ""
+        if verdict.empty:
+            return "an empty override"
+        return verdict.why if verdict.trivial else ""
 
     def _difference(self, path: str, change: Change | None) -> Difference:
         """What a file differs in from the base; without one all of it counts as new."""

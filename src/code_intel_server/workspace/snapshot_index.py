@@ -29,6 +29,7 @@ from code_intel_server.workspace.reading_room import ReadingRoom
 _YES = {"true", "yes", "on", "1"}
 _CLOCKS_DIFFER = 0.05
 """By how many seconds a file system's clock may lag behind ours."""
+_LONG_AGO_NS = 1_000_000_000
 _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 
 
@@ -81,9 +82,25 @@ class SnapshotIndex:
         entries = self.entries()
         return [os.fsdecode(path) for path, entry in entries.rows() if entry.skipped] if entries.skips else []
 
-    def update(self) -> str:
-        """Bring the index in line with the disk and return its tree (the project's part of it)."""
+    def update(self, *, contents: bool = False) -> str:
+        """Bring the index in line with the disk and return its tree (the project's part of it).
+
+        `contents`: every file is read, whatever its stamps say: a write through a page in memory may leave them all.
+        """
         self._room.prepare()
+        found = self.path.stat() if contents and self.path.exists() else None
+        if found is None:
+            return self._update()
+        self._streams.forget()
+        # To git an index that is older than the files tells nothing about them: their content is compared.
+        os.utime(self.path, ns=(_LONG_AGO_NS, _LONG_AGO_NS))
+        try:
+            return self._update()
+        finally:
+            if self.path.stat().st_mtime_ns == _LONG_AGO_NS:
+                os.utime(self.path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+    def _update(self) -> str:
         before = signature(self.path)
         if before is None:
             self._user_index = None
@@ -294,6 +311,10 @@ class _Streams:
         self._known[path] = [*marks, oid]
         self._changed = True
         return Entry(mode_of(found), oid), True
+
+    def forget(self) -> None:
+        """Believe no stamp from here on."""
+        self._known = {}
 
     def save(self) -> None:
         """Write what is known, if it has changed since it was read."""

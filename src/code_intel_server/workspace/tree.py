@@ -66,11 +66,14 @@ class TreeJudge:
 
     # -- the port ---------------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> str:
-        """Identify the present content of all tracked and untracked (not ignored) files; '' without git."""
+    def snapshot(self, *, contents: bool = False) -> str:
+        """Identify the present content of all tracked and untracked (not ignored) files; '' without git.
+
+        `contents`: read every file, also where its stamps say that nobody wrote it.
+        """
         with self._lock:
             opened = self._open()
-            return opened[2].update() if opened else ""
+            return opened[2].update(contents=contents) if opened else ""
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:
         """What differs between two snapshots, renames found, hunks as `diff -U0`; '' is the empty tree.

@@ -47,7 +47,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     if turn.ports.documents.find_prompt("review_prompts", payload.review_prompt_used) is None:
         names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("review_prompts"))
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
-    now = turn.ports.tree.snapshot()
+    now = turn.ports.tree.snapshot(contents=True)
     review = reviewed(turn, turn.ports.tree.changes(state.trees.base, now), now)
     _refuse_unseen(turn, review.keep, now)
     request = _request(turn, review, now)
