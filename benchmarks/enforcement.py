@@ -48,7 +48,7 @@ OUT_OF_REACH = (
     ),
     (
         "Bending the test runner with a plausible reason (a hook of `conftest.py`, an option, a rewritten script)",
-        "It stands in `review_changes` as `weakened`, and the reason in the decision; a person has to read it.",
+        "Where no run compares the tests it stands in `review_changes` with `needs_reason`, and the reason in the decision; a person has to read it.",
     ),
     (
         "Swapping good files in while the verify commands run and the bad ones back before they end",

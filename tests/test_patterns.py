@@ -59,7 +59,6 @@ _CUT = {
     "tools.lanes._NAME": (2_000, "of a longer request the beginning is read"),
     "codebase.query_router.": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.query_router:": (2_000, "a question is cut at MAX_QUESTION"),
-    "codebase.steering._RULES": (1_000, "a longer line tells whatever it says"),
     "codebase.effects.": (600, "a longer statement does something"),
     "codebase.node_kinds.": (600, "a longer statement does something"),
     "codebase.stubs._DRESS": (600, "a longer statement is no stub"),
@@ -67,8 +66,6 @@ _CUT = {
     "index.lexical._DOUBLED": (64, "a longer word has no terms"),
     "codebase.standing._MARK": (4_096, "beside a signature's own length 4,096 bytes are read"),
     "codebase.standing._COMMENT": (4_096, "beside a signature's own length 4,096 bytes are read"),
-    "codebase.expectations._NAME": (80, "so far is looked before a bracket"),
-    "codebase.expectations._LABEL": (24, "so far is looked before a string"),
     "codebase.markup._MIXIN_CALL": (400, "so far is looked behind a name"),
 }
 """What no longer text is given to, and why: within that it must be quick."""
@@ -76,9 +73,6 @@ _CUT = {
 _GIVEN_ON = {
     r"codebase\.markup\._VALUE.*": "match",
     r"codebase\.ripgrep\._NAME": "match",  # up to the last NUL of an output: each search finds one
-    r"codebase\.steering\._RULES\[\d+\]\.names": "fullmatch",
-    r"codebase\.steering\._RULES\[\d+\]\.block": "match",
-    r"codebase\.steering\._RULES\[\d+\]\.(?:lines|kept)": "search",
     r"codebase\.stubs\._compiled.*": "fullmatch",
 }
 """How that is applied which is not called by its name."""

@@ -1,4 +1,4 @@
-"""Tests that are made to pass by checking less."""
+"""Tests that are made to pass by checking less, where no run compares them (`tests/receipts/test_session_runs.py` has those where one does)."""
 
 import pytest
 
@@ -31,81 +31,21 @@ def session(stage: Stage, path: str, before: str | None, after: str | None) -> N
 @pytest.mark.parametrize(
     ("path", "before", "after"),
     [
-        ("tests/test_app.py", TESTS, TESTS.replace("def test_spare():\n    assert helper(0) == 1\n", "")),
         ("tests/test_app.py", TESTS, TESTS.replace("    assert helper(2) == 3\n", "")),
-        ("tests/test_app.py", TESTS, TESTS.replace("    assert helper(0) == 1\n", "    pass\n")),
-        ("tests/test_app.py", TESTS, TESTS.replace("def test_spare", "@pytest.mark.skip\ndef test_spare")),
-        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(0) == 1", "assert True")),
-        (
-            "tests/test_app.py",
-            TESTS,
-            TESTS.replace("    assert helper(0) == 1", "    # assert helper(0) == 1\n    helper(0)"),
-        ),
-        ("tests/test_app.py", TESTS, TESTS.replace("def test_spare", "def spare_test")),
-        ("tests/test_app.py", TESTS, 'X = """\n' + TESTS + '"""\n\n\ndef test_nothing():\n    pass\n'),
-        ("tests/test_app.py", TESTS, TESTS + "\n\ndel test_helper\n"),
-        ("tests/test_app.py", TESTS, TESTS.replace("def test_helper():\n", "def test_helper():\n    return\n")),
         ("tests/test_app.py", TESTS, None),
         ("web/app.test.js", JS, JS.replace("test('more'", "test.skip('more'")),
-        ("web/app.test.js", JS, JS.replace("  expect(2 + 2).toBe(4);\n", "")),
         ("app_test.go", GO, GO.replace('\tif 2 != 2 {\n\t\tt.Error("no")\n\t}\n', "\tt.Skip()\n")),
         ("tests/one.rs", RUST, RUST.replace("#[test]\nfn two", "#[test]\n#[ignore]\nfn two")),
-        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) == 4")),
-        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) is not None")),
-        (
-            "tests/test_app.py",
-            TESTS,
-            TESTS.replace("    assert helper(2) == 3", "\n    def check():\n        assert helper(2) == 3"),
-        ),
-        ("web/app.test.js", JS, JS.replace("toBe(4)", "toBeTruthy()")),
-        ("tests/one.rs", RUST, RUST.replace("(2, 2)", "(3, 3)")),
         ("web/__snapshots__/app.test.js.snap", "exports[`a 1`] = `4`;\n", "exports[`a 1`] = `5`;\n"),
-        (
-            "tests/test_app.py",
-            TESTS,
-            TESTS.replace("assert helper(2) == 3", "assert helper(2) == 4")
-            + "\n\ndef test_more():\n    assert len('abc') == 3\n",
-        ),
-        ("tests/test_app.py", TESTS, TESTS.replace("assert helper(2) == 3", "assert helper(2) == 3 or helper")),
-        (
-            "tests/test_app.py",
-            TESTS,
-            TESTS.replace("def test_spare", "def slow(f):\n    return lambda: None\n\n\n@slow\ndef test_spare"),
-        ),
     ],
-    ids=[
-        "deleted",
-        "assertion",
-        "emptied",
-        "skipped",
-        "always true",
-        "commented",
-        "renamed",
-        "string",
-        "taken away",
-        "returned",
-        "file",
-        "js skip",
-        "js expect",
-        "go",
-        "rust",
-        "another value",
-        "looser",
-        "never called",
-        "js looser",
-        "rust value",
-        "record",
-        "named elsewhere",
-        "margin",
-        "around",
-    ],
+    ids=["assertion", "file", "js skip", "go", "rust", "record"],
 )
-def test_a_weakened_test_is_kept_without_a_reason(stage: Stage, path: str, before: str, after: str | None) -> None:
-    """Stopped by: tests, assertions and what they expect are compared between base and now; losing some needs a reason in reviewed_files."""
+def test_a_changed_test_is_kept_without_a_reason(stage: Stage, path: str, before: str, after: str | None) -> None:
+    """Stopped by: where no run compares the tests of before with those of now, a changed one needs a reason in reviewed_files."""
     session(stage, path, before, after)
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
-    assert row["weakened"]
-    stage.refused("weakened without a reason", **stage.commit())
+    assert row["needs_reason"]
+    stage.refused("Changed without a reason", **stage.commit())
 
 
 RECIPE = "test:\n\t$(RUN) run-tests\n"
@@ -119,37 +59,21 @@ RECIPE = "test:\n\t$(RUN) run-tests\n"
         ("package.json", '{"scripts": {\n"test": "jest"\n}}\n', '{"scripts": {\n"test": "true"\n}}\n'),
         ("Makefile", "test:\n\tpytest\n", "test:\n\t@true\n"),
         ("pytest.toml", None, '[pytest]\naddopts = ["--deselect", "tests/test_app.py::test_helper"]\n'),
-        ("pytest.py", None, "print('3 passed')\n"),
         ("pyproject.toml", "[tool.pytest.ini_options]\n", "[tool.pytest.ini_options]\npythonpath = ['pkg']\n"),
         ("Makefile", f"RUN = sh\n{RECIPE}", f"RUN = true\n{RECIPE}"),
         (".cargo/config.toml", "[net]\n", "[target.'cfg(all())']\nrunner = 'true'\n"),
-        ("argparse.py", None, "raise SystemExit(0)\n"),
     ],
-    ids=["hook", "option", "script", "recipe", "first", "shadow", "place", "variable", "runner", "library"],
+    ids=["hook", "option", "script", "recipe", "first", "place", "variable", "runner"],
 )
 def test_the_tests_stay_and_something_else_decides_that_they_pass(
     stage: Stage, path: str, before: str | None, after: str
 ) -> None:
-    """Stopped by: what decides which tests run, and how, is compared between base and now as well; a change needs a reason."""
+    """Stopped by: where no run compares the tests, what decides which of them run needs a reason as well."""
+    stage.user_wants(["true"])
     session(stage, path, before, after)
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == path)
-    assert "tests run" in row["weakened"][0]
-    stage.refused("weakened without a reason", **stage.commit())
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("tests/test_0.py", "import os\n\nos._exit(0)\n"),
-        ("tests/conftest.py", "import app\n\napp.helper = lambda value: value + 1\n"),
-        ("tests/test_0.py", "# coding: utf-7\n#+AAo-import os+ADs-os._exit(0)\n"),
-    ],
-    ids=["exit", "another meaning", "encoding"],
-)
-def test_a_new_file_of_tests_decides_that_the_others_pass(stage: Stage, path: str, text: str) -> None:
-    """Stopped by: a new file of tests that ends the run, or means names of the project otherwise for all, needs a reason."""
-    session(stage, path, None, text)
-    stage.refused("weakened without a reason", **stage.commit())
+    assert "tests run" in row["needs_reason"][0]
+    stage.refused("Changed without a reason", **stage.commit())
 
 
 def test_the_script_that_is_to_prove_the_work_is_rewritten(stage: Stage) -> None:
@@ -164,12 +88,12 @@ def test_the_script_that_is_to_prove_the_work_is_rewritten(stage: Stage) -> None
     stage.write("tools/check.sh", "true\n")
     stage.accepted(**verdict())
     row = next(row for row in stage.call("review_changes")["results"] if row["path"] == "tools/check.sh")
-    assert row["weakened"] == ["the verify command sh tools/check.sh runs this file"]
-    stage.refused("weakened without a reason", **stage.commit())
+    assert row["needs_reason"] == ["the verify command sh tools/check.sh runs this file"]
+    stage.refused("Changed without a reason", **stage.commit())
 
 
 def test_a_test_moves_to_a_file_that_is_not_kept(stage: Stage) -> None:
-    """Stopped by: a test counts as moved only where its copy is committed with what it left."""
+    """Stopped by: where no run compares the tests, a changed one needs a reason, wherever its tests went."""
     spare = "def test_spare():\n    assert helper(0) == 1\n"
     stage.planned("app.py", "tests/test_app.py", "tests/test_spare.py")
     stage.edit()
@@ -181,7 +105,7 @@ def test_a_test_moves_to_a_file_that_is_not_kept(stage: Stage) -> None:
     stage.accepted(**verdict())
     stage.cheat()
     left = {"path": "tests/test_spare.py", "decision": "discard", "reason": "Not needed after all."}
-    stage.refused("weakened without a reason", **stage.commit(left))
+    stage.refused("Changed without a reason", **stage.commit(left))
 
 
 def test_a_test_file_moved_out_of_sight(stage: Stage) -> None:
@@ -195,7 +119,7 @@ def test_a_test_file_moved_out_of_sight(stage: Stage) -> None:
     stage.accepted(**report("t2", "notes.txt:1", "Move", reason="The file was moved here."))
     stage.accepted(summary="Moved.")
     stage.accepted(**verdict())
-    stage.refused("weakened without a reason", **stage.commit())
+    stage.refused("Changed without a reason", **stage.commit())
 
 
 def reviewed(stage: Stage) -> dict[str, object]:

@@ -77,7 +77,7 @@ def test_a_script_that_a_verify_command_runs_needs_a_reason_under_its_old_name_a
     session.send(passed=True, verifier_used="tests", details="green")
     session.world.scripts[run] = f"python {run}"
     answer = session.commit("main.py")
-    assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+    assert session.error == "failures.PRE_COMMIT.tests_changed_need_reason"
     assert f"the verify command python {run} runs this file" in str(answer["message"])
     assert session.commit({"path": "main.py", "reason": "It got a better name."})["success"]
 

@@ -5,10 +5,19 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.contract.loader import Contract
-from code_intel_server.flow.handlers.review import weakened
+from code_intel_server.flow.handlers.review import uncompared
 from code_intel_server.flow.phases import Flags, GateLevel, Intent, Phase, Substep
 from code_intel_server.flow.session import Receipt
-from code_intel_server.workspace.values import Beside, GitIntent, GitOperation, HandMerges, ProofStatus
+from code_intel_server.workspace.values import (
+    Beside,
+    Change,
+    ChangeKind,
+    GitIntent,
+    GitOperation,
+    HandMerges,
+    ProofStatus,
+    SeenTests,
+)
 from tests.flow.world import Session, World, WorldTree
 
 REASON = "Everything was found."
@@ -757,7 +766,7 @@ class TestPreCommit:
 
     def test_a_file_named_twice_alike_keeps_its_reason(self) -> None:
         session = self.at()
-        session.world.weak["app.py"] = ("a test was removed",)
+        session.world.scripts["app.py"] = "python app.py"
         reasoned = {"path": "app.py", "decision": "keep", "reason": "It checked the old way."}
         session.commit("app.py", reasoned, "app.py", "*.py")
         assert session.world.commits[0].keep == ("app.py",)
@@ -766,20 +775,42 @@ class TestPreCommit:
         session = self.at()
         session.world.scripts["app.py"] = "python app.py"
         answer = session.commit("app.py")
-        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
+        assert session.error == "failures.PRE_COMMIT.tests_changed_need_reason"
         assert "the verify command python app.py runs this file" in str(answer["message"])
-        session.world.arguments = {"app_test.py": "pytest app_test.py", "ci.toml": "pytest -c ci.toml"}
-        assert weakened(session.ports, "app_test.py", ["x"], ["y"]) == ()
-        assert weakened(session.ports, "ci.toml", ["x"], ["y"]) == (
-            "the verify command pytest -c ci.toml runs this file",
-        )
-        session.world.arguments = {"tests/unit": "pytest tests/unit"}
-        assert weakened(session.ports, "tests/a_test.py", ["x"], ["x"], "tests/unit/a_test.py") == (
-            "leaves a folder that the verify command pytest tests/unit names",
-        )
-        assert weakened(session.ports, "tests/unit/b_test.py", ["x"], ["x"], "tests/unit/a_test.py") == ()
         session.commit({"path": "app.py", "decision": "keep", "reason": "It checks one thing more."})
         assert session.world.commits[0].keep == ("app.py",)
+
+    @pytest.mark.parametrize(
+        ("path", "kind", "old_path", "said"),
+        [
+            ("app_test.py", ChangeKind.MODIFIED, "", "a test of before"),
+            ("app_test.py", ChangeKind.DELETED, "", "a test of before"),
+            ("notes.txt", ChangeKind.RENAMED, "app_test.py", "a test of before"),
+            ("app_test.py", ChangeKind.ADDED, "", ""),
+            ("a/conftest.py", ChangeKind.ADDED, "", "may decide which tests run"),
+            (".cargo/config.toml", ChangeKind.MODIFIED, "", "may decide which tests run"),
+            ("other/config.toml", ChangeKind.MODIFIED, "", ""),
+            ("package.json", ChangeKind.MODIFIED, "", "may decide which tests run"),
+            ("ci.toml", ChangeKind.MODIFIED, "", "the verify command pytest -c ci.toml runs this file"),
+            ("lib/x.py", ChangeKind.RENAMED, "sub/x.py", "leaves a folder that the verify command run sub names"),
+            ("sub/y.py", ChangeKind.RENAMED, "sub/x.py", ""),
+            ("app.py", ChangeKind.MODIFIED, "", ""),
+        ],
+    )
+    def test_what_bears_on_the_tests_needs_a_reason_where_no_run_compared_them(
+        self, path: str, kind: ChangeKind, old_path: str, said: str
+    ) -> None:
+        session = self.at(proof=ProofStatus.PROVEN)
+        session.world.arguments = {"ci.toml": "pytest -c ci.toml", "sub": "run sub"}
+        found = "".join(uncompared(session.state, session.ports, Change(path, kind, old_path)))
+        assert said in found and bool(said) is bool(found)
+        receipt = session.state.receipt
+        assert receipt is not None
+        receipt.tests = SeenTests()
+        assert uncompared(session.state, session.ports, Change(path, kind, old_path)) == ()
+        receipt.tests, receipt.status = None, ProofStatus.NONE
+        if path == "package.json":
+            assert uncompared(session.state, session.ports, Change(path, kind)) == ()
 
     @pytest.mark.parametrize(("late_edit", "looks"), [(False, 2), (True, 2)])
     def test_a_commit_looks_at_the_tree_before_and_after(self, late_edit: bool, looks: int) -> None:
@@ -830,28 +861,30 @@ class TestPreCommit:
         session.commit("app.py", {"path": "README.md", "decision": "leave", "reason": "the user's own edit"})
         assert session.state.phase is Phase.QUALITY_REVIEW
 
-    def test_weakened_tests_need_a_reason(self) -> None:
-        session = self.at(weak={"app.py": ("test_login deleted",)})
-        answer = session.commit("app.py")
-        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
-        assert "test_login deleted" in str(answer["message"])
-        session.commit({"path": "app.py", "reason": "the feature is gone"})
-        assert session.state.phase is Phase.QUALITY_REVIEW
-
-    def test_a_test_that_moved_to_a_file_that_is_kept_needs_none(self) -> None:
-        session = self.at(weak={"app.py": ("test_login deleted",)}, moved={"app.py": "more.py"})
-        session.state.added_files |= {"more.py": "beside", "other/less.py": "beside"}
-        session.edit("more.py", "def test_login():\n    assert main()\n")
-        session.edit("other/less.py", "x = 1\n")
-        beside = {"path": "more.py", "decision": "leave", "reason": "the user's own"}
-        session.commit("app.py", beside, "other/")
-        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason"
-        session.world.arguments = {"app.py": "pytest app.py"}
-        session.commit("*", "other/")
-        assert session.error == "failures.PRE_COMMIT.weakened_needs_reason", "the command names the file it left"
-        session.world.arguments = {}
-        session.commit("*", "other/")
-        assert session.state.phase is Phase.QUALITY_REVIEW
+    def test_what_tests_no_longer_show_is_asked_once_and_the_reason_is_kept(self) -> None:
+        asked = {"t.py::old": "passed before this change and fails with it"}
+        counts = {"fail_to_pass": 2, "pass_to_pass": 8, "flaky": 1}
+        seen = SeenTests(counts, passed_before=9, questions=asked, runs={"red": "0 of 2 passed, 0.1 s"})
+        session = Session(world=World(proof=ProofStatus.PROVEN, tests=seen)).to_ready().to_verify()
+        verdict = {"passed": True, "verifier_used": "tests", "details": "green"}
+        answer = session.send(**verdict)
+        assert session.error == "common_failures.tests_need_reason"
+        assert answer["tests"] == ["t.py::old (passed before this change and fails with it)"]
+        session.send(**verdict, tests_reason="too short")
+        assert session.error == "common_failures.tests_need_reason"
+        answer = session.send(**verdict, tests_reason="It checked what nobody wants.")
+        assert isinstance(told := answer["tests"], dict)
+        assert told["with_a_reason"] == {"t.py::old": "It checked what nobody wants."}
+        session.edit(text="def main():\n    return 3\n")
+        session.commit("app.py")
+        assert [
+            row for row in session.world.commits[0].trailers if row[0][11:] not in {"Session", "Tasks", "Proof"}
+        ] == [
+            ("Code-Intel-Fail-To-Pass", "2"),
+            ("Code-Intel-Pass-To-Pass", "8 of 9"),
+            ("Code-Intel-Flaky", "1"),
+            ("Code-Intel-Original-Tests", "1 with a reason: It checked what nobody wants."),
+        ]
 
     def test_what_was_uncommitted_before_is_not_committed_in_silence(self) -> None:
         session = self.at(uncommitted=("app.py", "more.py"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
-from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced, Version
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
@@ -76,8 +76,6 @@ class World:
     altered: tuple[str, ...] = ()
     hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
-    weak: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    moved: dict[str, str] = field(default_factory=dict)
     uncommitted: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
@@ -224,17 +222,6 @@ class WorldEvidence:
         if path in self.world.trivial or path in self.world.empty:
             return WorldDifference(self.world, path)
         return WorldDifference(self.world, path, compare(path, before, text, hunks) if hunks else whole(path, text))
-
-    def weakened(
-        self,
-        path: str,
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        old_path: str = "",
-        beside: Callable[[], Sequence[Version]] = tuple,
-    ) -> tuple[str, ...]:
-        moved_to = {other for other, _, now in beside() if now}
-        return () if self.world.moved.get(path) in moved_to else self.world.weak.get(path, ())
 
 
 @dataclass

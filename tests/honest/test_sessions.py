@@ -709,7 +709,9 @@ def test_the_rules_are_summed_up_and_the_session_is_given_up(stage: Stage) -> No
 
 
 def test_a_test_moves_to_another_file(stage: Stage) -> None:
+    """The tests as they were run on the new code: none is missed, whatever file it is in now."""
     spare = "def test_spare():\n    assert helper(0) == 1\n"
+    stage.user_wants([sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"])
     stage.planned("app.py", "tests/test_app.py", "tests/test_spare.py")
     stage.edit()
     stage.edit("tests/test_app.py", TESTS.replace(f"\n\n{spare}", ""))

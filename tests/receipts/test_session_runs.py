@@ -119,6 +119,10 @@ def test_an_edited_record_of_the_base_is_not_believed(world: World) -> None:
             id="runtestloop",
         ),
         pytest.param({"pluggy__py": "import os\nos._exit(0)\n"}, id="shadowed library"),
+        pytest.param({"pytest__py": "print('3 passed')\n"}, id="shadowed runner"),
+        pytest.param({"argparse__py": "raise SystemExit(0)\n"}, id="shadowed standard library"),
+        pytest.param({"test_0__py": "# coding: utf-7\n#+AAo-import os+ADs-os._exit(0)\n"}, id="exit in an encoding"),
+        pytest.param({"conftest__py": "import calc\ncalc.twice = lambda a: 2 * a\n"}, id="another meaning for all"),
         pytest.param({"test_calc__py": TESTS.replace("== 4", "== 2")}, id="expectation changed with the code"),
     ],
 )
@@ -129,6 +133,44 @@ def test_broken_work_does_not_pass_by_steering_the_run(world: World, attack: dic
         assert "test_calc.py::test_twice" in judged.tests.questions, judged
     else:
         assert refused(judged).startswith(("1 test failed\n", "the results prove nothing\n"))
+
+
+TWICE = "from calc import twice\n\n\ndef test_x():\n    assert twice(2) == 4\n"
+WEAKENED = {
+    "deleted": "def test_other():\n    pass\n",
+    "emptied": TWICE.replace("assert twice(2) == 4", "pass"),
+    "skipped": "import pytest\n" + TWICE.replace("def test_x", "@pytest.mark.skip\ndef test_x"),
+    "true": TWICE.replace("assert twice(2) == 4", "assert True"),
+    "commented": TWICE.replace("assert", "# assert") + "    twice(2)\n",
+    "renamed": TWICE.replace("test_x", "x_test"),
+    "string": 'X = """\n' + TWICE + '"""\n\n\ndef test_x():\n    pass\n',
+    "taken": TWICE + "\n\ndel test_x\n",
+    "returned": TWICE.replace("    assert", "    return\n    assert"),
+    "value": TWICE.replace("== 4", "== 2"),
+    "argument": TWICE.replace("twice(2)", "twice(4)"),
+    "looser": TWICE.replace("== 4", "is not None"),
+    "nested": TWICE.replace("    assert", "    def check():\n        assert"),
+    "margin": TWICE.replace("== 4", "== 4 or twice"),
+    "around": TWICE.replace("def test_x", "def slow(f):\n    return lambda: None\n\n\n@slow\ndef test_x"),
+    "stand_in": TWICE.replace("from calc import twice", "def twice(a):\n    return 2 * a"),
+    "sliced": TWICE.replace("    assert twice(2) == 4", "    for n in [2][:0]:\n        assert twice(n) == 4"),
+}
+
+
+def test_tests_that_were_made_to_check_less_are_run_as_they_were(world: World) -> None:
+    for name in WEAKENED:
+        world.repo.write(f"test_{name}.py", TWICE)
+    world.repo.commit("tests")
+    world.base, world.start = world.repo.git("rev-parse", "HEAD"), world.tree.snapshot()
+    world.repo.git("rm", "-q", "test_calc.py")
+    files = {f"test_{name}__py": text for name, text in WEAKENED.items()}
+    judged = world.judge(calc__py=WRONG, **files)
+    assert judged.tests is not None
+    questions = judged.tests.questions
+    assert {id_ for id_, why in questions.items() if "fails with it" in why} == {
+        *(f"test_{name}.py::test_x" for name in WEAKENED),
+        "test_calc.py::test_twice",
+    }
 
 
 def test_a_refusal_begins_with_failing_tests_and_counts_the_tries(world: World) -> None:

@@ -115,17 +115,10 @@ def test_a_path_limits_the_list_to_a_file_or_folder_and_finds_renames_by_either_
     assert review(tree, base, now, path="nowhere").total == 0
 
 
-def test_weakened_tests_are_told_with_their_file(repo: Repo) -> None:
+def test_why_a_change_needs_a_reason_is_told_with_its_file(repo: Repo) -> None:
     repo.write("tests/test_x.py", "def test_x():\n    assert x\n")
     tree = TreeJudge(repo.path)
     base = tree.snapshot()
     repo.write("tests/test_x.py", "def test_x():\n    x\n")
-    calls: list[tuple[str, str, str]] = []
-
-    def judge(path: str, before: str, after: str, old_path: str) -> tuple[str, ...]:
-        calls.append((path, before, after))
-        return ("an assertion is gone",)
-
-    page = review(tree, base, tree.snapshot(), weakened=judge)
-    assert calls == [("tests/test_x.py", "def test_x():\n    assert x", "def test_x():\n    x")]
-    assert page.rows[0].as_row()["weakened"] == ["an assertion is gone"]
+    page = review(tree, base, tree.snapshot(), needs_reason=lambda change: (f"{change.path} is a test",))
+    assert page.rows[0].as_row()["needs_reason"] == ["tests/test_x.py is a test"]

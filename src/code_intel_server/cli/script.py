@@ -318,8 +318,8 @@ def _recorded(response: Fields) -> list[Fields]:
 
 
 def _reviewed(row: Fields) -> object:
-    """A changed path as reviewed: what took something from the tests needs a reason."""
-    if row.get("weakened"):
+    """A changed path as reviewed: what may bear on the tests needs a reason."""
+    if row.get("needs_reason"):
         return {
             "path": row["path"],
             "decision": "keep",

@@ -5,13 +5,13 @@ two steps is not read. Files are read in pieces, so that one endless line costs 
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server import beneath
-from code_intel_server.codebase.reference import Replaced, Version
+from code_intel_server.codebase.reference import Replaced
 from code_intel_server.codebase.text import decode, read_text, split_lines
 
 if TYPE_CHECKING:
@@ -70,35 +70,6 @@ class ProjectEvidence:
                 content = b"".join(_pieces(handle)) if handle is not None and small else None
             return Comparison() if content is None else whole(path, content)
         return compare(path, before, after, hunks)
-
-    def weakened(
-        self,
-        path: str,
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        old_path: str = "",
-        beside: Callable[[], Sequence[Version]] = tuple,
-    ) -> tuple[str, ...]:
-        """What a change took from the tests, in their files or in what decides which of them run: one short phrase each.
-
-        `old_path` of a rename: a test file that is renamed to what no test is counts as removed. `beside` gives the other
-        files of the folder that changed: a test that stands there now as it stood here was moved.
-        """
-        from code_intel_server.codebase.moved import left_behind, without_moved
-        from code_intel_server.codebase.roles import is_test_file
-        from code_intel_server.codebase.steering import steered
-        from code_intel_server.codebase.weakening import leaves_the_tests, weakened
-
-        if old_path and leaves_the_tests(old_path, path):
-            return weakened(old_path, before, None)
-        lost = weakened(path, before, after)
-        if lost and before and is_test_file(path):
-            lost = weakened(path, without_moved(self._root, path, before, after, beside()), after)
-        if old_path and old_path != path:
-            line = left_behind(self._root, old_path, path) if is_test_file(path) else ""
-            lost = (*lost, f"leaves a folder that tests are run in: {line[:80]}") if line else lost
-            return (*lost, *steered(old_path, before, None), *steered(path, None, after))
-        return (*lost, *steered(path, before, after))
 
     def _resolved(self, path: str, *, root: bool = False) -> Path | None:
         """Where the path leads, links followed; None where that is not inside the project or the path is no text.

@@ -1,7 +1,7 @@
 """`path:line` and `path:start-end`: the only form in which evidence points at code (v1.16, READY impl)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _STRICT = re.compile(r"(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?", re.DOTALL)
@@ -14,9 +14,6 @@ _PATH_AT_MOST = 1024
 
 Replaced = tuple[tuple[int, int], tuple[int, int]]
 """A hunk: the first line (1-based) and the number of lines that were, and of those that took their place."""
-
-Version = tuple[str, Sequence[str] | None, Sequence[str] | None]
-"""A file that changed: its path, its lines before and now; `None` where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """What part a file plays in a project, told from its path alone: code, test, documentation, configuration, markup, vendored."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -26,6 +28,33 @@ RELEVANCE = {
     Role.VENDORED: 5,
 }
 """Lower comes first among equally good matches."""
+
+RUNNER_FILES = (
+    *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", ".coveragerc"),
+    *("sitecustomize.py", "usercustomize.py", "*.pth"),
+    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml"),
+    *(".mocharc*", "jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", ".nycrc*", ".c8rc*"),
+    *(
+        "playwright.config.*",
+        "ava.config.*",
+        ".taprc",
+        "nextest.toml",
+        "pytest.toml",
+        ".cargo/config.toml",
+        "phpunit.xml*",
+        ".rspec",
+        "*.snap",
+    ),
+)
+"""Names of files that say how tests are found and run, whatever their folder."""
+
+TEST_TABLES: Mapping[str, tuple[str, ...]] = {
+    "pyproject.toml": ("tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch.envs", "tool.poe"),
+    "Cargo.toml": ("test", "bench", "profile.test"),
+    "setup.cfg": ("tool:pytest", "coverage:*", "aliases", "tox*"),
+    "package.json": ("scripts", "mocha", "jest", "vitest", "ava", "tap", "nyc", "c8"),
+}
+"""Files that are product and steer tests at once, with the tables in them that steer tests."""
 
 _VENDORED = {
     "node_modules",
@@ -164,3 +193,11 @@ def _is_collected(path: str) -> bool:
 def named_as_tests(path: str) -> bool:
     """Whether a file has a name by which common runners collect tests, whatever its folder."""
     return _COLLECTED.fullmatch(PurePosixPath(path).name) is not None
+
+
+def is_runner_file(path: str) -> bool:
+    """Whether a file says how tests are found and run, told from its path."""
+    name = path.rpartition("/")[2]
+    return any(
+        fnmatchcase(name, pattern) or path.endswith(f"/{pattern}") or path == pattern for pattern in RUNNER_FILES
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced, Version
+from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
@@ -212,20 +212,6 @@ class Evidence(Protocol):
 
     def compare(self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]) -> "Difference":
         """What two versions of a file differ in by syntax; `before` None where there was none, `after` None for the file as it lies."""
-        ...
-
-    def weakened(
-        self,
-        path: str,
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        old_path: str = "",
-        beside: Callable[[], Sequence[Version]] = tuple,
-    ) -> tuple[str, ...]:
-        """What a change took from a test file, one short phrase each; nothing for other files.
-
-        `old_path` of a rename; `beside` gives the other changed files of its folder, to which a test may have moved.
-        """
         ...
 
 

@@ -109,9 +109,9 @@ def questions(found: Receipt, *, passing: int, behaviour_tested: bool) -> dict[s
     `passing` tests pass now: those removed are asked for where it are fewer than before, else they were replaced.
     `behaviour_tested` says that code and tests changed and were run without the change, which one of them should notice.
     """
-    asked = {id_: why for name, why in WHY.items() for id_ in getattr(found, name) if id_ in found.unexplained}
-    if passing < found.passed_before:
-        asked |= dict.fromkeys(found.removed, "removed, and fewer tests pass than before")
+    fewer = found.removed if passing < found.passed_before else ()
+    asked = dict.fromkeys(fewer, "removed, and fewer tests pass than before")
+    asked |= {id_: why for name, why in WHY.items() for id_ in getattr(found, name) if id_ in found.unexplained}
     if behaviour_tested and not found.fail_to_pass:
         asked[NONE_RED] = "so none shows that it does what it should"
     return asked

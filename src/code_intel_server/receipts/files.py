@@ -13,7 +13,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from code_intel_server.codebase.roles import is_test_file
+from code_intel_server.codebase.roles import TEST_TABLES, is_runner_file, is_test_file
 
 
 class FileClass(StrEnum):
@@ -24,23 +24,6 @@ class FileClass(StrEnum):
     BOTH = "both"
 
 
-RUNNER_FILES = (
-    *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", ".coveragerc"),
-    *("sitecustomize.py", "usercustomize.py", "*.pth"),
-    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml"),
-    *(".mocharc*", "jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", ".nycrc*", ".c8rc*"),
-    *("playwright.config.*", "ava.config.*", ".taprc", "nextest.toml", "phpunit.xml*", ".rspec", "*.snap"),
-)
-"""Names of files that say how tests are found and run, whatever their folder."""
-
-TEST_TABLES: Mapping[str, tuple[str, ...]] = {
-    "pyproject.toml": ("tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch.envs", "tool.poe"),
-    "Cargo.toml": ("test", "bench", "profile.test"),
-    "setup.cfg": ("tool:pytest", "coverage:*", "aliases", "tox*"),
-    "package.json": ("scripts", "mocha", "jest", "vitest", "ava", "tap", "nyc", "c8"),
-}
-"""Files that are product and steer tests at once, with the tables in them that steer tests."""
-
 _HEADER = re.compile(r"^\[\[?([^\]\n]+)\]\]?\s*(?:#.*)?$")
 
 
@@ -49,7 +32,7 @@ def file_class(path: str) -> FileClass:
     name = path.rpartition("/")[2]
     if name in TEST_TABLES:
         return FileClass.BOTH
-    if is_test_file(path) or any(fnmatchcase(name, pattern) for pattern in RUNNER_FILES):
+    if is_test_file(path) or is_runner_file(path):
         return FileClass.TEST
     return FileClass.PRODUCT
 

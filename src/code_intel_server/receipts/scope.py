@@ -2,12 +2,11 @@
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from code_intel_server.codebase.roles import named_as_tests
+from code_intel_server.codebase.roles import is_runner_file, named_as_tests
 from code_intel_server.receipts.checkout import Changed
-from code_intel_server.receipts.files import RUNNER_FILES, FileClass
+from code_intel_server.receipts.files import FileClass
 
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
@@ -21,7 +20,7 @@ def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozen
     collected = set()
     for one in steering:
         name = one.path.rpartition("/")[2]
-        runs = one.file_class is FileClass.BOTH or name == "__init__.py" or _is_runners(name)
+        runs = one.file_class is FileClass.BOTH or name == "__init__.py" or is_runner_file(one.path)
         is_collected = one.path in units or named_as_tests(one.path)
         if runs or not one.new.there or not (is_collected or not one.old.there):
             return None
@@ -54,7 +53,3 @@ def _module(path: str) -> str:
     inside = path.removeprefix("src/")
     name = inside.removesuffix("/__init__.py").removesuffix(".py")
     return "" if "/" in name else name
-
-
-def _is_runners(name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in RUNNER_FILES)

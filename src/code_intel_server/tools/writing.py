@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
-from code_intel_server.flow.handlers.review import beside, weakened
+from code_intel_server.flow.handlers.review import uncompared
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
@@ -143,9 +143,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         offset=max(offset, 0),
         tasks=tasks_of(desk, state),
         characters=budget,
-        weakened=lambda path, before, after, old: weakened(
-            ports, path, before.split("\n"), after.split("\n"), old, lambda: beside(ports, path, sides, changes)
-        ),
+        needs_reason=lambda change: uncompared(state, ports, change),
     )
     if wanted and not page.total and changes:
         raise Rejected(

@@ -24,8 +24,8 @@ class Contents(Protocol):
         ...
 
 
-Weakened = Callable[[str, str, str, str], tuple[str, ...]]
-"""(path, text before, text now, path before a rename or '') → sentences about tests that check less than they did (`codebase.weakened`)."""
+NeedsReason = Callable[[Change], tuple[str, ...]]
+"""Why a change is kept only with a reason; nothing for most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ReviewRow:
     diff: str
     task: str = ""
     old_path: str = ""
-    weakened: tuple[str, ...] = ()
+    needs_reason: tuple[str, ...] = ()
     cut: bool = False
     unseen: str = ""
     mode: str = ""
@@ -48,7 +48,7 @@ class ReviewRow:
     def as_row(self) -> dict[str, object]:
         """The row as an answer shows it: only what it has to say."""
         row: dict[str, object] = {"path": self.path, "status": self.status, "diff": self.diff}
-        for name in ("task", "old_path", "weakened", "cut", "unseen", "mode"):
+        for name in ("task", "old_path", "needs_reason", "cut", "unseen", "mode"):
             value = getattr(self, name)
             if value:
                 row[name] = list(value) if isinstance(value, tuple) else value
@@ -73,7 +73,7 @@ def review(
     limit: int = 50,
     offset: int = 0,
     tasks: Mapping[str, str] | None = None,
-    weakened: Weakened | None = None,
+    needs_reason: NeedsReason | None = None,
     characters: int = PAGE_CHARACTERS,
 ) -> ReviewPage:
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
@@ -90,7 +90,7 @@ def review(
     rows: list[ReviewRow] = []
     used = 0
     for change in chosen[offset : offset + max(limit, 1)]:
-        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), weakened, most)
+        row = _row(tree, (base, now), change, (tasks or {}).get(change.path, ""), needs_reason, most)
         used += len(row.diff)
         if rows and used > characters:
             break
@@ -107,18 +107,18 @@ def _within(change: Change, path: str | None) -> bool:
 
 
 def _row(
-    tree: Contents, sides: tuple[str, str], change: Change, task: str, weakened: Weakened | None, most: int
+    tree: Contents, sides: tuple[str, str], change: Change, task: str, needs_reason: NeedsReason | None, most: int
 ) -> ReviewRow:
     mode = " → ".join(change.modes) if change.modes else ""
+    why = needs_reason(change) if needs_reason else ()
     before = () if change.kind is ChangeKind.ADDED else tree.lines(sides[0], change.old_path or change.path)
     after = () if change.kind is ChangeKind.DELETED else tree.lines(sides[1], change.path)
     if before is None or after is None:
-        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, unseen=_UNSEEN, mode=mode)
+        return ReviewRow(change.path, change.kind.value, "", task, change.old_path, why, unseen=_UNSEEN, mode=mode)
     diff = _diff(change.hunks, before, after)
-    findings = weakened(change.path, "\n".join(before), "\n".join(after), change.old_path) if weakened else ()
     cut = len(diff) > most
     shown = _shortened(diff, most)
-    return ReviewRow(change.path, change.kind.value, shown, task, change.old_path, findings, cut, mode=mode)
+    return ReviewRow(change.path, change.kind.value, shown, task, change.old_path, why, cut, mode=mode)
 
 
 def _diff(hunks: tuple[Hunk, ...], before: tuple[str, ...], after: tuple[str, ...]) -> str:

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from posixpath import dirname
 
 from code_intel_server import globs
-from code_intel_server.codebase.reference import Version
-from code_intel_server.codebase.roles import named_as_tests
+from code_intel_server.codebase.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Turn
 from code_intel_server.printable import printable
-from code_intel_server.workspace.values import Change, ChangeKind
+from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
 
 DECISIONS = ("keep", "discard", "leave")
 
@@ -104,71 +103,36 @@ def _require_reasons(
     strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
     if strays:
         raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
-    staying = [changed[path] for path in kept]
-    tests = state.receipt.tests if state.receipt else None
-    if tests is not None and tests.seen:
-        return  # what tests no longer show was asked by running those of before
     for path in sorted(kept):
-        weak = _weakened(turn, changed[path], now, staying)
+        why = uncompared(state, ports, changed[path])
         entry = decisions[path]
         # A reason given for a whole glob speaks of no file in particular.
         given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
-        if weak and not given:
-            raise Rejected("failures.PRE_COMMIT.weakened_needs_reason", files=f"{path} ({'; '.join(weak)})")
+        if why and not given:
+            raise Rejected("failures.PRE_COMMIT.tests_changed_need_reason", files=f"{path} ({'; '.join(why)})")
 
 
-_NO_TEXT = ("\0",)
-"""Stands for content that is there and cannot be read as lines."""
+def uncompared(state: SessionState, ports: Ports, change: Change) -> tuple[str, ...]:
+    """Why a change needs a reason: it may bear on what the tests show, and no run compared them with those of before.
 
-
-def _weakened(turn: Turn[CommitPayload], change: Change, now: str, others: Sequence[Change]) -> tuple[str, ...]:
-    ports, base = turn.ports, turn.state.trees.base
-    before = ports.tree.lines(base, change.old_path or change.path)
-    after = ports.tree.lines(now, change.path)
-    there = change.kind is not ChangeKind.DELETED
-
-    def nearby() -> list[Version]:
-        return beside(ports, change.path, (base, now), others)
-
-    return weakened(ports, change.path, before, after or (_NO_TEXT if there else None), change.old_path, nearby)
-
-
-def beside(ports: Ports, path: str, sides: tuple[str, str], changes: Sequence[Change]) -> list[Version]:
-    """The versions in two snapshots of the other files of the folder of `path` that changed and are still there."""
-    near = (change for change in changes if change.path != path and dirname(change.path) == dirname(path))
-    return [
-        (
-            change.path,
-            ports.tree.lines(sides[0], change.old_path or change.path),
-            ports.tree.lines(sides[1], change.path),
-        )
-        for change in near
-        if change.kind is not ChangeKind.DELETED
-    ]
-
-
-def weakened(
-    ports: Ports,
-    path: str,
-    before: Sequence[str] | None,
-    after: Sequence[str] | None,
-    old_path: str = "",
-    nearby: Callable[[], Sequence[Version]] = tuple,
-) -> tuple[str, ...]:
-    """What a change takes from the proof: from tests, from what decides which of them run, from what the commands run.
-
-    A file of tests that a command hands to its runner is asked only for what it loses, also to another file `nearby`.
+    Nothing where one did: what tests no longer show was asked then. A new file of tests takes nothing away.
     """
-    names = [*dict.fromkeys((old_path or path, path))]
-    named_by_a_command = any(ports.proofs.script(name) or ports.proofs.argument(name) for name in names)
-    found = ports.evidence.weakened(path, before, after, old_path, tuple if named_by_a_command else nearby)
+    receipt = state.receipt
+    if receipt is not None and receipt.tests is not None and receipt.tests.seen:
+        return ()
+    names = [*dict.fromkeys((change.old_path or change.path, change.path))]
+    proven = receipt is not None and receipt.status is ProofStatus.PROVEN
     for name in names:
         command = ports.proofs.script(name) or ("" if named_as_tests(name) else ports.proofs.argument(name))
         if command:
-            return (*found, f"the verify command {command} runs this file")
-    left = _folders(old_path) - _folders(path) if old_path else set()
+            return (f"the verify command {command} runs this file",)
+        if is_runner_file(name) or (proven and name.rpartition("/")[2] in TEST_TABLES):
+            return ("it may decide which tests run, and no run compared them",)
+        if is_test_file(name) and change.kind is not ChangeKind.ADDED:
+            return ("a test of before, and no run compared it",)
+    left = _folders(change.old_path) - _folders(change.path) if change.old_path else set()
     command = next((command for folder in sorted(left) if (command := ports.proofs.argument(folder))), "")
-    return (*found, f"leaves a folder that the verify command {command} names") if command else found
+    return (f"leaves a folder that the verify command {command} names",) if command else ()
 
 
 def _folders(path: str) -> set[str]:
