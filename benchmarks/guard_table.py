@@ -358,13 +358,6 @@ GUARDS = (
         "script_that_is_to_prove",
     ),
     Guard(
-        "a test file moved away counts as removed",
-        "codebase/evidence.py",
-        "        if old_path and leaves_the_tests(old_path, path):",
-        "        if False:",
-        "moved_out_of_sight",
-    ),
-    Guard(
         "review procedures exist",
         DELIVERY,
         '    if turn.ports.documents.find_prompt("review_prompts", payload.review_prompt_used) is None:',
