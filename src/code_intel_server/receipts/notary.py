@@ -158,6 +158,8 @@ class _Work:
         if new.unavailable:
             return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=new.unavailable)
         base = self._base_run(kept, fingerprint(before))
+        if why := self._nothing_seen():
+            return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=why)
         if self._checkouts.unmerged:
             original = self._with_own_files(steering, original, base)
         red = self._red(steering, base, files)
@@ -171,6 +173,13 @@ class _Work:
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
         return self._said(found, not new.listed)
+
+    def _nothing_seen(self) -> str:
+        """Why nothing can be said: every command fails before and with the change, and none lists a test; else ''."""
+        runs = [run for name in ("base", "new") for run in self._runs.get(name, ())]
+        if any(run.suite.listed or not run.status for run in runs):
+            return ""
+        return f"{' '.join(runs[-1].argv)}: exit status {runs[-1].status}, as before, and no test was seen"
 
     def _said(self, found: Receipt, only_status: bool) -> Verdict:
         lacking = sorted(self._checkouts.lacking)

@@ -14,15 +14,15 @@ _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozenset[str] | None:
     """The new and changed test files where nothing else that changed can bear on other tests; None where it can.
 
-    `units` are the files that were seen to hold tests. A file that is new bears on no test that is as it was, unless a
-    runner loads it by its name.
+    `units` are the files that were seen to hold tests; a new file beside one, of the same kind, is taken for another.
     """
     collected = set()
+    kinds = {_kind(unit) for unit in units}
     for one in steering:
         name = one.path.rpartition("/")[2]
         runs = one.file_class is FileClass.BOTH or name == "__init__.py" or is_runner_file(one.path)
-        is_collected = one.path in units or named_as_tests(one.path)
-        if runs or not one.new.there or not (is_collected or not one.old.there):
+        is_new = not one.old.there and _kind(one.path) in kinds
+        if runs or not one.new.there or not (one.path in units or named_as_tests(one.path) or is_new):
             return None
         collected.add(one.path)
     return frozenset(collected)
@@ -53,3 +53,9 @@ def _module(path: str) -> str:
     inside = path.removeprefix("src/")
     name = inside.removesuffix("/__init__.py").removesuffix(".py")
     return "" if "/" in name else name
+
+
+def _kind(path: str) -> tuple[str, str]:
+    """Folder and suffix of a file."""
+    folder, _, name = path.rpartition("/")
+    return folder, name.rpartition(".")[2]

@@ -1,0 +1,61 @@
+"""Which runs a change needs whole, and what of it is left out of the original tests' run (SPEC 4, Receipts)."""
+
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.receipts.checkout import Changed, Entry
+from code_intel_server.receipts.results import Case, Outcome, SuiteRun, across
+from code_intel_server.receipts.scope import changed_tests, shadowing
+
+NONE, FILE = Entry("000000", "0"), Entry("100644", "1")
+UNITS = {"tests/test_a.py", "test/app.js"}
+
+
+def _changed(*paths: str) -> list[Changed]:
+    """Files by their path: `+a` is added, `-a` deleted, `a` changed."""
+    sides = {"+": (NONE, FILE), "-": (FILE, NONE)}
+    return [Changed(path.lstrip("+-"), *sides.get(path[0], (FILE, FILE))) for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["tests/test_a.py", "+tests/test_b.py"], {"tests/test_a.py", "tests/test_b.py"}),
+        (["test/app.js", "+test/more.js"], {"test/app.js", "test/more.js"}),
+        (["test/app.js", "+test/data.json"], None),
+        (["tests/helper.py", "tests/test_a.py"], None),
+        (["-tests/test_a.py"], None),
+        (["tests/test_a.py", "pyproject.toml"], None),
+        (["+tests/conftest.py"], None),
+        (["+tests/__init__.py"], None),
+        (["+test/jest.config.js"], None),
+    ],
+)
+def test_a_run_is_left_to_new_and_changed_tests_unless_something_else_bears_on_others(
+    paths: list[str], expected: set[str] | None
+) -> None:
+    assert changed_tests(_changed(*paths), UNITS) == expected
+
+
+@pytest.mark.parametrize(
+    ("paths", "base", "expected"),
+    [
+        (["+random.py"], [], ["random.py"]),
+        (["+src/json/__init__.py", "+src/json/more.py"], [], ["src/json/__init__.py", "src/json/more.py"]),
+        (["+library.py"], [], ["library.py"]),
+        (["+calc/__init__.py", "+calc/random.py", "random.py"], [], []),
+        (["+library/more.py"], ["library/__init__.py"], []),
+        (["+docs/json/conf.py"], [], []),
+    ],
+)
+def test_an_added_module_of_a_librarys_name_is_found(
+    paths: list[str], base: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "lib" / "python3.11" / "site-packages" / "library").mkdir(parents=True)
+    assert [one.path for one in shadowing(_changed(*paths), base, [tmp_path])] == expected
+
+
+def test_of_a_test_that_two_commands_ran_the_worse_outcome_counts() -> None:
+    runs = [SuiteRun((Case("a", outcome),)) for outcome in (Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)]
+    assert across(runs).outcomes == across(reversed(runs)).outcomes == {"a": Outcome.FAILED}
