@@ -110,6 +110,7 @@ def test_a_decorator_before_an_empty_function_that_was_there_is_work() -> None:
         ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")),
         ("a.py", b"\0\1\2"),
         ("a.rs", b"\xc3\x28" * 1000),
+        ("A.cs", b"public record(int B, int C);\n"),
     ],
 )
 def test_no_content_is_too_strange_for_a_verdict(path: str, content: bytes) -> None:

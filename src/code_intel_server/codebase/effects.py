@@ -129,7 +129,7 @@ class _Walk:
         self._near = near
         self._is_code = parsed.language.kind is LanguageKind.CODE
         self._declares = path.endswith((".pyi", ".d.ts", ".mli"))
-        items = [item for item in single_definitions(parsed) if _has_body(item)] if self._is_code else []
+        items = [item for item in single_definitions(parsed) if item.name and _has_body(item)] if self._is_code else []
         self._items = {node.id: item for item in items for node in places_of(item)}
         self._bodies: set[int] = set()
         self._callables = [item for item in items if item.kind.is_callable]
