@@ -506,6 +506,11 @@ class TestVerification:
         session.send(passed=True, verifier_used=["tests", "generic"], details="green")
         assert session.state.phase is Phase.PRE_COMMIT
 
+    def test_the_verifiers_that_fit_the_change_are_named_and_those_of_the_project(self) -> None:
+        files = [f".code-intel/verifiers/{name}.md" for name in ("api", "backend", "docs", "generic", "ours", "tests")]
+        session = Session(world=World(prompt_files=files)).to_ready().to_verify()
+        assert session.status()["resources"] == [".code-intel/verifiers/backend.md", ".code-intel/verifiers/ours.md"]
+
     @pytest.mark.parametrize("said", ["tests (with the generic one)", ["tests and generic"], "tests, generic"])
     def test_verifiers_may_be_named_in_a_sentence(self, said: object) -> None:
         session = Session().to_ready().to_verify()

@@ -8,6 +8,7 @@ import difflib
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from itertools import takewhile
 
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
@@ -85,6 +86,7 @@ class World:
     trivial: set[str] = field(default_factory=set)
     empty: set[str] = field(default_factory=set)
     ignored: set[str] = field(default_factory=set)
+    prompt_files: Sequence[str] = ()
     packaged_prompts: bool = False
     push_hint: str = ""
     merge_trailers: tuple[tuple[str, str], ...] = ()
@@ -415,7 +417,8 @@ class WorldDocuments:
         return tuple(Prompt(kind, name, f".code-intel/{kind}/{name}.md", f"Do {name}.", packaged) for name in names)
 
     def existing(self, names: Sequence[str]) -> tuple[str, ...]:
-        return () if self.world.packaged_prompts else tuple(names)
+        given = [path for path in self.world.prompt_files for name in names if fnmatch(path, name)]
+        return () if self.world.packaged_prompts else tuple(given or names)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
 from code_intel_server.flow.turn import Note
-from code_intel_server.flow.verifiers import fitting
+from code_intel_server.flow.verifiers import PACKAGED, fitting
 
 Fields = dict[str, JsonValue]
 
@@ -129,6 +129,9 @@ def _standing_hints(state: SessionState, ports: Ports, wording: str) -> Iterator
 def _resources(state: SessionState, ports: Ports, text: PhaseText) -> tuple[str, ...]:
     """The files under `.code-intel/` that a phase names; of the research prompts those that the project has chosen."""
     found = ports.documents.existing(text.resources)
+    if state.phase is Phase.POST_IMPL_VERIFY:
+        fit = fitting(_changed(state, ports), {_stem(path) for path in found})
+        return tuple(path for path in found if _stem(path) in fit or _stem(path) not in PACKAGED)
     if state.phase is not Phase.DOCUMENT_RESEARCH:
         return found
     unchosen = {prompt.path for prompt in ports.documents.prompts("doc_research")}
@@ -158,7 +161,9 @@ def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
 def _changed(state: SessionState, ports: Ports) -> list[str]:
     """The paths this session has changed, as last judged."""
     trees = state.trees
-    return [change.path for change in ports.tree.changes(trees.base, trees.judged)] if trees.base else []
+    return (
+        [change.path for change in ports.tree.changes(trees.base, trees.judged)] if trees.base and trees.judged else []
+    )
 
 
 def _stem(path: str) -> str:

@@ -21,6 +21,8 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 _KINDS = ((_DATABASE, "database"), (_API, "api"), (_MARKUP, "frontend_markup"), (_DOCS, "docs"), (_CODE, "backend"))
+PACKAGED = frozenset({"tests", GENERIC, *(name for _, name in _KINDS)})
+"""The verifiers that come with the server; every other one is the project's own."""
 
 
 def fitting(paths: Iterable[str], available: Collection[str]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Q1, Q2, Q3: the agent judges what is needed, the server says beforehand what it would choose (SPEC 4)."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import REASON_LENGTH, named
 from code_intel_server.flow.payloads import Payload, Q1Payload, Q2Payload, Q3Payload
 from code_intel_server.flow.phases import Event, GateLevel, Intent, Phase
+from code_intel_server.flow.query_frame import ADDS
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.printable import blank
@@ -22,9 +22,6 @@ class Gate:
     required: str
     stem: str
 
-
-_ADDS = re.compile(r"\s*(?:add|create|introduce|implement|support|new)", re.IGNORECASE)
-"""What an action type begins with where the names it speaks of may not be there yet."""
 
 _Q1 = Gate("needs_more_information", "semantic_needs_more_information", "semantic")
 _Q2 = Gate("has_unverified_hypotheses", "verification_has_unverified", "verification")
@@ -65,7 +62,7 @@ def _of_names(state: SessionState) -> Note | None:
     """Semantic search helps where names are not known, but for the name of what is to be added."""
     frame = state.query_frame
     symbols = frame.target_symbols if frame else ()
-    if state.unresolved_symbols and frame and _ADDS.match(frame.action_type):
+    if state.unresolved_symbols and frame and ADDS.match(frame.action_type):
         return None
     if state.unresolved_symbols:
         return Note("server_assessment.names_unknown", {"symbols": named(state.unresolved_symbols)})

@@ -12,7 +12,7 @@ from code_intel_server.flow.judgement import files_named, missing_files, named
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
 from code_intel_server.flow.phases import Event, Intent
 from code_intel_server.flow.ports import Evidence, SymbolRelevance
-from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, fold, quotes
+from code_intel_server.flow.query_frame import ADDS, SLOTS, QueryFrame, Slot, fold, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.printable import printable
 from code_intel_server.workspace.values import TaskBranch
@@ -103,14 +103,17 @@ def _is_far(row: SymbolRelevance, query: str) -> bool:
     return not row.meant and row.score is not None and row.score < _FAR and not any(word in name for word in words)
 
 
-def _missing(intent: Intent, filled: Collection[str]) -> Iterator[str]:
+def _missing(intent: Intent, action: str, filled: Collection[str]) -> Iterator[str]:
     """The empty slots that this work cannot do without.
 
-    What works has no condition under which it fails, and an issue says by itself what has to become of it.
+    What works, or is yet to be added, has no condition under which it fails, and an issue says by itself what has to
+    become of it.
     """
     issue = "observed_issue" in filled
-    needless = "desired_action" if issue else "trigger_condition"
-    yield from (name for name in _WANTED[intent] if name not in filled and name != needless)
+    needless = {"desired_action" if issue else "trigger_condition"}
+    if ADDS.match(action):
+        needless.add("trigger_condition")
+    yield from (name for name in _WANTED[intent] if name not in filled and name not in needless)
 
 
 def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
@@ -139,7 +142,9 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         for row in scored
     ]
     known = {*filled, "target_feature"} if any(row.resolved for row in scored) else {*filled}
-    hints = tuple(Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, known))
+    hints = tuple(
+        Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, payload.action_type, known)
+    )
     far = [f"{row.symbol} ({row.score:.2f})" for row in scored if _is_far(row, state.query)]
     hints += (Note("hints.target_symbols_far", {"symbols": ", ".join(far)}),) if far else ()
     fields: dict[str, JsonValue] = {"symbol_relevance": relevance} if relevance else {}
