@@ -40,8 +40,8 @@ GUARDS = (
     Guard(
         "the tree at each report",
         READY,
-        "    refuse_unexplored(state, ports, now)\n    state.tasks = tuple(",
-        "    state.tasks = tuple(",
+        "    refuse_unexplored(state, ports, now)\n    skipped = ",
+        "    skipped = ",
         "behind_the_tools and by_shell",
     ),
     Guard(
@@ -125,7 +125,7 @@ GUARDS = (
     Guard(
         "used ranges are followed",
         JUDGE,
-        "        return followed(self._since[then].get(other.path, ()), other.start, other.end)",
+        "        return followed(change.hunks if change else (), other.start, other.end)",
         "        return followed((), other.start, other.end)",
         "moved_down",
     ),
