@@ -1,14 +1,17 @@
 """QUERY_FRAME: the slots of a request, each held against the user's own words (SPEC 4)."""
 
-import re
 import unicodedata
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
 
-ADDS = re.compile(r"\s*(?:add|create|introduce|implement|support|new)", re.IGNORECASE)
-"""What an action type begins with where what it speaks of may not be there yet."""
+_ADDS = ("add", "create", "introduce", "implement", "support", "new")
 SLOTS = ("target_feature", "trigger_condition", "observed_issue", "desired_action")
+
+
+def adds(action_type: str) -> bool:
+    """Whether what an action speaks of may not be there yet."""
+    return action_type.strip().casefold().startswith(_ADDS)
 
 
 class Slot(BaseModel):

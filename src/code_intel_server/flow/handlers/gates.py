@@ -7,7 +7,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import REASON_LENGTH, named
 from code_intel_server.flow.payloads import Payload, Q1Payload, Q2Payload, Q3Payload
 from code_intel_server.flow.phases import Event, GateLevel, Intent, Phase
-from code_intel_server.flow.query_frame import ADDS
+from code_intel_server.flow.query_frame import adds
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.printable import blank
@@ -62,7 +62,7 @@ def _of_names(state: SessionState) -> Note | None:
     """Semantic search helps where names are not known, but for the name of what is to be added."""
     frame = state.query_frame
     symbols = frame.target_symbols if frame else ()
-    if state.unresolved_symbols and frame and ADDS.match(frame.action_type):
+    if state.unresolved_symbols and frame and adds(frame.action_type):
         return None
     if state.unresolved_symbols:
         return Note("server_assessment.names_unknown", {"symbols": named(state.unresolved_symbols)})

@@ -12,7 +12,7 @@ from code_intel_server.flow.judgement import files_named, missing_files, named
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
 from code_intel_server.flow.phases import Event, Intent
 from code_intel_server.flow.ports import Evidence, SymbolRelevance
-from code_intel_server.flow.query_frame import ADDS, SLOTS, QueryFrame, Slot, fold, quotes
+from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.printable import printable
 from code_intel_server.workspace.values import TaskBranch
@@ -111,7 +111,7 @@ def _missing(intent: Intent, action: str, filled: Collection[str]) -> Iterator[s
     """
     issue = "observed_issue" in filled
     needless = {"desired_action" if issue else "trigger_condition"}
-    if ADDS.match(action):
+    if adds(action):
         needless.add("trigger_condition")
     yield from (name for name in _WANTED[intent] if name not in filled and name not in needless)
 

@@ -8,10 +8,10 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 Row = dict[str, Any]
-_RUNNING = re.compile(r"\s+(?:Running .*\((?:.*/)?(\w[\w-]*?)-[0-9a-f]{16}(?:\.exe)?\)|Doc-tests (\S+))\s*$")
+_RUNNING = re.compile(r"\s+(?:Running [^(]*\((?:[^()]*/)?(\w[\w-]*)-[0-9a-f]{16}(?:\.exe)?\)|Doc-tests (\S+))\s*$")
 _TEST = re.compile(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
 _STDOUT = re.compile(r"---- (.+) stdout ----$")
-_UNBUILT = re.compile(r"error: could not compile `([^`]+)`(?: \((?:\w+ )?\"?([\w-]+)\"?[^)]*\))?")
+_UNBUILT = re.compile(r"error: could not compile `([^`]+)`(?: \((?:\w+ )?\"?([\w-]+)(?![\w-])[^)]*\))?")
 _OUTCOMES = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 _MESSAGE_CHARACTERS = 1500
 _JUNIT_BYTES = 32 * 1024 * 1024
