@@ -96,6 +96,16 @@ def test_what_was_run_once_is_not_run_again_by_another_server(world: World) -> N
     assert not [*world.folder.iterdir()]
 
 
+def test_a_command_that_fails_as_it_did_before_is_proven_and_says_so(world: World) -> None:
+    world.repo.write("test_old.py", "def test_old():\n    assert False\n")
+    world.repo.git("add", "-A")
+    world.repo.git("commit", "-qm", "An old failure")
+    world.base, world.start = world.repo.git("rev-parse", "HEAD"), world.tree.snapshot()
+    (run,) = world.judge(calc__py=FIXED, test_sum__py=SUM).runs.values()
+    assert (run.outcome, run.returncode) == (ProofStatus.PROVEN, 1)
+    assert run.reason == "3 passed, 1 failed as before"
+
+
 def test_an_edited_record_of_the_base_is_not_believed(world: World) -> None:
     world.judge(calc__py=FIXED)
     kept = world.folder / "s.base.json"

@@ -74,9 +74,15 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
 def _command(run: execution.CommandRun, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:
-        return CommandRun(run.argv, ProofStatus.PROVEN, 0, seconds, "")
+        return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run))
     text = _refusal(bad, problems, run.output.decode("utf-8", "replace"), seen)
     return CommandRun(run.argv, ProofStatus.FAILED, run.status, seconds, text)
+
+
+def _counted(run: execution.CommandRun) -> str:
+    passed = len(run.suite.ended(Outcome.PASSED))
+    failed = len(run.suite.ended(Outcome.FAILED, Outcome.TIMEOUT))
+    return f"{passed} passed" + (f", {failed} failed as before" if failed else "")
 
 
 def _refusal(bad: Sequence[Case], problems: Sequence[str], output: str, seen: SeenTests) -> str:
