@@ -42,6 +42,8 @@ def hints(*findings: str) -> list[str]:
         "shop.py:37 says nothing that looks like code",
         "`pay` (shop.py:32) and `total_price` (shop.py:37)",
         "shop.py:34 - some lines beside `pay`",
+        "`total_price` sums up. The rules are elsewhere (shop.py:1), and app.py has none.",
+        "shop.py:1 - the imports. Then total_price() sums up",
         "long.py:30 - a step of `first_of_all`",
         "shop.py:1 - `no_such_name` anywhere",
         "nowhere.py:99 - pay()",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 _STRICT = re.compile(r"(?P<path>.+):(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?", re.DOTALL)
 _LINES = re.compile(r":(?P<start>\d{1,9})(?:-(?P<end>\d{1,9}))?")
+_SENTENCE = re.compile(r"[.;!?]\s+(?=[A-Z(])")
 _NO_PATH = re.compile(r"[^\w./@+~\-]")
 _ENDS_AS_PATH = re.compile(r"[\w\-]\.?\Z")
 _BETWEEN = re.compile(r"[,;\n]")
@@ -70,7 +71,7 @@ def find_references(text: str) -> list[Reference]:
 
 
 def find_claims(text: str) -> list[tuple[Reference, str]]:
-    """Every reference that occurs in a sentence, with the words about it: those behind it, else those before."""
+    """Every reference that occurs in a text, with the words of its sentence about it: those behind it, else those before."""
     found = list(_occurring(text))
     claims: list[tuple[Reference, str]] = []
     for number, (path, lines) in enumerate(found):
@@ -79,7 +80,8 @@ def find_claims(text: str) -> list[tuple[Reference, str]]:
         behind = text[lines.end() : end]
         before = text[begin : lines.start() - len(path)]
         follow = re.search(r"\w", behind) and not before.endswith("(")
-        claims.append((_reference(path, lines), behind if follow else before))
+        words = _SENTENCE.split(behind)[0] if follow else _SENTENCE.split(before)[-1]
+        claims.append((_reference(path, lines), words))
     return claims
 
 
