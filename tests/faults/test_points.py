@@ -61,11 +61,12 @@ def test_every_fiftieth_point_of_every_session_is_as_if_it_had_not_been(
 
 class TestTheHarnessItself:
     def test_a_move_has_the_same_calls_each_time(self, played: Played) -> None:
-        """But for what another thread does meanwhile, which may come sooner or later."""
+        """But for what another thread does meanwhile, and for git that looks again at files written in this second."""
         first, second = (Counter((call.kind, call.who) for call in played.calls(5)) for _ in range(2))
-        lasting = {what for what in first if what[0] in {"rename", "fsync", "link", "exec"}}
+        lasting = {what for what in first if what[0] in {"rename", "fsync", "link"} and what[1] == "server"}
         assert {what: first[what] for what in lasting} == {what: second[what] for what in lasting}
-        assert {("fsync", "server"), ("rename", "server"), ("exec", "git")} <= lasting
+        assert {("fsync", "server"), ("rename", "server")} <= lasting
+        assert ("exec", "git") in first
 
     def test_what_is_killed_at_a_call_never_makes_it(self, played: Played) -> None:
         """At the renaming of the checkpoint the new generation lies beside the old one, and the server has ended."""

@@ -840,7 +840,7 @@ class TestPreCommit:
     def test_what_is_discarded_may_have_changed_since_the_look(self) -> None:
         session = self.at()
         session.edit("junk.txt", "x\n")
-        session.world.call("review_changes")
+        session.world.call("review_changes", tree=session.ports.tree.snapshot())
         session.edit("junk.txt", "y\n")
         answer = session.send(
             reviewed_files=["app.py", {"path": "junk.txt", "decision": "discard", "reason": "left over"}],
@@ -849,6 +849,29 @@ class TestPreCommit:
         )
         assert answer["success"], answer
         assert session.world.commits[0].keep == ("app.py",)
+
+    @pytest.mark.parametrize(("mine", "more"), [((), 0), (("mine.txt",), 1)])
+    def test_tests_that_saw_what_is_left_out_of_the_commit_run_again_without_it(
+        self, mine: tuple[str, ...], more: int
+    ) -> None:
+        session = self.at(
+            proof=ProofStatus.PROVEN,
+            tests=SeenTests({"fail_to_pass": 0, "pass_to_pass": 1, "flaky": 0}, passed_before=1),
+        )
+        assert session.state.receipt is not None
+        for path in mine:
+            session.edit(path, "x\n")
+        session.state.receipt.tree = session.ports.tree.snapshot()
+        runs = session.world.proof_runs
+        session.commit("app.py", *({"path": path, "decision": "leave", "reason": "the user's own"} for path in mine))
+        assert session.world.commits[0].leave == mine
+        assert session.world.proof_runs == runs + more
+
+    def test_an_earlier_configuration_is_named_in_the_trailers(self) -> None:
+        session = self.at()
+        session.state.earlier_config = True
+        session.commit()
+        assert ("Code-Intel-Config", "trusted earlier, and another content since") in session.world.commits[0].trailers
 
     def test_discarding_beside_a_commit_names_the_archive(self) -> None:
         session = self.at()

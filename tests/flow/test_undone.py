@@ -2,7 +2,10 @@
 
 import pytest
 
+from code_intel_server.flow.handlers.undone import undone
+from code_intel_server.flow.payloads import CommitPayload
 from code_intel_server.flow.ranges import carried
+from code_intel_server.flow.turn import Turn
 from code_intel_server.workspace.values import Hunk
 from tests.flow.world import Session, World
 
@@ -70,6 +73,41 @@ def test_work_that_moved_to_another_file_is_committed() -> None:
         "lib.py", "def main():\n    value = compute(2)\n    return value\n"
     )
     assert session.commit("app.py", "lib.py")["phase"] == "QUALITY_REVIEW"
+
+
+MOVED = "    value = compute(2)\n    return value\n"
+
+
+def test_work_that_was_put_back_here_and_stands_in_another_file_is_committed() -> None:
+    session = verified(f"def main():\n{MOVED}", "app.py:2-3")
+    session.edit(text="def main():\n    return 1\n").edit("lib.py", f"def other():\n{MOVED}")
+    answer = session.commit("app.py", "lib.py")
+    assert answer["phase"] == "QUALITY_REVIEW", answer
+
+
+def test_a_line_of_one_letter_is_found_nowhere_else() -> None:
+    session = verified("def main():\n    return (\n        2\n    )\n", "app.py:3")
+    session.edit(text="def main():\n    return 1\n").edit("lib.py", "X = (\n    2\n)\n")
+    assert session.commit("app.py", "lib.py")["undone"] == ["t1: Item of t1 (app.py:3-3)"]
+
+
+def test_work_that_is_gone_is_not_what_changed_elsewhere_in_the_file() -> None:
+    session = verified()
+    session.edit(text="X = 1\n\n\ndef main():\n    return 1\n")
+    assert session.commit("app.py")["undone"] == ["t1: Item of t1 (app.py:2-2)"]
+
+
+def test_without_a_snapshot_nobody_can_tell_what_was_undone() -> None:
+    session = verified()
+    assert undone(Turn(session.state, CommitPayload(summary="Done."), session.ports), "", ()) == []
+
+
+def test_an_empty_override_is_work_with_a_reason() -> None:
+    session = Session().to_ready("app.py")
+    session.plan("t1")
+    body = "class A:\n    def run(self):\n        return 1\n\n\nclass B(A):\n    def run(self):\n        pass\n"
+    assert not session.edit(text=body).report("t1", "app.py:8")["success"]
+    assert session.report("t1", "app.py:8", reason="B must do nothing here.")["success"]
 
 
 def test_a_reason_for_the_file_commits_without_the_work_and_says_so() -> None:

@@ -184,7 +184,7 @@ def test_early_changes_that_were_undone_are_none(client: Client, branch: str) ->
 def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -> None:
     """Over the real symbol cache, as far as it is filled by then, and the real files."""
     (client.root / "shop.py").write_text(
-        "class Basket:\n" + "    # what is in it\n" * 6 + "    def total_price(self):\n        return 0\n"
+        "class Basket:\n" + "    # what is in it\n" * 40 + "    def total_price(self):\n        return 0\n"
     )
     client.bench.sessions.start("Make main return two", "MODIFY", {"no_doc": True})
     client.accepted(action_type="change")
@@ -199,6 +199,6 @@ def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -
         tools_used=["find_definitions", "search_text"],
     )
     assert answer["hints"] == [
-        "Basket.total_price is not at shop.py:2; it is at shop.py:8.",
+        "Basket.total_price is not at shop.py:2; it is at shop.py:42.",
         "app.py:9 does not exist: app.py has 2 lines.",
     ]

@@ -1,0 +1,60 @@
+"""What an answer and a commit say of the tests that were seen (SPEC 4, Receipts)."""
+
+import pytest
+
+from code_intel_server.flow.handlers.seen_tests import test_trailers as trailers
+from code_intel_server.flow.handlers.seen_tests import tests_fields as fields
+from code_intel_server.workspace.values import SeenTests
+
+NONE = {"fail_to_pass": 0, "pass_to_pass": 0, "flaky": 0}
+ASKED = {"t.py::old": "passed before", "t.py::new": "skipped now"}
+
+
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [
+        (SeenTests(unavailable="no mounts"), "unavailable: no mounts"),
+        (SeenTests(only_status=True), "exit status only"),
+    ],
+)
+def test_where_no_test_was_seen_the_answer_says_so_and_no_trailer_counts(tests: SeenTests, said: str) -> None:
+    assert fields(tests, {}) == {"tests": said}
+    assert trailers(tests, {}) == []
+
+
+def test_where_nothing_was_to_be_committed_nothing_is_said() -> None:
+    assert (fields(None, {}), trailers(None, {})) == ({}, [])
+
+
+def test_long_lists_are_cut_and_counted_and_notes_are_shown() -> None:
+    ids = [f"t.py::{number}" for number in range(40)]
+    tests = SeenTests({**NONE, "broken": 50}, {"broken": ids}, 3, notes=["code changed, and no test"])
+    said = fields(tests, {})["tests"]
+    assert isinstance(said, dict) and isinstance(said["broken"], list)
+    assert said["broken"][-1] == f"and {50 - len(said['broken']) + 1} more"
+    assert said["notes"] == ["code changed, and no test"]
+    assert said["pass_to_pass"] == "0 of 3"
+
+
+@pytest.mark.parametrize(
+    ("counts", "passed_before", "names"),
+    [
+        ({}, 0, []),
+        ({"flaky": 2}, 0, ["Code-Intel-Flaky"]),
+        ({"pass_to_pass": 4}, 4, ["Code-Intel-Pass-To-Pass"]),
+        ({"fail_to_pass": 1}, 0, ["Code-Intel-Fail-To-Pass"]),
+    ],
+)
+def test_only_what_there_is_becomes_a_trailer(counts: dict[str, int], passed_before: int, names: list[str]) -> None:
+    assert [name for name, _ in trailers(SeenTests(NONE | counts, passed_before=passed_before), {})] == names
+
+
+def test_what_has_a_reason_is_counted_with_it() -> None:
+    tests = SeenTests(NONE, questions=ASKED)
+    reasons = dict.fromkeys(ASKED, "The rule\nwas changed.")
+    assert trailers(tests, reasons) == [("Code-Intel-Original-Tests", "2 with a reason: The rule was changed.")]
+    assert fields(tests, reasons)["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "with_a_reason": reasons}
+
+
+def test_a_verdict_keeps_nothing_where_nothing_is_asked() -> None:
+    assert fields(SeenTests(NONE), {}) == {"tests": {"fail_to_pass": [], "pass_to_pass": "0 of 0"}}
