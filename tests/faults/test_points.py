@@ -63,27 +63,27 @@ class TestTheHarnessItself:
     def test_a_move_has_the_same_calls_each_time(self, played: Played) -> None:
         """But for what another thread does meanwhile, and for git that looks again at files written in this second."""
         first, second = (Counter((call.kind, call.who) for call in played.calls(5)) for _ in range(2))
-        lasting = {what for what in first if what[0] in {"rename", "fsync", "link"} and what[1] == "server"}
+        lasting = {what for what in first if what[0] in {"fsync", "link"} and what[1] == "server"}
         assert {what: first[what] for what in lasting} == {what: second[what] for what in lasting}
-        assert {("fsync", "server"), ("rename", "server")} <= lasting
-        assert ("exec", "git") in first
+        assert {("fsync", "server")} <= lasting
+        assert {("rename", "server"), ("exec", "git")} <= {*first}
 
     def test_what_is_killed_at_a_call_never_makes_it(self, played: Played) -> None:
-        """At the renaming of the checkpoint the new generation lies beside the old one, and the server has ended."""
+        """At the renaming of the checkpoint, one of a few, the new generation lies beside the old one, and the server has ended."""
         renaming = ("rename", "server")
-        calls = [(call.kind, call.who) for call in played.calls(5)]
-        for _ in range(20):  # another thread's calls may come sooner or later
+        for number in range(20):  # another thread's calls, and git's second looks, may come sooner or later
+            calls = [(call.kind, call.who) for call in played.calls(5)]
+            places = [place for place, call in enumerate(calls, 1) if call == renaming]
             played.lay(5)
             sessions = played.root / ".code-intel/sessions"
             names = {path.name for path in sessions.iterdir()}
             before = {path.name: path.read_bytes() for path in sessions.glob("*.json")}
-            made = self._killed_at(calls.index(renaming) + 1, played)
+            made = self._killed_at(places[number % len(places)], played)
+            after = {path.name: path.read_bytes() for path in sessions.glob("*.json")}
             fresh = {path.name for path in sessions.iterdir()} - names
-            if renaming not in made[:-1] and made[-1] == renaming and fresh:
-                break
-        assert made[-1] == renaming
-        assert {path.name: path.read_bytes() for path in sessions.glob("*.json")} == before
-        assert fresh
+            if made[-1:] == [renaming] and fresh and after == before:
+                return
+        pytest.fail("no renaming left the new generation beside the old one")
 
     def _killed_at(self, number: int, played: Played) -> list[tuple[str, str]]:
         """The calls up to the one at which somebody was killed: the server, if it was the server's."""
@@ -99,7 +99,7 @@ class TestTheHarnessItself:
         else:
             server.kill()
         keeper.close()
-        assert keeper.fired == keeper.calls[number - 1]
+        assert len(keeper.calls) < number or keeper.fired == keeper.calls[number - 1]
         return [(call.kind, call.who) for call in keeper.calls[:number]]
 
     def test_a_point_at_which_something_is_lost_is_noticed(self, played: Played) -> None:
