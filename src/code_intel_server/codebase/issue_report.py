@@ -7,6 +7,8 @@ headings of templates are left out of the prose, because they say nothing of the
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 
 from code_intel_server.codebase.languages import language_of
 
@@ -216,15 +218,10 @@ def matching(path: str, known: Sequence[str]) -> str:
 
     A name alone is enough only where one file has it.
     """
-    parts = path.split("/")
-
-    def shared(one: str) -> int:
-        return next(
-            (n for n, (a, b) in enumerate(zip(reversed(parts), reversed(one.split("/")), strict=False)) if a != b),
-            min(len(parts), one.count("/") + 1),
-        )
-
-    best = sorted(((shared(one), one) for one in known), reverse=True)
+    ends = ((one.split("/")[::-1], one) for one in known)
+    parts = path.split("/")[::-1]
+    shared = ((len([*takewhile(bool, map(eq, parts, end))]), one) for end, one in ends)
+    best = sorted(shared, reverse=True)
     if not best or not best[0][0] or (len(best) > 1 and best[0][0] == best[1][0]):
         return ""
     return best[0][1]
