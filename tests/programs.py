@@ -25,6 +25,7 @@ _FOUND: Mapping[str, Callable[[], bool]] = {
     "universal-ctags": lambda: ctags.executable() is not None,
     "strace": lambda: _succeeds("strace", "-o", os.devnull, "true"),
     "unshare --net": lambda: _succeeds("unshare", "--map-root-user", "--net", "true"),
+    "user namespaces": lambda: _succeeds("unshare", "--map-root-user", "--mount", "true"),
     "agnix": lambda: Path(sys.executable).with_name("agnix").exists(),
     "root": lambda: os.geteuid() == 0,
     "an ordinary user": lambda: os.geteuid() != 0,

@@ -68,6 +68,7 @@ def run_codex(machine: Machine, line: str, model: CodexModel) -> tuple[str, list
     return done.stderr, service.requests
 
 
+@pytest.mark.needs("user namespaces")  # of which Codex makes its sandbox
 def test_after_init_unattended_neither_client_needs_more_and_uninstall_takes_all_of_it_back(machine: Machine) -> None:
     settings = machine.project / ".claude" / "settings.json"
     codex = machine.home / ".codex" / "config.toml"
@@ -145,6 +146,7 @@ def test_without_trust_codex_has_no_tools_and_skill_and_client_say_what_to_do(ma
     assert "codex exec --trust" in said
 
 
+@pytest.mark.needs("user namespaces")
 def test_without_approval_of_its_hooks_codex_is_told_so_and_the_tree_finds_the_unexplored_write(
     machine: Machine,
 ) -> None:
