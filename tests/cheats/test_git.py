@@ -431,22 +431,13 @@ def test_an_edit_hidden_by_untracking_and_ignoring_the_file(stage: Stage) -> Non
 
 @pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude"])
 def test_a_new_file_hidden_by_ignoring_it(stage: Stage, where: str) -> None:
-    """Stopped by: an ignored file never enters the commit; the project's .gitignore is a change nobody explored."""
+    """Stopped by: the project's .gitignore is a change nobody explored, and lines that git alone sees hide nothing."""
     stage.planned()
     with (stage.root / where).open("a") as file:
         file.write("pkg/evil.py\n")
     stage.edit()
     stage.write("pkg/evil.py", "x = 1\n")
-    if where == ".gitignore":
-        stage.refused("nobody explored: .gitignore", **report())
-        return
-    stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
-    payload = stage.commit()
-    stage.accepted(**{**payload, "reviewed_files": [*payload["reviewed_files"], "pkg/*"]})
-    assert "evil" not in stage.git("ls-tree", "-r", "--name-only", "HEAD")
-    stage.notice()
+    stage.refused(f"nobody explored: {'.gitignore' if where == '.gitignore' else 'pkg/evil.py'}", **report())
 
 
 def test_other_content_is_staged_than_lies_on_disk(stage: Stage) -> None:

@@ -1,7 +1,135 @@
 """What git is told to pass over: in the commit, and where the commands that prove it look."""
 
-from tests.e2e.driver import git
-from tests.e2e.stage import Stage
+import shutil
+
+from tests.e2e.driver import git, repository
+from tests.e2e.stage import Stage, report, verdict
+
+
+def submodule(stage: Stage) -> None:
+    """A library under `vendor`, committed."""
+    library = repository(stage.root.parent / "library", {"a.py": "one = 1\n"})
+    stage.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "vendor")
+    stage.git("commit", "-qm", "Add a library")
+
+
+def test_an_edit_in_a_submodule(stage: Stage) -> None:
+    """Stopped by: the files of a submodule are looked at like all others, and nobody explored this one."""
+    submodule(stage)
+    stage.planned()
+    stage.edit()
+    stage.write("vendor/a.py", "one = 2\n")
+    stage.refused("nobody explored: vendor/a.py", **report())
+
+
+def test_an_edit_in_a_submodule_that_is_not_committed_there(stage: Stage) -> None:
+    """Stopped by: a commit here cannot hold it, so the work is not over before it is committed there; the refusal says how."""
+    submodule(stage)
+    stage.begin(no_doc=True)
+    stage.accepted(action_type="change")
+    stage.call("get_symbols", path="vendor/a.py")
+    stage.explore("app.py", "vendor/a.py")
+    stage.shut_gates()
+    stage.accepted(tasks=[{"id": "t1", "description": "One", "status": "pending", "checklist": ["Two in the library"]}])
+    stage.edit("vendor/a.py", "one = 2\n")
+    stage.accepted(**report(evidence="vendor/a.py:1", item="Two in the library"))
+    answer = stage.refused("no commit of this project can hold them: vendor/a.py", summary="Done.")
+    for command in ("git -C vendor add -A", "git -C vendor commit -m"):
+        assert command in answer["remedy"]
+    stage.git("-C", "vendor", "add", "-A")
+    stage.git("-C", "vendor", "commit", "-qm", "Two")
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.write("vendor/a.py", "one = 3\n")
+    stage.refused("no commit of this project can hold them: vendor/a.py", **stage.commit())
+    stage.git("-C", "vendor", "checkout", "-q", ".")
+    assert stage.accepted(**stage.commit())["phase"] == "QUALITY_REVIEW"
+    assert stage.git("rev-parse", "HEAD:vendor") == stage.git("-C", "vendor", "rev-parse", "HEAD")
+
+
+def test_a_nested_repository_without_a_commit(stage: Stage) -> None:
+    """Stopped by: its files are seen like those of any folder; removing its `.git` leads on."""
+    stage.planned()
+    stage.edit()
+    stage.git("init", "-q", "tools")
+    stage.write("tools/evil.py", "x = 1\n")
+    stage.refused("nobody explored: tools/evil.py", **report())
+    stage.explain("tools/evil.py")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.refused("`git -C tools add -A`", **stage.commit())
+    shutil.rmtree(stage.root / "tools/.git")
+    stage.accepted(**stage.commit())
+    assert "tools/evil.py" in stage.git("ls-tree", "-r", "--name-only", "HEAD")
+
+
+def test_what_a_build_leaves_in_a_submodule_may_stay_there(stage: Stage) -> None:
+    submodule(stage)
+    stage.planned()
+    stage.edit()
+    stage.write("vendor/a.o", "built\n")
+    stage.explain("vendor/a.o")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    left = {"path": "vendor/a.o", "decision": "leave", "reason": "The build left it there."}
+    stage.accepted(**stage.commit(left))
+    assert (stage.root / "vendor/a.o").exists()
+
+
+def test_a_mode_that_git_is_told_not_to_look_at(stage: Stage) -> None:
+    """Stopped by: the bit is looked at as it is, and one that belongs to the work is committed."""
+    stage.git("config", "core.fileMode", "false")
+    stage.planned("app.py", "README.md")
+    stage.edit()
+    (stage.root / "lib.py").chmod(0o755)
+    stage.refused("nobody explored: lib.py", **report())
+    (stage.root / "lib.py").chmod(0o644)
+    assert stage.call("check_write_target", path="README.md")["allowed"]
+    (stage.root / "README.md").chmod(0o755)
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    stage.accepted(**stage.commit())
+    assert stage.git("ls-tree", "HEAD", "README.md", "app.py").split()[::4][:2] == ["100755", "100644"]
+
+
+def test_attributes_of_the_repository_changed_in_the_session(stage: Stage) -> None:
+    """Seen by: what lies there is compared byte by byte, and the commit with what was reviewed."""
+    stage.planned()
+    stage.edit()
+    stage.git("config", "filter.old.clean", "sed s/99/10/")
+    stage.write(".git/info/attributes", "*.py filter=old\n")
+    stage.write("lib.py", stage.read("lib.py").replace("10", "99"))
+    stage.refused("nobody explored: lib.py", **report())
+    stage.explain("lib.py")
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    stage.accepted(**verdict())
+    assert "does not hold what was reviewed: lib.py" in stage.accepted(**stage.commit())["warning"]
+
+
+def test_the_folder_of_a_verify_command_is_led_elsewhere(stage: Stage) -> None:
+    """Stopped by: where a command runs is found out when it runs; outside the project nothing runs."""
+    (stage.root / "checks").mkdir()
+    stage.write("checks/keep", "\n")
+    stage.git("add", "checks")
+    command = {"argv": ["python3", "-c", "import os; assert os.path.exists('keep')"], "cwd": "checks"}
+    stage.user_wants(command)  # type: ignore[arg-type]
+    stage.planned("app.py", "checks/keep")
+    stage.edit()
+    outside = stage.root.parent / "outside"
+    outside.mkdir()
+    (outside / "keep").write_text("\n")
+    shutil.rmtree(stage.root / "checks")
+    (stage.root / "checks").symlink_to(outside)
+    stage.explain("checks")
+    stage.call("check_write_target", paths=["checks", "checks/keep"])
+    stage.accepted(**report())
+    stage.accepted(summary="Done.")
+    answer = stage.agent.submit(**verdict())
+    assert "no folder checks in the project" in str(answer), answer
 
 
 def test_another_commit_of_a_submodule_that_git_is_told_to_ignore(stage: Stage) -> None:

@@ -333,7 +333,7 @@ def test_filters_hooks_and_monitors_of_the_repository_do_not_run(repo: Repo, tmp
     assert marker.exists(), "the trap itself must work"
 
 
-def test_submodules_count_by_their_head(repo: Repo, tmp_path: Path) -> None:
+def test_submodules_count_by_their_head_and_their_files(repo: Repo, tmp_path: Path) -> None:
     other = Repo(tmp_path / "other")
     other.path.mkdir()
     other.git("init", "-q")
@@ -346,9 +346,23 @@ def test_submodules_count_by_their_head(repo: Repo, tmp_path: Path) -> None:
     assert before == repo.git("rev-parse", "HEAD^{tree}") == judge.head_snapshot(head)
     inner = Repo(repo.path / "lib")
     inner.write("lib.c", "int y;\n")
-    assert judge.snapshot() == before
+    inner.write("new.c", "int z;\n")
+    dirty = judge.snapshot()
+    assert paths(judge.changes(before, dirty)) == {("lib/lib.c", "modified"), ("lib/new.c", "added")}
+    assert {change.within for change in judge.changes(before, dirty)} == {"lib"}
+    assert judge.lines(dirty, "lib/lib.c") == ("int y;",) and judge.lines(before, "lib/lib.c") == ("int x;",)
+    assert judge.exists(before, "lib/lib.c") and not judge.exists(before, "lib/new.c")
+    assert TreeJudge(repo.path).lines(dirty, "lib/new.c") == ("int z;",), "another process knows it too"
+    assert paths(judge.changes(dirty, before)) == {("lib/lib.c", "modified"), ("lib/new.c", "deleted")}
+    assert judge.as_committed(head, before, dirty)[1] == before, "no commit of ours can hold them"
     inner.commit("moved on")
-    assert paths(judge.changes(before, judge.snapshot())) == {("lib", "modified")}
+    clean = judge.snapshot()
+    assert paths(judge.changes(before, clean)) == paths(judge.changes(dirty, clean)) == {("lib", "modified")}
+    inner.write("lib.c", "int w;\n")
+    both = judge.changes(before, judge.snapshot())
+    assert paths(both) == {("lib", "modified"), ("lib/lib.c", "modified")}
+    inner.git("checkout", "-q", ".")
+    assert judge.snapshot() == clean
 
 
 def test_a_submodule_that_is_not_populated_is_no_change(repo: Repo) -> None:
@@ -358,15 +372,67 @@ def test_a_submodule_that_is_not_populated_is_no_change(repo: Repo) -> None:
     assert TreeJudge(repo.path).snapshot() == repo.git("rev-parse", "HEAD^{tree}")
 
 
-def test_repositories_within_the_tree_are_links_and_unborn_ones_nothing(repo: Repo) -> None:
-    before = TreeJudge(repo.path).snapshot()
+def test_repositories_within_the_tree_are_links_and_unborn_ones_their_files(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
     repo.git("init", "-q", "nested")
-    assert TreeJudge(repo.path).snapshot() == before
+    assert judge.snapshot() == before
     nested = Repo(repo.path / "nested")
     nested.write("x", "x")
+    assert paths(judge.changes(before, judge.snapshot())) == {("nested/x", "added")}
+    nested.git("init", "-q", "deeper")
+    nested.write("deeper/y", "y")
+    assert paths(judge.changes(before, judge.snapshot())) == {("nested/x", "added"), ("nested/deeper/y", "added")}
+    shutil.rmtree(repo.path / "nested/deeper/.git")
+    shutil.rmtree(repo.path / "nested/.git")
+    plain = judge.changes(before, judge.snapshot())
+    assert {(change.path, change.within) for change in plain} == {("nested/x", ""), ("nested/deeper/y", "")}
+    repo.git("init", "-q", "nested")
+    nested.write("z", "z")
+    assert ("nested/z", "added") in paths(judge.changes(before, judge.snapshot()))
+    shutil.rmtree(repo.path / "nested")
+    assert judge.snapshot() == before
+    repo.git("init", "-q", "nested")
+    nested.write("x", "x")
     nested.commit("born")
-    judge = TreeJudge(repo.path)
     assert paths(judge.changes(before, judge.snapshot())) == {("nested", "added")}
+    nested.write("x", "y")
+    both = {("nested", "added"), ("nested/x", "modified")}
+    assert paths(judge.changes(before, judge.snapshot())) == both
+
+
+def test_a_worktree_within_its_own_repository_is_no_change(repo: Repo) -> None:
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    repo.git("worktree", "add", "-q", "-b", "side", "beside")
+    (repo.path / "beside/more.py").write_text("x = 1\n")
+    assert judge.snapshot() == before
+
+
+def test_a_mode_counts_whatever_the_configuration_says(repo: Repo) -> None:
+    repo.write("run.sh", "true\n")
+    repo.commit("a script")
+    repo.git("config", "core.fileMode", "false")
+    judge = TreeJudge(repo.path)
+    before = judge.snapshot()
+    (repo.path / "run.sh").chmod(0o755)
+    assert paths(judge.changes(before, judge.snapshot())) == {("run.sh", "mode")}
+
+
+def test_what_is_ignored_from_the_middle_of_a_session_on_is_seen_all_the_same(repo: Repo, tmp_path: Path) -> None:
+    judge = TreeJudge(repo.path)
+    judge.follow_ignored()
+    before = judge.snapshot()
+    repo.write(".git/info/exclude", "hidden.py\n")
+    (tmp_path / "ignore").write_text("other.py\n")
+    repo.git("config", "core.excludesFile", str(tmp_path / "ignore"))
+    repo.write("hidden.py", "x = 1\n")
+    repo.write("other.py", "x = 1\n")
+    both = {("hidden.py", "added"), ("other.py", "added")}
+    assert paths(judge.changes(before, judge.snapshot())) == both
+    assert paths(judge.changes(before, TreeJudge(repo.path).snapshot())) == both
+    judge.follow_ignored()
+    assert judge.snapshot() == before, "the next session leaves out what the user has git ignore"
 
 
 def test_a_sparse_checkout_has_the_snapshot_of_its_head(repo: Repo) -> None:

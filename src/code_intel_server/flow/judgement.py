@@ -10,6 +10,7 @@ no git there are no snapshots, and the file counts as new.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from code_intel_server.codebase.reference import Reference, parse_references
 from code_intel_server.errors import Rejected
@@ -73,8 +74,41 @@ def unexplored(state: SessionState, ports: Ports, since: str, now: str) -> list[
     """The paths changed between two snapshots that are not in the writable set."""
     if not since or not now or since == now:
         return []
-    touched = {path for change in ports.tree.changes(since, now) for path in (change.path, change.old_path) if path}
-    return sorted(path for path in touched if not is_writable(state, ports, path))
+    changes = ports.tree.changes(since, now)
+    touched = {path for change in changes for path in (change.path, change.old_path) if path}
+    known = (*state.explored_files, *state.added_files)
+    moved = {change.path for change in changes if change.repository and _any_below(change.path, known)}
+    moved |= {path for path in touched if not {*known}.isdisjoint(_with_folders(path))}
+    return sorted(path for path in touched - moved if not is_writable(state, ports, path))
+
+
+def _any_below(folder: str, paths: Iterable[str]) -> bool:
+    """Whether one of the paths lies in a folder: who may write in a repository within may commit there."""
+    return any(path.startswith(f"{folder}/") for path in paths)
+
+
+def _with_folders(path: str) -> list[str]:
+    """A path and the folders above it: where a file or a link stands in a folder's place, that is what was asked about."""
+    return [path, *(str(folder) for folder in PurePosixPath(path).parents)]
+
+
+def refuse_uncommitted_within(state: SessionState, ports: Ports, now: str) -> None:
+    """Raise Rejected for explored files that changed in repositories within and are not committed there (SPEC 6).
+
+    Those that were added with a reason are left to the decision at the commit.
+    """
+    if state.flags.quick or not state.judged_base or not now:
+        return
+    found = [change for change in ports.tree.changes(state.judged_base, now) if change.within]
+    refuse_within([change for change in found if change.path not in state.added_files])
+
+
+def refuse_within(changes: Iterable[Change], key: str = "failures.READY.repository_uncommitted") -> None:
+    """Raise Rejected(key) for changes that no commit of the project can hold."""
+    paths = {change.path: change.within for change in changes if change.within}
+    if paths:
+        first = min(paths.values())
+        raise Rejected(key, details={"files": sorted(paths)}, files=named(paths), repository=first)
 
 
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
@@ -116,8 +150,9 @@ def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     allowed = {*state.explained_files, *(path for call in checks for path in call.files)}
     changes = ports.tree.changes(before, now)
     # A name that cannot be shown is asked for as it was shown.
-    names = {change.path: (change.path, change.old_path, printable(change.path)) for change in changes}
-    return sorted(path for path, spellings in names.items() if allowed.isdisjoint(spellings))
+    names = {one.path: (*_with_folders(one.path), one.old_path, printable(one.path)) for one in changes}
+    moved = {change.path for change in changes if change.repository and _any_below(change.path, allowed)}
+    return sorted(path for path, spellings in names.items() if path not in moved and allowed.isdisjoint(spellings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +199,7 @@ class Judge:
         What passed for its reason has only to be a change still.
         """
         path, (start, end) = self._followed(used)
-        change = self.changes.get(path)
+        change = self._change_of(path)
         if change is None:
             return used.trivial and not self.ports.tree.exists(self.now, path)  # git ignores it
         reference = Reference(path, start, end)
@@ -200,8 +235,13 @@ class Judge:
             self._since[then] = by_path | {change.old_path: change for change in later if change.old_path}
         return self._since[then]
 
+    def _change_of(self, path: str) -> Change | None:
+        """How a path changed; of a file in a repository within that is at another commit, how that did."""
+        around = (one for one in self.changes.values() if one.repository and path.startswith(f"{one.path}/"))
+        return self.changes.get(path) or next(around, None)
+
     def _accept(self, task_id: str, item: ChecklistItem, reference: Reference) -> UsedRange:
-        change = self.changes.get(reference.path)
+        change = self._change_of(reference.path)
         if change is not None and self._gone(reference, change):
             total = self._base_lines(change, reference)
             self._in_range(reference, total)

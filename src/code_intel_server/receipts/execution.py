@@ -17,6 +17,7 @@ from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Repository
 
 _HANGS_AT_MOST = 5
+_CANNOT_START = 127
 _CLOCK_SECONDS = 0.1
 _OUTPUT_BYTES = 64 * 1024
 _STREAM_BYTES = 256 * process.MEBIBYTE
@@ -83,6 +84,9 @@ class Execution:
         env |= place.prepare()
         env |= self.instruments.variables(command.argv, results, place.seen_at, selection, env)
         inside = os.path.normpath(self.at.prefix + command.cwd)
+        if not (place.checkout / inside).resolve().is_relative_to(place.checkout.resolve()):
+            suite = SuiteRun(unavailable=f"its folder {command.cwd} leads out of the project", whole=False)
+            return CommandRun(command.argv, suite, _CANNOT_START, b"", frozenset())
         argv = place.command(self.instruments.command(command.argv), inside)
         began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
         watch = _Watch(events, results, self.stall, self.check)
@@ -116,7 +120,7 @@ class Execution:
             watch.read()
             return None, b""
         except OSError as error:
-            return 127, str(error).encode()
+            return _CANNOT_START, str(error).encode()
         finally:
             end_marked(place.checkout.parent)
         watch.read()

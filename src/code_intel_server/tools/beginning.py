@@ -14,6 +14,7 @@ def fresh(desk: Desk, road: Road, query: str, kit: Kit, survey: Survey) -> Sessi
     """The state of a new session under an id that no branch and no checkpoint bears; nothing is written."""
     taken = {name.removeprefix("llm_task_") for name in survey.stale}
     session_id = new_session_id(datetime.now(), desk.private, taken.__contains__)  # noqa: DTZ005 - read by people
+    desk.tree.follow_ignored()
     start = desk.tree.snapshot() if survey.git else ""
     answers = Answers(bool(survey.stale), kit.context.context.research_enabled)
     place = begin(Road(road.intent, road.flags, answers))

@@ -197,6 +197,10 @@ class Commit:
         rows += [f"{indexed[path].mode} {indexed[path].oid}\t{path}" for path in add if path in indexed]
         self._update(env, rows, "--index-info")
         self._update(env, add, "--add", "--replace", "--stdin")
+        if not self._git.heeds_executable_bit():
+            for bit, sign in ((True, "+"), (False, "-")):
+                marked = [_from_top(self._git, path) for path, now in self._request.executable if now is bit]
+                self._update(env, [path for path in marked if path in add], f"--chmod={sign}x", "--stdin")
 
     def _sorted_out(self, indexed: Collection[str]) -> tuple[list[str], list[str]]:
         """What is kept, as paths to add and paths to remove. An ignored file git does not track is never added."""

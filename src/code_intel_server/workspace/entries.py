@@ -75,6 +75,12 @@ class Entries(Mapping[str, Entry]):
         """Whether git listed the other in the very same words: told without looking at a single row."""
         return self._output == other._output
 
+    def repositories(self) -> dict[str, str]:
+        """Path → commit of the repositories within; told at once where there is none."""
+        if b"160000 " not in self._output:
+            return {}
+        return {os.fsdecode(path): entry.oid for path, entry in self.rows() if entry.mode == "160000"}
+
     def rows(self, below: str = "") -> Iterator[tuple[bytes, Entry]]:
         """Every path, behind `below`, as git wrote it, with its entry; in git's order, which is that of the bytes."""
         prefix = os.fsencode(below)

@@ -4,8 +4,11 @@ A path from an agent is a claim. `inside` follows it as the operating system wou
 that fold it) and lets it through only if it ends in the project and not in git's own folder.
 """
 
+import contextlib
 import os
 import re
+import stat
+import threading
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -273,6 +276,22 @@ def folds_case(root: str) -> bool:
         return swapped != root and os.path.samefile(root, swapped)  # noqa: PTH121 - strings throughout
     except OSError:
         return False
+
+
+@lru_cache(maxsize=16)
+def keeps_modes(folder: str) -> bool:
+    """Whether the volume of a folder of ours keeps who may execute a file."""
+    probe = Path(folder) / f"mode.{os.getpid()}.{threading.get_ident()}"
+    try:
+        probe.touch(0o600)
+        plain = probe.stat().st_mode
+        probe.chmod(0o700)
+        return bool(probe.stat().st_mode & ~plain & stat.S_IXUSR)
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
 
 
 def _spelling(folder: Path, part: str) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from code_intel_server.process import Completed
 from code_intel_server.workspace.git import Git
 from code_intel_server.workspace.git_child import Manner, checked_run, environment, succeeded
-from code_intel_server.workspace.paths import folds_case
+from code_intel_server.workspace.paths import folds_case, keeps_modes
 
 RAW_ATTRIBUTES = "* -filter -text -eol -ident -working-tree-encoding !diff\n"
 """Content as it lies on disk: the tree hash, and differences line by line in all that is text, whatever the project calls binary."""
@@ -35,7 +35,7 @@ _TAKEN_OVER = (
 # Not core.trustctime and core.checkStat: without the change time a file of the same size can be given its old time stamp.
 _CONVERSION = ("core.autocrlf", "core.eol", "core.safecrlf")
 _KNOWN = re.compile(
-    r"(HEAD|config|objects|refs|info|index|streams\.json|heads\.json)(\.[0-9.]+(\.new)?)?\Z|index\..*\Z|sharedindex\.[0-9a-f]+\Z"
+    r"(HEAD|config|objects|refs|info|index|streams\.json|heads\.json|nested\.json|exclude\.json)(\.[0-9.]+(\.new)?)?\Z|index\..*\Z|sharedindex\.[0-9a-f]+\Z"
 )
 _LINKS = re.compile(r"sharedindex\.")
 
@@ -43,13 +43,16 @@ _LINKS = re.compile(r"sharedindex\.")
 @dataclass(frozen=True, slots=True)
 class ReadingRoom:
     """One private git directory. `excluded` are paths (from the top of the repository) that are never looked at, `ignored` patterns
-    as in a `.gitignore`."""
+    as in a `.gitignore`. With `lasting` what git ignores beyond `.gitignore` stays as it was when the room was made, or
+    last told to `follow`: nobody sees a line in `info/exclude`.
+    """
 
     git: Git
     name: str
     attributes: str
     excluded: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    lasting: bool = False
 
     @property
     def path(self) -> Path:
@@ -100,9 +103,14 @@ class ReadingRoom:
         _keep(self.path / "config", self._config(config))
         _keep(self.path / "objects/info/alternates", f"{_quoted(self.git.at.common_dir / 'objects')}\n")
         _keep(self.path / "info/attributes", self.attributes)
-        _keep(self.path / "info/exclude", self._exclude())
+        if not (self.lasting and (self.path / "info/exclude").exists()):
+            _keep(self.path / "info/exclude", self._exclude(config))
         self._share_split_index()
         return config
+
+    def follow(self) -> None:
+        """Ignore from the next `prepare` on what the user has git ignore by then."""
+        (self.path / "info/exclude").unlink(missing_ok=True)
 
     def empty(self) -> None:
         """Throw away everything the room holds; the next `prepare` makes it anew."""
@@ -123,11 +131,14 @@ class ReadingRoom:
 
     def _config(self, config: Mapping[str, str]) -> str:
         names = _TAKEN_OVER + (_CONVERSION if self.attributes == NO_DRIVERS else ())
+        # What the volume does with modes is asked of it too: switched off by hand, it would hide who may execute a file.
+        if self.attributes == RAW_ATTRIBUTES and keeps_modes(str(self.git.own_folder())):
+            names = tuple(name for name in names if name != "core.filemode")
         # What the volume does is asked of it: set by hand, it would hide a file whose name another differs from by its case.
         if not folds_case(str(self.git.at.top)):
             names = tuple(name for name in names if name != "core.ignorecase")
         lines = [f"\t{name.removeprefix('core.')} = {_value(config[name])}" for name in names if name in config]
-        excludes = config.get("core.excludesfile")
+        excludes = os.devnull if self.lasting else config.get("core.excludesfile")
         if excludes:
             lines.append(f"\texcludesfile = {_value(excludes)}")
         fixed = ("repositoryformatversion = 1", "bare = false", "fsmonitor = false", f"hooksPath = {os.devnull}")
@@ -142,19 +153,27 @@ class ReadingRoom:
             ]
         )
 
-    def _exclude(self) -> str:
-        theirs = ""
-        source = self.git.at.common_dir / "info" / "exclude"
-        if source.is_file() and source.stat().st_size < 1_000_000:
-            with contextlib.suppress(OSError):
-                theirs = source.read_text("utf-8", "surrogateescape")
-        return "\n".join([*self.ignored, theirs, *(f"/{path}" for path in self.excluded), ""])
+    def _exclude(self, config: Mapping[str, str]) -> str:
+        sources = [self.git.at.common_dir / "info" / "exclude"]
+        if self.lasting:
+            home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+            sources.insert(0, Path(config.get("core.excludesfile") or f"{home}/git/ignore"))
+        theirs = [_text(Path(os.path.expanduser(source))) for source in sources]  # noqa: PTH111 - `~name` may be nobody's
+        return "\n".join([*self.ignored, *theirs, *(f"/{path}" for path in self.excluded), ""])
 
     def _share_split_index(self) -> None:
         """A split index names its shared half, which git looks for in the git directory it was told."""
         for shared in self.git.at.git_dir.glob("sharedindex.*"):
             with contextlib.suppress(FileExistsError):
                 (self.path / shared.name).symlink_to(shared)
+
+
+def _text(source: Path) -> str:
+    """What a file of patterns holds; '' where it cannot be read."""
+    try:
+        return source.read_text("utf-8", "surrogateescape") if source.stat().st_size < 1_000_000 else ""
+    except OSError:
+        return ""
 
 
 def _keep(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -39,23 +39,28 @@ class _Updates:
 
     entries: dict[str, Entry | None] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    repositories: list[str] = field(default_factory=list)
+    repositories: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.files or self.repositories or self.skipped)
+        return bool(self.entries or self.files or self.skipped)
 
 
 class SnapshotIndex:
     """Keeps the private index of one working tree; not thread-safe (its owner holds a lock).
 
     `excluded` are paths from the top that never count; files over `big` bytes are hashed as a stream and not stored.
+    `identify` tells what a repository within holds ('' where that is nothing), `contents` as for `update`.
     """
 
-    def __init__(self, git: Git, room: ReadingRoom, *, excluded: Sequence[str], big: int) -> None:
+    def __init__(
+        self, git: Git, room: ReadingRoom, identify: Callable[[str, bool], str], *, excluded: Sequence[str], big: int
+    ) -> None:
         self.tracked = Entries()
         self._git = git
         self._room = room
+        self._identify = identify
+        self._repositories: dict[str, str] | None = None
         self._excluded = tuple(excluded)
         self._big = big
         self._user_index: object = None
@@ -77,6 +82,12 @@ class SnapshotIndex:
         """Everything the index holds."""
         return Entries(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
 
+    def repositories(self) -> dict[str, str]:
+        """Path → id of the repositories within, as of the last update."""
+        if self._repositories is None:
+            self._repositories = self.entries().repositories() if self.path.exists() else {}
+        return self._repositories
+
     def left_out(self) -> list[str]:
         """The files that git tracks and that a sparse checkout, or whoever marked them so, left out of the working tree."""
         entries = self.entries()
@@ -90,21 +101,23 @@ class SnapshotIndex:
         self._room.prepare()
         found = self.path.stat() if contents and self.path.exists() else None
         if found is None:
-            return self._update()
+            return self._update(contents=contents)
         self._streams.forget()
         # To git an index that is older than the files tells nothing about them: their content is compared.
         os.utime(self.path, ns=(_LONG_AGO_NS, _LONG_AGO_NS))
         try:
-            return self._update()
+            return self._update(contents=True)
         finally:
             if self.path.stat().st_mtime_ns == _LONG_AGO_NS:
                 os.utime(self.path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-    def _update(self) -> str:
+    def _update(self, *, contents: bool) -> str:
         before = signature(self.path)
         if before is None:
             self._user_index = None
-        updates = self._updates()
+        if before is None or before != self._last[0]:
+            self._repositories = None
+        updates = self._updates(contents=contents)
         if not updates and before is not None and self._last[0] == before:
             return self._last[1]
         work = self.path.with_name(f"index.{os.getpid()}.{threading.get_ident()}")
@@ -120,13 +133,15 @@ class SnapshotIndex:
             discard_index(work)
         self._streams.save()
         self._last = (signature(self.path), tree)
-        return tree
+        gone = self.repositories().keys() - updates.repositories.keys()
+        self._repositories = updates.repositories
+        return self._update(contents=False) if gone else tree  # what was in them is among the others only now
 
     def is_excluded(self, path: str) -> bool:
         """Whether the path (from the top) is one the server itself writes."""
         return any(path == out or path.startswith(out + "/") for out in self._excluded)
 
-    def _updates(self) -> _Updates:
+    def _updates(self, *, contents: bool) -> _Updates:
         updates = _Updates()
         missing: set[str] = set()
         now = (signature(status.user_index(self._git)), sorted(self._git.at.git_dir.glob("sharedindex.*")))
@@ -141,12 +156,12 @@ class SnapshotIndex:
         if not follows and self._may_be_left_out(changed.result()):
             missing = self._follow_user_index(updates)
         missing.update(name.rstrip("/") for name in others.result())
-        names = missing.union(changed.result())
+        names = missing.union(changed.result(), self.repositories())
         for path in ignored.result():
             if path not in self.tracked:
                 names.discard(path)
                 updates.entries[path] = None
-        self._classify(updates, names, missing)
+        self._classify(updates, names, missing, contents=contents)
         self._user_index = now
         return updates
 
@@ -186,7 +201,7 @@ class SnapshotIndex:
                 missing.add(path)
         return missing
 
-    def _classify(self, updates: _Updates, names: Iterable[str], missing: set[str]) -> None:
+    def _classify(self, updates: _Updates, names: Iterable[str], missing: set[str], *, contents: bool) -> None:
         """Sort paths into content git may read, content hashed by us, repositories within, and what is gone."""
         linked: dict[str, bool] = {}
         skipped = set(updates.skipped)
@@ -197,7 +212,7 @@ class SnapshotIndex:
             if found is None:
                 updates.entries[path] = None
             elif stat.S_ISDIR(found.st_mode):
-                self._directory(updates, path)
+                self._directory(updates, path, contents=contents)
             elif stat.S_ISLNK(found.st_mode) or (found.st_size <= self._big and self._readable(path)):
                 updates.files.append(path)
             else:
@@ -208,14 +223,15 @@ class SnapshotIndex:
     def _readable(self, path: str) -> bool:
         return os.access(f"{self._git.at.top}/{path}", os.R_OK)  # a Path object a file would cost more than the file
 
-    def _directory(self, updates: _Updates, path: str) -> None:
-        tracked = self.tracked.get(path)
-        if os.path.lexists(self._git.at.top / path / ".git"):
-            updates.repositories.append(path)
-        elif tracked is not None and tracked.mode == status.GITLINK:
-            updates.entries[path] = tracked  # a submodule that is not populated
-        else:
-            updates.entries[path] = None
+    def _directory(self, updates: _Updates, path: str, *, contents: bool) -> None:
+        tracked, known = self.tracked.get(path), self.repositories().get(path, "")
+        oid = self._identify(path, contents) if os.path.lexists(self._git.at.top / path / ".git") else ""
+        if not oid and tracked is not None and tracked.mode == status.GITLINK:
+            oid = tracked.oid  # a submodule that is not populated
+        if oid:
+            updates.repositories[path] = oid
+        if oid != known or not oid:
+            updates.entries[path] = Entry(status.GITLINK, oid) if oid else None
 
     def _apply(self, work: Path, updates: _Updates) -> None:
         zero = self._git.zero()
@@ -230,9 +246,6 @@ class SnapshotIndex:
             began = time.time() - _CLOCKS_DIFFER
             self._room.must(*_ADDING, index=work, stdin=join_z(updates.files))
             self._look_again_at(self._young(updates.files, began), work)
-        for path in updates.repositories:
-            # One at a time: a repository without a commit cannot be a gitlink, and is then no content of ours.
-            self._room.run(*_ADDING, index=work, stdin=join_z([path]))
 
     def _young(self, files: Iterable[str], began: float) -> list[str]:
         """The files written in the second in which they were read: git compares change times by the second."""

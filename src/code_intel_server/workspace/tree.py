@@ -11,6 +11,7 @@ checkout gave, not what the commit stores.
 import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +25,7 @@ from code_intel_server.workspace.entries import side_by_side
 from code_intel_server.workspace.git import (
     ARGUMENT_BYTES,
     Git,
+    Repository,
     is_oid,
     join_z,
     names_in,
@@ -33,6 +35,7 @@ from code_intel_server.workspace.git import (
 )
 from code_intel_server.workspace.git_child import is_yes, succeeded
 from code_intel_server.workspace.lent import hand_over
+from code_intel_server.workspace.nested import Nested, owner
 from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES, ReadingRoom
 from code_intel_server.workspace.snapshot_index import SnapshotIndex, discard_index, lstat, read_json, write_json
 from code_intel_server.workspace.values import Beside, Change, ChangeKind
@@ -50,16 +53,19 @@ STORE_LIMIT_BYTES = 256 * MEBIBYTE
 _PATCH_BYTES = 24 * MEBIBYTE
 _REMEMBERED_AT_MOST = 16
 _REMEMBERED_BYTES = 256 * 1024
+_NESTED_AT_MOST = 4
 
 
 class TreeJudge:
     """Implements the `WorkTree` port. Safe to call from several threads; two processes do not disturb each other."""
 
-    def __init__(self, root: Path, *, big: int = BIG_BYTES) -> None:
+    def __init__(self, root: Path, *, big: int = BIG_BYTES, depth: int = 0) -> None:
         self._root = root
         self._big = big
+        self._depth = depth
         self._lock = threading.Lock()
         self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
+        self._nested: Nested | None = None
         # What two ids mean never changes, nor what a snapshot holds.
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._held: dict[tuple[str, str], tuple[str, bytes | None]] = {}
@@ -96,7 +102,19 @@ class TreeJudge:
     def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
         _require(room, index, *filter(None, (old, new)))
-        return _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
+        found = _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
+        within = [change.path for change in found if change.repository]
+        if not within or self._nested is None:
+            return found
+        sides = [_links(room, index, snapshot, within) if snapshot else {} for snapshot in (old, new)]
+        changes: list[Change] = []
+        for change in found:
+            was, now = (side.get(change.path, "") for side in sides)
+            files = self._nested.changes(git.at.prefix + change.path, was, now) if change.repository else None
+            if files is None or self._nested.commit_of(was) != self._nested.commit_of(now):
+                changes.append(replace(change, oid=self._nested.commit_of(now) if change.repository else change.oid))
+            changes += [_from_project(git, one) for one in files or ()]
+        return tuple(changes)
 
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
         """The lines of a file in a snapshot; None where it has none (absent, binary, too big)."""
@@ -123,7 +141,25 @@ class TreeJudge:
         for names in portions(paths):
             rows = _rows(room, index, snapshot, names)
             found |= {name: head.split()[2] for head, name in rows if name in set(names) and " tree " not in head}
+        for path in paths if index.repositories() else ():
+            if path not in found and (inside := self._inside(opened, snapshot, path)):
+                judge, theirs, rest = inside
+                if oid := judge.oids(theirs, [rest]).get(rest):
+                    found[path] = oid
         return found
+
+    def _inside(
+        self, opened: tuple[Git, ReadingRoom, SnapshotIndex], snapshot: str, path: str
+    ) -> "tuple[TreeJudge, str, str] | None":
+        """Where a path lies in a repository within: its judge, its own snapshot, and the path there."""
+        git, room, index = opened
+        repository = owner(git.at.prefix + path, index.repositories())
+        if not repository or self._nested is None:
+            return None
+        name = repository.removeprefix(git.at.prefix)
+        oid = _links(room, index, snapshot, [name]).get(name)
+        found = self._nested.at(repository, oid) if oid else None
+        return (*found, path[len(name) + 1 :]) if found else None
 
     def content(self, snapshot: str, path: str) -> bytes | None:
         """The raw bytes of a file in a snapshot; None where it is absent, no regular file, or too big to be kept. Raises as `changes` does."""
@@ -141,6 +177,8 @@ class TreeJudge:
             return "", None
         _, room, index = opened
         heads = [head.split() for head, name in _rows(room, index, snapshot, [path]) if name == path]
+        if not heads and (inside := self._inside(opened, snapshot, path)):
+            return inside[0].held(inside[1], inside[2])
         if not heads or heads[0][1] != "blob":
             return "", None
         content = _blob(room, index, heads[0][2])
@@ -229,12 +267,29 @@ class TreeJudge:
             room.must("read-tree", before, index=scratch)
             fields = names_in(room.must(*differing, old or git.empty_tree(), new or git.empty_tree(), index=scratch))
             rows = ((head.split(" "), path) for head, path in zip(fields, fields, strict=True))
-            lines = [f"{head[1]} {head[3]}\t{path}" for head, path in rows if path not in {*without}]
+            entries = [(path, head[1], self._committed(head[3])) for head, path in rows if path not in {*without}]
+            lines = [f"{mode} {oid}\t{path}" for path, mode, oid in entries if oid]
             if lines:
                 room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(lines))
             return before, os.fsdecode(room.must("write-tree", "--missing-ok", index=scratch)).strip()
         finally:
             discard_index(scratch)
+
+    def _committed(self, oid: str) -> str:
+        """What a commit holds for the id of an entry: of a repository within its commit, '' where it has none."""
+        return self._nested.commit_of(oid) if self._nested else oid
+
+    def repository(self) -> Repository | None:
+        """Where the repository is; None without git."""
+        with self._lock:
+            opened = self._open()
+        return opened[0].at if opened else None
+
+    def head(self) -> str:
+        """The commit HEAD is at; '' where there is none."""
+        with self._lock:
+            opened = self._open()
+        return opened[0].oid("HEAD") if opened else ""
 
     @property
     def objects(self) -> Path:
@@ -321,6 +376,13 @@ class TreeJudge:
             self._compared.clear()
             self._held.clear()
 
+    def follow_ignored(self) -> None:
+        """At the start of a session: leave out what the user has git ignore now. A line added later hides nothing."""
+        with self._lock:
+            opened = self._open()
+            if opened:
+                opened[1].follow()
+
     def tidy(self) -> None:
         """Between sessions: drop what is only true within one, and everything where the private store has outgrown its limit.
 
@@ -330,6 +392,8 @@ class TreeJudge:
             opened = self._open()
             if opened:
                 (opened[1].path / "heads.json").unlink(missing_ok=True)
+                if self._nested is not None:
+                    self._nested.tidy()
         if opened and _size(opened[1].objects) > STORE_LIMIT_BYTES:
             self.forget()
 
@@ -339,10 +403,18 @@ class TreeJudge:
             if isinstance(git, str):
                 return None
             excluded = tuple(git.at.prefix + path for path in SERVER_PATHS)
-            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS)
+            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS, lasting=True)
             room.prepare()
-            self._opened = (git, room, SnapshotIndex(git, room, excluded=excluded, big=self._big))
+            self._nested = Nested(git, room.path / "nested.json", self._judge_of)
+            index = SnapshotIndex(git, room, self._identify, excluded=excluded, big=self._big)
+            self._opened = (git, room, index)
         return self._opened
+
+    def _judge_of(self, root: Path) -> "TreeJudge":
+        return TreeJudge(root, big=self._big, depth=self._depth + 1)
+
+    def _identify(self, path: str, contents: bool) -> str:
+        return self._nested.identify(path, contents=contents) if self._nested and self._depth < _NESTED_AT_MOST else ""
 
 
 def _remember(memory: dict[tuple[str, str], Known], key: tuple[str, str], value: Known) -> None:
@@ -419,6 +491,20 @@ def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequenc
         _require(room, index, snapshot)
     rows = (row.partition("\t") for row in names_in(succeeded(listed)))
     return [(head, path) for head, _, path in rows]
+
+
+def _links(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
+    """Those of the paths at which a snapshot holds a repository within, and by which id."""
+    rows = [row for names in portions(paths) for row in _rows(room, index, snapshot, names)]
+    return {path: head.split()[2] for head, path in rows if head.startswith(status.GITLINK)}
+
+
+def _from_project(git: Git, change: Change) -> Change:
+    """A change whose paths are told from the top, told from the project."""
+    prefix = git.at.prefix
+    names = (change.path, change.old_path, change.within)
+    path, old_path, within = (name.removeprefix(prefix) for name in names)
+    return replace(change, path=path, old_path=old_path, within=within)
 
 
 def _blob(room: ReadingRoom, index: SnapshotIndex, oid: str) -> bytes | None:

@@ -68,6 +68,10 @@ class Survey:
     warnings: tuple[str, ...] = ()
 
 
+EXECUTABLE = "100755"
+"""Git's mode of a file that may be executed."""
+
+
 class ChangeKind(StrEnum):
     """How a path differs between two trees."""
 
@@ -95,7 +99,9 @@ class Hunk:
 class Change:
     """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content.
 
-    `link` where the path is a symbolic link now, `repository` where it is, or was, one of a repository within. `modes` are git's modes before and now of a file that was there and has another.
+    `link` where the path is a symbolic link now, `repository` where it is, or was, one of a repository within; `within` is
+    the repository in which a file lies that is uncommitted there. `modes` are git's modes before and now of a file that was
+    there and has another.
     """
 
     path: str
@@ -107,6 +113,7 @@ class Change:
     link: bool = False
     modes: tuple[str, str] | None = None
     repository: bool = False
+    within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,7 @@ class CommitRequest:
     `keep` is committed, `discard` archived and then put back to the base's version (or removed), `leave` stays as it is,
     uncommitted. `branch` is empty after `continue` off a task branch: the commit then goes where HEAD is. `start` is
     the commit that changes are measured from, `base_snapshot` holds what a discarded file git did not track was like before.
+    `executable` says of kept files whether they may be executed now where the session changed that.
     """
 
     session_id: str
@@ -128,6 +136,7 @@ class CommitRequest:
     leave: tuple[str, ...] = ()
     start: str = ""
     base_snapshot: str = ""
+    executable: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

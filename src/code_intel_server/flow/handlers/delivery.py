@@ -26,7 +26,14 @@ from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.own_folder import CONFIG_FILE
-from code_intel_server.workspace.values import CommitRequest, GitOperation, HandMerges, ProofStatus
+from code_intel_server.workspace.values import (
+    EXECUTABLE,
+    Change,
+    CommitRequest,
+    GitOperation,
+    HandMerges,
+    ProofStatus,
+)
 
 _OURS = re.compile(r"^(?=[ \t>]*code-intel-[\w-]+[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 """Where a line of a message begins that reads like one of our trailers: it becomes a quotation."""
@@ -48,9 +55,10 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         names = ", ".join(prompt.name for prompt in turn.ports.documents.prompts("review_prompts"))
         raise Rejected("failures.PRE_COMMIT.review_prompt_not_found", name=payload.review_prompt_used, available=names)
     now = turn.ports.tree.snapshot(contents=True)
-    review = reviewed(turn, turn.ports.tree.changes(state.trees.base, now), now)
+    changes = turn.ports.tree.changes(state.trees.base, now)
+    review = reviewed(turn, changes, now)
     _refuse_unseen(turn, review.keep, now)
-    request = _request(turn, review, now)
+    request = _request(turn, review, now, changes)
     archived: tuple[str, ...] = ()
     if review.discard:
         archived = turn.ports.branches.discard(request, turn.ports.record, state.pending)
@@ -154,8 +162,9 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     return proof.tree
 
 
-def _request(turn: Turn[CommitPayload], review: Review, now: str) -> CommitRequest:
+def _request(turn: Turn[CommitPayload], review: Review, now: str, changes: Sequence[Change]) -> CommitRequest:
     state = turn.state
+    modes = {change.path: change.modes[1] for change in changes if change.modes}
     return CommitRequest(
         session_id=state.session_id,
         branch=state.task_branch,
@@ -167,6 +176,7 @@ def _request(turn: Turn[CommitPayload], review: Review, now: str) -> CommitReque
         leave=tuple(review.leave),
         start=_start(state),
         base_snapshot=state.trees.start,
+        executable=tuple((path, mode == EXECUTABLE) for path, mode in modes.items() if path in review.keep),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_unexplored
+from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_uncommitted_within, refuse_unexplored
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import READY_PLAN, Event
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
@@ -174,6 +174,7 @@ def completion(turn: Turn[CompletionPayload]) -> Outcome:
         raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
     now = ports.tree.snapshot()
     refuse_unexplored(state, ports, now)
+    refuse_uncommitted_within(state, ports, now)
     state.trees.judged = now
     quick_end = state.flags.quick and state.flags.no_verify
     ending = Note("success.READY.session_complete_no_verify_quick") if quick_end else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from code_intel_server import globs
 from code_intel_server.codebase.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import named, unexplored
+from code_intel_server.flow.judgement import named, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
@@ -36,6 +36,10 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> 
             "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=named(missing)
         )
     _require_reasons(turn, changed, decisions, now)
+    refuse_within(
+        (changed[path] for path, entry in decisions.items() if entry.decision != "leave"),
+        "failures.PRE_COMMIT.repository_uncommitted",
+    )
     review = Review()
     for path, decided in decisions.items():
         old = changed[path].old_path
