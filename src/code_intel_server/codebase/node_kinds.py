@@ -58,55 +58,19 @@ def is_block(kind: str) -> bool:
     return bool(BLOCK.search(kind))
 
 
-IMPERATIVE = frozenset(
-    (
-        "python",
-        "javascript",
-        "typescript",
-        "tsx",
-        "java",
-        "c",
-        "cpp",
-        "csharp",
-        "go",
-        "rust",
-        "php",
-        "dart",
-        "kotlin",
-        "swift",
-        "bash",
-        "objective-c",
-        "cuda",
-        "groovy",
-        "r",
-        "lua",
-    )
-)
+IMPERATIVE = frozenset((
+    "python", "javascript", "typescript", "tsx", "java", "c", "cpp", "csharp", "go", "rust", "php", "dart",
+    "kotlin", "swift", "bash", "objective-c", "cuda", "groovy", "r", "lua",
+))  # fmt: skip
 """Languages whose statements are no values: one that only names something does nothing."""
 
 CALLS_BY_NAME = frozenset({"ruby", "scala", "perl", "elixir", "bash", "groovy"})
 """Languages in which a name alone may be a call."""
 
-ENDS_ON_ITS_OWN = frozenset(
-    (
-        "python",
-        "javascript",
-        "typescript",
-        "tsx",
-        "go",
-        "kotlin",
-        "scala",
-        "swift",
-        "groovy",
-        "lua",
-        "ruby",
-        "r",
-        "bash",
-        "css",
-        "scss",
-        "less",
-    )
-)
+ENDS_ON_ITS_OWN = frozenset((
+    "python", "javascript", "typescript", "tsx", "go", "kotlin", "scala", "swift", "groovy", "lua", "ruby", "r",
+    "bash", "css", "scss", "less",
+))  # fmt: skip
 """Languages in which a semicolon at the end of a line says nothing."""
 
 INDENTED = frozenset(("python", "yaml", "starlark", "gdscript", "nim", "haskell", "fsharp", "makefile"))

@@ -1,0 +1,208 @@
+"""Code that is never run, and statements that run and do nothing, told by the table of `node_kinds` (SPEC 4, READY impl)."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from code_intel_server.codebase.grammars import node_text
+from code_intel_server.codebase.node_kinds import (
+    BLANK,
+    CALLS_BY_NAME,
+    ENDS_ON_ITS_OWN,
+    IMPERATIVE,
+    JUMPS_BY_CALL,
+    LAST_RETURN,
+    NEVER_COMPILED,
+    NO_ROUNDS,
+    NOTHING_ADDED,
+    UNCOMPILED,
+    UNREACHED,
+    VALUE,
+    VOID,
+    constant,
+    is_block,
+    is_decided,
+    is_pure,
+    means,
+)
+from code_intel_server.codebase.stubs import LONGEST_STUB
+
+if TYPE_CHECKING:
+    import tree_sitter
+
+    Node = tree_sitter.Node
+
+_DIRECTIVES = frozenset({"attribute_item", "inner_attribute_item", "directive"})
+_IF_FALSE = re.compile(r"#if\s+false\b")
+_PLAIN = re.compile(r"[$@]?[\w.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCode:
+    """Tells of the nodes of one file what runs; `definitions` are the ids of the nodes that define something."""
+
+    _language: str
+    _is_code: bool
+    _text: bytes
+    _definitions: Collection[int]
+
+    def children(self, node: "Node") -> Iterator[tuple["Node", str]]:
+        """The children, each with why it cannot run: a condition that never holds, a jump before it; '' where it can."""
+        branch = self._never(node)
+        never = ""  # why what follows does not run
+        for child in node.children:
+            text = node_text(child) if child.type in _DIRECTIVES else ""
+            why = ""
+            if child.type == "directive":
+                why, never = never, UNCOMPILED if _IF_FALSE.match(text) else ""
+                why = why or never
+            elif NEVER_COMPILED.match(text):
+                why = never = UNCOMPILED
+            elif child.id in branch:
+                why = "code under a condition that never holds"
+            elif child.is_named and not (never == UNREACHED and self._is_hoisted(child)):
+                why = never
+            if never == UNCOMPILED and self._language == "rust" and child.type != "attribute_item":
+                never = ""
+            yield child, why
+            if not never and self._is_code and child.is_named and means("sequence", node.type) and self._jumps(child):
+                never = UNREACHED
+
+    def _is_hoisted(self, node: "Node") -> bool:
+        """Whether a statement holds wherever it stands in its block."""
+        return node.is_extra or (means("hoisted", node.type) and self._language != "python")
+
+    def _never(self, node: "Node") -> set[int]:
+        """The children of a conditional node that its constant condition leaves out."""
+        value = self._holds(node)
+        if value is None or node.type.startswith("do"):
+            return set()
+        children = node.children
+        other = next((n for n, child in enumerate(children) if means("otherwise", child.type)), len(children))
+        if not value:
+            return {child.id for child in children[:other]}
+        return {child.id for child in children[other:]} if node.type.startswith(("if", "unless", "preproc")) else set()
+
+    def _holds(self, node: "Node") -> bool | None:
+        """Whether the condition of a node always or never holds; None where it depends."""
+        if not means("condition", node.type):
+            return None
+        if node.type.startswith("for") and (over := node.child_by_field_name("right")) is not None:
+            return False if NO_ROUNDS.fullmatch(node_text(over)[:LONGEST_STUB]) else None
+        named = node.named_children
+        condition = node.child_by_field_name("condition") or (named[0] if len(named) > 1 else None)
+        value = constant(condition) if condition is not None else None
+        return value if value is None else value is not node.type.startswith(("unless", "until"))
+
+    def _jumps(self, node: "Node") -> bool:
+        """Whether nothing behind a statement is reached."""
+        if means("jump", node.type):
+            return True
+        if node.type.startswith("if") and self._holds(node):
+            return any(map(self._jumps, self._running(node)))
+        inner = node.named_children[0] if means("statement", node.type) and node.named_child_count else node
+        if means("jump", inner.type):
+            return True
+        calls = re.search(r"call|invocation|^command$", inner.type)
+        return bool(calls) and bool(JUMPS_BY_CALL.match(node_text(inner)[:80]))
+
+    def _running(self, node: "Node") -> Iterator["Node"]:
+        never = self._never(node)
+        for child in node.named_children:
+            if child.id not in never:
+                yield child
+                if is_block(child.type):
+                    yield from child.named_children
+
+    def why(self, node: "Node", above: "Node", *, in_function: bool, is_last: bool) -> str:
+        """Why a statement does nothing; '' where it does something."""
+        if node.type == "empty_statement" or (node.type == ";" and self._language in ENDS_ON_ITS_OWN):
+            return "white space or punctuation"
+        if not node.is_named or not means("sequence", above.type):
+            return ""
+        inner = node
+        if means("statement", node.type):
+            if not node.named_child_count:
+                return "white space or punctuation"
+            inner = node.named_children[0]
+        text = node_text(inner) if inner.end_byte - inner.start_byte < LONGEST_STUB else ""
+        if in_function and self._is_local(text):
+            return "a variable that nobody reads"
+        if means("assignment", inner.type):
+            return "a statement without effect" if self._assigns_nothing(inner, text) else ""
+        if self._language == "bash" and text in {":", "true"} and above.named_child_count > 1:
+            return "a statement without effect"
+        if text and (VOID.fullmatch(text) or self._is_unused(inner, node, is_last=is_last)):
+            return "a statement without effect"
+        if is_block(inner.type) and not inner.named_child_count and node.id != above.id and "{" in text:
+            return "white space or punctuation" if above.type not in {"function_definition", "method"} else ""
+        if is_decided(inner) or (self._language == "bash" and text.startswith(": <<")):
+            return "a condition that never holds"
+        if is_last and LAST_RETURN.fullmatch(text) and above.named_child_count > 1 and self._ends_function(above):
+            return "a statement without effect"
+        if inner.type.startswith(("if", "do")) and self._is_empty_condition(inner):
+            return "a condition without a body"
+        return ""
+
+    def _is_local(self, text: str) -> bool:
+        """Whether a statement gives a plain value to a name of a function that occurs nowhere else in the file."""
+        found = VALUE.fullmatch(text) if self._language in IMPERATIVE - CALLS_BY_NAME else None
+        name = found["name"].encode() if found else b""
+        return bool(name) and len(re.findall(rb"\b%s\b" % name, self._text)) == 1
+
+    def _is_unused(self, inner: "Node", node: "Node", *, is_last: bool) -> bool:
+        """Whether a value is computed by nothing that has an effect, and taken by nobody."""
+        if self._language not in IMPERATIVE and (self._language != "ruby" or is_last):
+            return False
+        if means("statement", node.type):
+            return not (inner.type == "string" and self._language != "python") and is_pure(inner, self._language)
+        bare = self._language in {"kotlin", "swift", "ruby", "r", "groovy"} and not is_last
+        return (bare or self._language == "python") and not is_block(inner.type) and is_pure(inner, self._language)
+
+    def _assigns_nothing(self, node: "Node", text: str) -> bool:
+        if not text or self._language == "svelte" or self._language not in IMPERATIVE | {"ruby"}:
+            return False
+        if NOTHING_ADDED.fullmatch(text):
+            return True
+        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        left = left or node.child_by_field_name("target")
+        right = right or node.child_by_field_name("result")
+        if node.child_count == 3 and node.children[1].type == "=" and _PLAIN.fullmatch(node_text(node.children[0])):
+            return node_text(node.children[0]) == node_text(node.children[2])
+        value = right or node.child_by_field_name("value")
+        return bool(BLANK.fullmatch(text)) and value is not None and is_pure(value, self._language)
+
+    def _ends_function(self, block: "Node") -> bool:
+        around = block.parent
+        if around is not None and means("sequence", around.type):
+            around = around.parent
+        return around is not None and around.id in self._definitions
+
+    def _is_empty_condition(self, node: "Node") -> bool:
+        """Whether a condition asks for nothing but names, and nothing follows from it."""
+        condition = node.child_by_field_name("condition")
+        if condition is None or not is_pure(condition, self._language):
+            return False
+        rest = [child for child in node.named_children if child.id != condition.id]
+        return bool(rest) and all(self._is_vain(child) for child in rest)
+
+    def _is_vain(self, node: "Node") -> bool:
+        if node.is_extra or means("prose", node.type) or node.type in {"pass_statement", "empty_statement"}:
+            return True
+        return is_block(node.type) and all(map(self._is_vain, node.named_children))
+
+    def is_frill(self, node: "Node", behind: "Node | None", above: "Node", further: "Node") -> bool:
+        """Whether a mark says nothing that the tree does not: an end of line, a last comma, brackets around a whole value."""
+        if node.type == ";":
+            return self._language in ENDS_ON_ITS_OWN
+        if node.type in {"#else", "#endif"}:
+            return True
+        if node.type == ",":
+            one = self._language == "python" and above.type == "tuple" and above.named_child_count == 1
+            return behind is not None and behind.type in {")", "]", "}"} and not one
+        if node.type in {"(", ")"} and above.type.startswith("parenthesized"):
+            return bool(
+                re.search(r"statement|assign|declarator|clause|^argument|parenthesized|^return|block", further.type)
+            )
+        return False
