@@ -173,8 +173,8 @@ def completion(turn: Turn[CompletionPayload]) -> Outcome:
     if pending:
         raise Rejected("failures.READY.incomplete_tasks", details={"pending": [*pending]}, count=len(pending))
     now = ports.tree.snapshot()
-    refuse_unexplored(state, ports, now)
     refuse_uncommitted_within(state, ports, now)
+    refuse_unexplored(state, ports, now)
     state.trees.judged = now
     quick_end = state.flags.quick and state.flags.no_verify
     ending = Note("success.READY.session_complete_no_verify_quick") if quick_end else None
