@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from itertools import takewhile
 
+from pydantic import JsonValue
+
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
 from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced
 from code_intel_server.contract.loader import Contract
@@ -379,6 +381,9 @@ class WorldProofs:
 
     def would_run(self, session_id: str) -> bool:
         return self.world.proof in {ProofStatus.PROVEN, ProofStatus.FAILED}
+
+    def expected(self, session_id: str) -> dict[str, JsonValue]:
+        return {"verify_commands": ["pytest -q"]} if self.would_run(session_id) else {}
 
     def script(self, path: str) -> str:
         return self.world.scripts.get(path, "")

@@ -237,6 +237,9 @@ _COMMON = frozenset(Payload.model_fields)
 _OWN: Mapping[Place, frozenset[str]] = {
     place: frozenset(model.model_fields) - _COMMON for place, model in MODELS.items()
 }
+GATE_FIELDS = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
+"""What Q1, Q2 and Q3 ask, in their order."""
+
 SHAPE_REFUSALS = frozenset(
     f"common_failures.{name}" for name in ("summary_required", "tools_used_invalid", "field_invalid")
 )

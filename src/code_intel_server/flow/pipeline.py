@@ -1,11 +1,13 @@
 """Lists of submits: each is a submit of its own, in order, as far as `PIPELINED` lets them be sent together (SPEC 2).
 
+Q1 to Q3 may also be answered in one payload, which is the list of their answers; one summary may serve a whole list.
+
 A list ends at the first refusal, and where an element leads to an instruction that the agent has not read. The checkpoint
 keeps the digest of what was accepted of it, so that the same list, sent again, is answered again or goes on behind that.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from pydantic import JsonValue
 
@@ -13,12 +15,15 @@ from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed
-from code_intel_server.flow.payloads import chained, digest, parse_object, parsed
+from code_intel_server.flow.payloads import GATE_FIELDS, chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
+from code_intel_server.printable import blank
 
 Fields = dict[str, JsonValue]
+
+_SEVERAL = 2
 
 
 class Host(Protocol):
@@ -35,12 +40,47 @@ class Host(Protocol):
 
 
 def elements(data: JsonValue) -> list[JsonValue] | None:
-    """The submits of a list, which may come as JSON text; None for anything else, an empty list too."""
+    """The submits of a list, or of one payload that answers several of Q1 to Q3; None for anything else, an empty list too.
+
+    Either may come as JSON text. An element without a summary has that of the next one that has, else of the last.
+    """
     try:
         given = parsed(data)
     except Rejected:
         return None
-    return given if isinstance(given, list) and given else None
+    several = given if isinstance(given, list) else _answers(given)
+    if not isinstance(given, list) and len(several) == 1:
+        return None
+    return _with_summaries([one for element in several for one in _answers(element)]) or None
+
+
+def _answers(element: JsonValue) -> list[JsonValue]:
+    """A payload that answers several gates as one of each, with the reason they share or its own; any other as it is."""
+    if not isinstance(element, dict):
+        return [element]
+    asked = [field for field in GATE_FIELDS if field in element]
+    if len(asked) < _SEVERAL:
+        return [element]
+    own = {name for field in GATE_FIELDS for name in (field, f"{field}_reason")}
+    shared = {name: value for name, value in element.items() if name not in own}
+    return [shared | {name: element[name] for name in (field, f"{field}_reason") if name in element} for field in asked]
+
+
+def _with_summaries(batch: list[JsonValue]) -> list[JsonValue]:
+    """The elements, those without a summary with that of the next which has one, else of the last."""
+    said: JsonValue = next((one["summary"] for one in reversed(batch) if _has_summary(one)), None)
+    filled: list[JsonValue] = []
+    for element in reversed(batch):
+        if isinstance(element, dict) and _has_summary(element):
+            said = element["summary"]
+        elif isinstance(element, dict) and said is not None:
+            element = {**element, "summary": said}
+        filled.append(element)
+    return filled[::-1]
+
+
+def _has_summary(element: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    return isinstance(element, dict) and not blank(str(element.get("summary") or ""))
 
 
 def accepted_prefix(batch: Sequence[JsonValue], number: int, chain: str) -> int:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced
 from code_intel_server.workspace.values import (
     Abandoned,
@@ -234,6 +236,10 @@ class Proofs(Protocol):
 
     def would_run(self, session_id: str) -> bool:
         """Whether `run` would start a command: one is configured, trusted, not waived, and there."""
+        ...
+
+    def expected(self, session_id: str) -> Mapping[str, JsonValue]:
+        """What `run` will run (`verify_commands`), and how the base's tests ended so far (`base`); nothing where it runs nothing."""
         ...
 
     def script(self, path: str) -> str:

@@ -109,6 +109,8 @@ def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
         return {"query": state.query}
     if state.phase is Phase.READY:
         return _ready(state, ports)
+    if state.phase is Phase.POST_IMPL_VERIFY:
+        return {**ports.proofs.expected(state.session_id)}
     assessed = {field: say(contract, note) for field, note in assessments(state, ports.ledger.entries())}
     return {"server_assessment": {**assessed}} if assessed else {}
 

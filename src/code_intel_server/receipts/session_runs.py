@@ -9,7 +9,8 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,6 +20,7 @@ from pydantic import TypeAdapter
 from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.receipts.notary import BaseRun, Notary
 from code_intel_server.receipts.report import outcomes, seen_tests
+from code_intel_server.receipts.results import across
 from code_intel_server.workspace.config import Config, VerifyCommand
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git import Git
@@ -129,6 +131,14 @@ class SessionRuns:
     def stop(self) -> None:
         """End the run in the background."""
         self._stop.set()
+
+    def of_base(self, session_id: str) -> Mapping[str, int] | str:
+        """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
+        kept = self._read(session_id, "base", _KeptBase)
+        if kept is None:
+            return "running" if self._file(session_id, "now").exists() else ""
+        cases = across(run.suite for run in kept.run.runs).cases
+        return Counter(str(case.outcome) for case in cases)
 
     # -- the verdict ----------------------------------------------------------------------------------------------------
 

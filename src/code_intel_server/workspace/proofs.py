@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from code_intel_server.errors import Rejected
 from code_intel_server.printable import printable
 from code_intel_server.process import Completed, Overflow, clean_environment, run
@@ -83,6 +85,10 @@ class Suites(Protocol):
 
     def begin(self, session_id: str, config: Config, commands: Sequence[VerifyCommand], commit: str) -> None:
         """Start the tests of a commit in the background."""
+        ...
+
+    def of_base(self, session_id: str) -> Mapping[str, int] | str:
+        """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
         ...
 
 
@@ -168,8 +174,19 @@ class ProofRunner:
         """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""
         if self._config.lost("verify_commands") or not self._approvals.trusted(self._config.path, self._config.digest):
             return False
+        return any(map(self._startable, self._unwaived(session_id)))
+
+    def expected(self, session_id: str) -> dict[str, JsonValue]:
+        """The commands that `run` would start, and how the base's tests ended; nothing where it would start none."""
+        if not self.would_run(session_id):
+            return {}
+        commands: list[JsonValue] = [" ".join(one.argv) for one in self._unwaived(session_id)]
+        base = self._suites.of_base(session_id) if self._suites is not None else ""
+        return {"verify_commands": commands} | ({"base": base if isinstance(base, str) else {**base}} if base else {})
+
+    def _unwaived(self, session_id: str) -> list[VerifyCommand]:
         waived = {waiver.argv for waiver in self._approvals.waivers(self._project.root, session_id)}
-        return any(self._startable(one) for one in self._config.config.verify_commands if one.argv not in waived)
+        return [one for one in self._config.config.verify_commands if one.argv not in waived]
 
     def script(self, path: str) -> str:
         """The configured command that runs this file of the project: as its program, by an interpreter or as a module; or ''."""
