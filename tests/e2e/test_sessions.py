@@ -221,7 +221,7 @@ def test_tools_are_refused_where_the_phase_forbids_them_and_say_what_to_do(serve
     start(server, no_doc=True)
     refusals: list[tuple[str, dict[str, object], str]] = [
         ("semantic_search", {"query": "x"}, "phase_blocked"),
-        ("analyze_impact", {"targets": ["main"]}, "phase_blocked"),
+        ("fetch_chunk_detail", {"chunk_id": "x"}, "phase_blocked"),
         ("check_write_target", {"path": "app.py"}, "write_phase_blocked"),
         ("add_explored_files", {"paths": ["app.py"], "reason": "for the test"}, "phase_mismatch"),
         ("review_changes", {}, "phase_blocked"),

@@ -66,6 +66,40 @@ def test_the_three_questions_go_as_one_list_each_a_submit_of_its_own() -> None:
     assert {key for key in session.state.summaries if "Q" in key} >= {"step_06_Q1", "step_08_Q2", "step_10_Q3"}
 
 
+def test_the_three_questions_are_answered_in_one_payload() -> None:
+    """Found by real agents: they saw all three questions and answered them three times in the same words."""
+    session = at_questions()
+    said = {**dict.fromkeys(FIELDS, False), "reason": REASON, "needs_impact_analysis_reason": "Its users were looked up."}
+    before = session.state.submits
+    answer = session.raw({**said, "summary": "Nothing is open.", "odd": 1})
+    assert (answer["accepted"], answer["step"], answer["ignored_fields"]) == (3, 12, ["odd"])
+    assert session.state.submits - before == 3
+    assert session.state.summaries["step_06_Q1"] == session.state.summaries["step_10_Q3"] == "Nothing is open."
+    assert session.raw({**said, "summary": "Nothing is open.", "odd": 1})["accepted"] == 3
+    assert session.state.submits - before == 3, "the same payload again does nothing twice"
+
+
+def test_a_question_that_is_answered_alone_is_a_submit_as_any() -> None:
+    answer = at_questions().raw({"needs_more_information": False, "reason": REASON, "summary": "Q1."})
+    assert (answer["phase"], "accepted" in answer) == ("Q2", False)
+
+
+@pytest.mark.parametrize("serving", [0, 1, 3])
+def test_one_summary_serves_a_whole_list(serving: int) -> None:
+    session = at_work("t1", "t2", "t3")
+    batch = [{name: value for name, value in one.items() if name != "summary"} for one in WORK]
+    batch[serving]["summary"] = "Three lines are printed."
+    assert session.raw(batch)["accepted"] == 4
+    assert {text for key, text in session.state.summaries.items() if "READY_IMPL" in key} == {"Three lines are printed."}
+
+
+def test_a_list_in_which_nothing_is_summed_up_is_refused() -> None:
+    session = at_work("t1", "t2", "t3")
+    batch = [{**one, "summary": " "} for one in WORK]
+    answer = session.raw(batch)
+    assert (answer["success"], answer["element"], answer["accepted"]) == (False, 1, 0)
+
+
 @pytest.mark.parametrize(
     ("answers", "accepted", "phase"),
     [((True, False, False), 1, "SEMANTIC"), ((False, True, False), 2, "VERIFICATION"), ((False, False, True), 3, "IMPACT_ANALYSIS")],
