@@ -51,8 +51,8 @@ def restored(session: Session, state: SessionState) -> Session:
     return session
 
 
-DONE = {"summary": "All is done."}
-WORK = [report("t1", 2), report("t2", 3), report("t3", 4), DONE]
+DONE: dict[str, object] = {"summary": "All is done."}
+WORK: list[dict[str, object]] = [report("t1", 2), report("t2", 3), report("t3", 4), DONE]
 
 
 def test_the_three_questions_go_as_one_list_each_a_submit_of_its_own() -> None:
@@ -69,7 +69,11 @@ def test_the_three_questions_go_as_one_list_each_a_submit_of_its_own() -> None:
 def test_the_three_questions_are_answered_in_one_payload() -> None:
     """Found by real agents: they saw all three questions and answered them three times in the same words."""
     session = at_questions()
-    said = {**dict.fromkeys(FIELDS, False), "reason": REASON, "needs_impact_analysis_reason": "Its users were looked up."}
+    said = {
+        **dict.fromkeys(FIELDS, False),
+        "reason": REASON,
+        "needs_impact_analysis_reason": "Its users were looked up.",
+    }
     before = session.state.submits
     answer = session.raw({**said, "summary": "Nothing is open.", "odd": 1})
     assert (answer["accepted"], answer["step"], answer["ignored_fields"]) == (3, 12, ["odd"])
@@ -90,7 +94,9 @@ def test_one_summary_serves_a_whole_list(serving: int) -> None:
     batch = [{name: value for name, value in one.items() if name != "summary"} for one in WORK]
     batch[serving]["summary"] = "Three lines are printed."
     assert session.raw(batch)["accepted"] == 4
-    assert {text for key, text in session.state.summaries.items() if "READY_IMPL" in key} == {"Three lines are printed."}
+    assert {text for key, text in session.state.summaries.items() if "READY_IMPL" in key} == {
+        "Three lines are printed."
+    }
 
 
 def test_a_list_in_which_nothing_is_summed_up_is_refused() -> None:

@@ -48,9 +48,7 @@ ACCESS: Mapping[str, Access] = {
     "query": Access(Group.LOOKUP, _LOOKUP),
     "semantic_search": Access(Group.SEMANTIC, frozenset({Phase.SEMANTIC})),
     "fetch_chunk_detail": Access(Group.SEMANTIC, frozenset({Phase.SEMANTIC, Phase.VERIFICATION})),
-    "analyze_impact": Access(
-        Group.IMPACT, frozenset({Phase.EXPLORATION, Phase.VERIFICATION, Phase.IMPACT_ANALYSIS})
-    ),
+    "analyze_impact": Access(Group.IMPACT, frozenset({Phase.EXPLORATION, Phase.VERIFICATION, Phase.IMPACT_ANALYSIS})),
     "check_write_target": Access(
         Group.CONTROL,
         frozenset({Phase.READY}),

@@ -71,11 +71,8 @@ def _with_summaries(batch: list[JsonValue]) -> list[JsonValue]:
     said: JsonValue = next((one["summary"] for one in reversed(batch) if _has_summary(one)), None)
     filled: list[JsonValue] = []
     for element in reversed(batch):
-        if isinstance(element, dict) and _has_summary(element):
-            said = element["summary"]
-        elif isinstance(element, dict) and said is not None:
-            element = {**element, "summary": said}
-        filled.append(element)
+        said = element["summary"] if _has_summary(element) else said
+        filled.append({**element, "summary": said} if isinstance(element, dict) and said is not None else element)
     return filled[::-1]
 
 
