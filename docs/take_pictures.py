@@ -23,8 +23,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.e2e.driver import ENVIRONMENT, repository  # noqa: E402
 
 from code_intel_server.cli import init, trust  # noqa: E402
-from code_intel_server.cli.script import Change, Edit, Fields, Stuck  # noqa: E402
-from code_intel_server.cli.scripted_agent import Step, run_session  # noqa: E402
+from code_intel_server.cli.proof.agent import Step, run_session  # noqa: E402
+from code_intel_server.cli.proof.script import Change, Edit, Fields, Stuck  # noqa: E402
 
 SIZES = {1200: 1500, 400: 2400}
 LIGHT, DARK = 1, 0  # as Chromium numbers them

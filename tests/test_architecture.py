@@ -41,7 +41,7 @@ FLOORS = {
 ONLY_DOOR = {
     "subprocess": {"process"},
     "multiprocessing": set[str](),
-    "mcp": {"server", "cli.scripted_agent"},
+    "mcp": {"server", "cli.proof.agent"},
     "jinja2": {"cli.pages.render"},
     "git": {"workspace.git"},
     "tree_sitter": {"codebase.grammars"},

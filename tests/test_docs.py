@@ -12,7 +12,7 @@ import pytest
 
 from code_intel_server import __version__
 from code_intel_server.cli.proof import SampleWork
-from code_intel_server.cli.scripted_agent import run_session
+from code_intel_server.cli.proof.agent import run_session
 from code_intel_server.cli.words import TITLE_WIDTH, TITLES
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase

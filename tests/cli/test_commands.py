@@ -11,19 +11,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __main__
-from code_intel_server.cli import (
-    abandon,
-    checkup_clients,
-    doctor,
-    find,
-    init,
-    resume,
-    status,
-    sync,
-    trash,
-    trust,
-    waive,
-)
+from code_intel_server.cli import abandon, doctor, find, init, resume, status, sync, trash, trust, waive
+from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from code_intel_server.tools.desk import Desk
 from tests.cli.helpers import own_state, parsed, project, session, state

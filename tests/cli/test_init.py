@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import checkup_clients, doctor, find, init, proposals
+from code_intel_server.cli import doctor, find, init
 from code_intel_server.cli.command import how_to_install, lasting_command
-from code_intel_server.cli.finding import Grade
-from code_intel_server.cli.scaffold import Manifest
+from code_intel_server.cli.doctor import clients as checkup_clients
+from code_intel_server.cli.doctor.finding import Grade
+from code_intel_server.cli.init import proposals
+from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.trust import Approvals
 from tests.cli.helpers import fingerprint, own_state, project

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import checkup_clients, checkup_project, init, trash
-from code_intel_server.cli.finding import Grade
-from code_intel_server.cli.scaffold import Manifest
+from code_intel_server.cli import init, trash
+from code_intel_server.cli.doctor import clients as checkup_clients
+from code_intel_server.cli.doctor import project as checkup_project
+from code_intel_server.cli.doctor.finding import Grade
+from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.key import load_key
 from tests.cli.helpers import fingerprint, own_state, project, session, state
 from tests.e2e.driver import git

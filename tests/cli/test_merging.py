@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.cli.merging import (
+from code_intel_server.cli.init.merging import (
     Unclear,
     in_line_ends,
     read,

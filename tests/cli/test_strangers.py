@@ -13,7 +13,7 @@ import pytest
 
 from code_intel_server import __main__
 from code_intel_server.cli import abandon, console, find, init, insights, status, sync, trust
-from code_intel_server.cli.scaffold import MANIFEST, Manifest, Scaffold
+from code_intel_server.cli.init.scaffold import MANIFEST, Manifest, Scaffold
 from code_intel_server.workspace import files
 from tests.cli.helpers import fingerprint, own_state, project
 from tests.e2e.driver import git
@@ -219,14 +219,14 @@ def test_a_set_up_that_is_cut_off_at_any_file_can_be_taken_out_or_finished(
         real(path, data, mode)
 
     with monkeypatch.context() as patched:
-        patched.setattr("code_intel_server.cli.scaffold.write_whole", cut_off)
+        patched.setattr("code_intel_server.cli.init.scaffold.write_whole", cut_off)
         with pytest.raises(SystemExit):
             init.main([str(root), *QUICK])
     assert init.main([str(root), "--uninstall"]) == 0
     assert fingerprint(root) == before
     with monkeypatch.context() as patched:
         count = 0
-        patched.setattr("code_intel_server.cli.scaffold.write_whole", cut_off)
+        patched.setattr("code_intel_server.cli.init.scaffold.write_whole", cut_off)
         with pytest.raises(SystemExit):
             init.main([str(root), *QUICK])
     assert init.main([str(root), *QUICK]) == 0
@@ -242,7 +242,7 @@ def test_a_full_disk_leaves_no_half_of_a_set_up(tmp_path: Path, monkeypatch: pyt
     def full(path: Path, _data: bytes, _mode: int = 0o600) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("code_intel_server.cli.scaffold.write_whole", full)
+    monkeypatch.setattr("code_intel_server.cli.init.scaffold.write_whole", full)
     assert init.main([str(root), *QUICK]) == 1
     assert "No space left on device. Run init again when it is mended" in capsys.readouterr().err
     assert fingerprint(root) == before

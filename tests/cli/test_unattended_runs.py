@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.cli import checkup_clients, codex_hooks, init
-from code_intel_server.cli.finding import Grade
-from code_intel_server.cli.scaffold import Manifest
+from code_intel_server.cli import init
+from code_intel_server.cli.clients import codex_hooks
+from code_intel_server.cli.doctor import clients as checkup_clients
+from code_intel_server.cli.doctor.finding import Grade
+from code_intel_server.cli.init.scaffold import Manifest
 from tests.cli.helpers import fingerprint, own_state, project
 
 QUICK = ["--no-proof", "--no-index"]

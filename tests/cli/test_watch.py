@@ -18,7 +18,7 @@ from rich.console import Console
 
 from code_intel_server.cli import init, status
 from code_intel_server.cli.proof import SampleWork
-from code_intel_server.cli.scripted_agent import Step, run_session
+from code_intel_server.cli.proof.agent import Step, run_session
 from code_intel_server.cli.status.view import look
 from code_intel_server.cli.status.watch import Watch
 from code_intel_server.flow.phases import Flags, Phase

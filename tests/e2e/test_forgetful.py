@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from code_intel_server.cli.proof import SampleWork
-from code_intel_server.cli.script import Change, Edit, Fields, Script
+from code_intel_server.cli.proof.script import Change, Edit, Fields, Script
 from tests.e2e.driver import Server, repository
 
 AS_BEFORE = "As before; get_session_status repeats it."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.cli.script import Action, Actions, Call, Edit
+from code_intel_server.cli.proof.script import Action, Actions, Call, Edit
 from tests.e2e.clients.fakes import Fields, custom_item, function_item, message_item, text_block, tool_block
 
 Blocks = list[Fields]

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from code_intel_server.cli.script import Actions, Call, Script
+from code_intel_server.cli.proof.script import Actions, Call, Script
 from tests.e2e.clients import installed
 from tests.e2e.clients.documented import CLAUDE_ONCE, words
 from tests.e2e.clients.fakes import Fields, Service, anthropic

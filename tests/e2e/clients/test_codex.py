@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from code_intel_server.cli.script import Script
+from code_intel_server.cli.proof.script import Script
 from tests.e2e.clients import installed
 from tests.e2e.clients.documented import CODEX_ONCE, words
 from tests.e2e.clients.fakes import Fields, responses

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli.script import Edit, Script
+from code_intel_server.cli.proof.script import Edit, Script
 from tests.e2e.clients import installed
 from tests.e2e.clients.documented import CLAUDE, CODEX, REQUEST, SET_UP
 from tests.e2e.clients.fakes import Fields, anthropic, responses

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server import __version__, globs
-from code_intel_server.cli import proposals, unattended_runs
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said, typed_path
-from code_intel_server.cli.scaffold import Did, Done, Manifest, Scaffold
-from code_intel_server.cli.wanted import Clients, wanted_files
+from code_intel_server.cli.init import proposals, unattended_runs
+from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
+from code_intel_server.cli.init.wanted import Clients, wanted_files
 from code_intel_server.printable import printable
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
@@ -329,7 +329,7 @@ def _index(root: Path) -> None:
 
 def _prove(root: Path) -> None:
     from code_intel_server.cli.proof import prove
-    from code_intel_server.cli.script import Stuck
+    from code_intel_server.cli.proof.script import Stuck
 
     if shutil.which("git") is None:
         print("proof: left out, it needs git")
@@ -414,6 +414,6 @@ def _next_steps(client: Clients, unclear: Sequence[str], *, unattended: bool) ->
 
 
 def _uninstall(options: argparse.Namespace) -> int:
-    from code_intel_server.cli.uninstall import uninstall
+    from code_intel_server.cli.init.uninstall import uninstall
 
     return uninstall(_checked_root(options.dir), dry_run=options.dry_run)

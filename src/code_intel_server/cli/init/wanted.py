@@ -6,10 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.cli import merging
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.hook import ALLOW_WRITES
-from code_intel_server.cli.scaffold import Wanted
+from code_intel_server.cli.init import merging
+from code_intel_server.cli.init.scaffold import Wanted
 from code_intel_server.contract.skills import Client, skill_files
 from code_intel_server.resources import templates_dir
 from code_intel_server.workspace.paths import FOLDER

@@ -7,10 +7,10 @@ approval of our hooks, which it would else leave out in silence.
 import argparse
 from pathlib import Path
 
-from code_intel_server.cli import codex_hooks
+from code_intel_server.cli.clients import codex_hooks
 from code_intel_server.cli.console import Failed, ask
-from code_intel_server.cli.scaffold import Manifest
-from code_intel_server.cli.wanted import Clients
+from code_intel_server.cli.init.scaffold import Manifest
+from code_intel_server.cli.init.wanted import Clients
 
 _GRANTS = {
     Clients.CLAUDE: "Claude Code then does not ask before it writes what the running session may write.",

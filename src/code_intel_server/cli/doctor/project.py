@@ -7,9 +7,9 @@ from pathlib import Path
 from shlex import quote
 
 from code_intel_server import __version__
-from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
-from code_intel_server.cli.proposals import without_git
-from code_intel_server.cli.scaffold import MANIFEST, Manifest
+from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.init.proposals import without_git
+from code_intel_server.cli.init.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.status.index_view import look_at_index
 from code_intel_server.cli.status.view import look
 from code_intel_server.errors import Unavailable

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from code_intel_server.cli import unattended_runs
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.console import Failed
-from code_intel_server.cli.scaffold import MANIFEST, Did, Done, Removal, leftovers
-from code_intel_server.cli.wanted import Clients, wanted_files
+from code_intel_server.cli.init import unattended_runs
+from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers
+from code_intel_server.cli.init.wanted import Clients, wanted_files
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
 from code_intel_server.workspace.key import private_folder, state_home

@@ -14,7 +14,7 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from code_intel_server.cli.script import Actions, Call, Edit, Fields, Script, Stuck, Work
+from code_intel_server.cli.proof.script import Actions, Call, Edit, Fields, Script, Stuck, Work
 
 CALL_SECONDS = 600.0
 HANDSHAKE_SECONDS = 60.0

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-from code_intel_server.cli.hook_sessions import (
+from code_intel_server.cli.hook.sessions import (
     Session,
     interrupted,
     is_here,

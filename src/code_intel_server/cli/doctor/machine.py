@@ -9,8 +9,8 @@ from pathlib import Path
 
 from code_intel_server import __version__, process
 from code_intel_server.cli.console import explained
-from code_intel_server.cli.finding import Finding, bad, good, warning
-from code_intel_server.cli.proposals import install_command
+from code_intel_server.cli.doctor.finding import Finding, bad, good, warning
+from code_intel_server.cli.init.proposals import install_command
 from code_intel_server.errors import Unavailable
 
 _GIT_AT_LEAST = (2, 38)

@@ -10,9 +10,9 @@ from shlex import quote
 from typing import Any
 
 from code_intel_server import __version__, process
-from code_intel_server.cli import merging
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
-from code_intel_server.cli.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.init import merging
 
 _HOOK = f"{COMMAND} hook"
 _EVENTS = ("PreToolUse", "SessionStart", "Stop")
@@ -110,8 +110,8 @@ def hook(root: Path) -> Iterator[Finding]:
 
 def server(root: Path) -> Iterator[Finding]:
     """A real handshake over stdio: start, list the tools, end."""
-    from code_intel_server.cli.script import Stuck
-    from code_intel_server.cli.scripted_agent import handshake
+    from code_intel_server.cli.proof.agent import handshake
+    from code_intel_server.cli.proof.script import Stuck
 
     began = time.monotonic()
     try:
@@ -139,7 +139,7 @@ def _hooks(name: str, settings: dict[str, Any], again: str) -> Finding:
 
 def _approved(root: Path, found: Finding) -> Finding:
     """`found`, unless Codex says that it would leave hooks of it out: it does that in silence."""
-    from code_intel_server.cli import codex_hooks
+    from code_intel_server.cli.clients import codex_hooks
 
     try:
         left_out = codex_hooks.unapproved(root)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.cli.script import Change, Edit, Fields, Stuck
-from code_intel_server.cli.scripted_agent import Step, run_session
+from code_intel_server.cli.proof.agent import Step, run_session
+from code_intel_server.cli.proof.script import Change, Edit, Fields, Stuck
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 
 GIT_SECONDS = 300.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from code_intel_server.cli import merging
+from code_intel_server.cli.init import merging
 from code_intel_server.workspace.files import make_folder, read_regular, write_whole
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 

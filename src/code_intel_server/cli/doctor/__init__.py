@@ -5,9 +5,11 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from code_intel_server.cli import checkup_clients, checkup_machine, checkup_project
 from code_intel_server.cli.console import explained, guarded, parser, project_root, show
-from code_intel_server.cli.finding import Finding, Grade
+from code_intel_server.cli.doctor import clients as checkup_clients
+from code_intel_server.cli.doctor import machine as checkup_machine
+from code_intel_server.cli.doctor import project as checkup_project
+from code_intel_server.cli.doctor.finding import Finding, Grade
 from code_intel_server.errors import CodeIntelError
 
 _MARKS = {Grade.GOOD: "ok", Grade.WARNING: "warn", Grade.BAD: "FAIL", Grade.UNUSED: "--"}

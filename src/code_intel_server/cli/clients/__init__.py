@@ -1,0 +1,1 @@
+"""The clients that code-intel can be set up for, as data."""
