@@ -154,6 +154,23 @@ def test_what_is_committed_was_looked_at_as_it_is(client: Client) -> None:
     assert git(client.root, "show", "HEAD:app.py").endswith("3\n")
 
 
+def test_what_was_shown_only_in_part_is_not_kept_before_it_was_seen_whole(client: Client) -> None:
+    """Found by a real agent: a review whose answer was cut was taken for a look at all of it."""
+    client.reported()
+    for number in range(9):
+        name = f"long{number}.txt"
+        client.add(name)
+        (client.root / name).write_text("a line of words\n" * (400 if number == 7 else 1))
+    client.accepted()
+    client.accepted(passed=True, verifier_used="generic")
+    looked = client.review()
+    assert (looked["cut"], looked["complete"]) == (["long7.txt"], False)
+    answer = client.submit(reviewed_files=["*"], **REVIEW)
+    assert (answer["error"], answer["cut"]) == ("review_failed", ["long7.txt"])
+    assert "cut" not in client.review("long7.txt")
+    client.accepted(reviewed_files=["*"], **REVIEW)
+
+
 def test_a_look_in_step_13_is_enough_where_nothing_changed_since(client: Client) -> None:
     client.reported()
     client.review()

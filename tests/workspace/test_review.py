@@ -100,6 +100,20 @@ def test_pages_follow_one_another_and_end_when_full(repo: Repo) -> None:
     assert seen == [f"many/{number:02}.txt" for number in range(40)]
 
 
+def test_a_few_files_are_shown_whole_on_one_page(repo: Repo) -> None:
+    """Found by a real agent: of a new file that mattered the review said '127 more lines'."""
+    tree = TreeJudge(repo.path)
+    base = tree.snapshot()
+    for number in range(8):
+        repo.write(f"new/{number}.txt", "some words\n" * 600)
+    now = tree.snapshot()
+    page = review(tree, base, now)
+    assert (len(page.rows), page.next_offset) == (8, None)
+    assert all(not row.cut and len(row.diff) > DIFF_CHARACTERS for row in page.rows)
+    repo.write("new/9.txt", "some words\n" * 600)
+    assert all(row.cut for row in review(tree, base, tree.snapshot()).rows)
+
+
 def test_a_path_limits_the_list_to_a_file_or_folder_and_finds_renames_by_either_name(repo: Repo) -> None:
     repo.write("d/old.py", "".join(f"line {n}\n" for n in range(20)))
     repo.write("dd/x", "1\n")

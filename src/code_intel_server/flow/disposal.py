@@ -11,7 +11,7 @@ CHANGED = "changed"
 
 def note(state: SessionState, calls: Collection[LedgerEntry]) -> None:
     """Take up what these calls asked to verify: 'ID path:line' each."""
-    for entry in (entry for call in calls for entry in call.asks):
+    for entry in (entry for call in calls if call.tool == "analyze_impact" for entry in call.asks):
         state.must_verify.setdefault(entry, "")
 
 

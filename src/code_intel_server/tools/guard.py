@@ -106,7 +106,8 @@ class Guard:
         if active is None or ACCESS[tool].group is Group.SESSION:
             return
         tree = str(answer.get("tree", ""))
-        asks = [str(entry) for entry in asked] if isinstance(asked := answer.get("must_verify"), list) else []
+        asked = answer.get("cut" if tool == "review_changes" else "must_verify")
+        asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
         active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree, asks)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:

@@ -11,7 +11,9 @@ from code_intel_server.flow.handlers.review import uncompared
 from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.responses import say
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
+from code_intel_server.flow.turn import Note
 from code_intel_server.flow.writable import Why
 from code_intel_server.tools.desk import now
 from code_intel_server.tools.sessions import Active, Sessions
@@ -19,7 +21,7 @@ from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, 
 from code_intel_server.tools.standing import tasks_of
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.review import PAGE_CHARACTERS, review
+from code_intel_server.workspace.review import FEW, PAGE_CHARACTERS, review
 
 ADDED_AT_MOST = 2_000
 CHECKED_AT_MOST = 100
@@ -132,9 +134,10 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     present = desk.tree.snapshot()
     ports = bench.sessions.ports(active)
     wanted = None if path is None else _names(desk.project, path)[-1]
-    budget = PAGE_CHARACTERS if wanted else DEFAULT_CHARACTERS
     sides = (state.trees.base, present)
     changes = desk.tree.changes(*sides)
+    large = wanted is not None or len(changes) <= FEW
+    budget = PAGE_CHARACTERS if large else DEFAULT_CHARACTERS
     page = review(
         desk.tree,
         *sides,
@@ -151,7 +154,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         )
     weak = _weak_evidence(state)
     found = [row.as_row() for row in page.rows]
-    shown = fitting(found, _DIFFS_IN_JSON * budget if wanted else budget - AROUND - size_of(weak))
+    shown = fitting(found, _DIFFS_IN_JSON * budget if large else budget - AROUND - size_of(weak))
     following = max(offset, 0) + shown.rows
     truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {
@@ -164,6 +167,11 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     }
     if following < page.total:
         answer["next_offset"] = following
+    cut: list[JsonValue] = [row.path for row in page.rows[: shown.rows] if row.cut]
+    if shown.narrowed:
+        cut = [page.rows[0].path]
+    if cut and page.total > 1:
+        answer |= {"cut": cut, "remedy": say(active.kit.contract, Note("hints.shown_in_part"))}
     return answer | weak
 
 

@@ -9,6 +9,8 @@ from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 DIFF_CHARACTERS = 4_000
 PAGE_CHARACTERS = 60_000
 CONTEXT_LINES = 3
+FEW = 8
+"""So many files are shown whole in one page, as far as it holds them."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
 
 
@@ -79,14 +81,13 @@ def review(
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
-    list a diff is cut at `DIFF_CHARACTERS`; that of a file which is asked for alone may fill the page.
+    list of more than `FEW` files a diff is cut at `DIFF_CHARACTERS`; one of fewer may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
     chosen = [
         change for change in sorted(tree.changes(base, now), key=lambda change: change.path) if _within(change, path)
     ]
-    alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
-    most = characters if alone else DIFF_CHARACTERS
+    most = characters if len(chosen) <= FEW else DIFF_CHARACTERS
     rows: list[ReviewRow] = []
     used = 0
     for change in chosen[offset : offset + max(limit, 1)]:

@@ -306,7 +306,8 @@ class Prompt:
 class LedgerEntry:
     """One call of one tool. `seq` counts from 1 within the session; `results` is the number of rows it returned.
 
-    `tree` is the snapshot that it showed, where it showed one; `asks` are the ids and places that it said must be verified.
+    `tree` is the snapshot that it showed, where it showed one; `asks` are the ids and places that it said must be verified,
+    of review_changes the paths of which it showed only a part.
     """
 
     seq: int

@@ -96,11 +96,15 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
 
 
 def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> None:
-    """What is to be committed was looked at as it is: refused are files that changed since the last look."""
-    looks = [call.tree for call in turn.calls() if call.tool == "review_changes" and call.tree]
-    if not looks or not now or now in looks:
+    """What is to be committed was looked at as it is: refused are files shown only in part, or changed since the last look."""
+    looks = [call for call in turn.calls() if call.tool == "review_changes" and call.tree]
+    whole = {path for look in looks for path in look.files if path not in look.asks}
+    partly = sorted({path for look in looks for path in look.asks if path not in whole} & {*keep})
+    if partly:
+        raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": [*partly]}, files=named(partly))
+    if not looks or not now or now in {look.tree for look in looks}:
         return
-    moved = sorted({change.path for change in turn.ports.tree.changes(looks[-1], now)} & {*keep})
+    moved = sorted({change.path for change in turn.ports.tree.changes(looks[-1].tree, now)} & {*keep})
     if moved:
         raise Rejected("failures.PRE_COMMIT.changed_meanwhile", details={"changed": [*moved]}, files=named(moved))
 
