@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected
+from code_intel_server.index.starting_points import Place, fused
 from code_intel_server.tools.exploration import query
 from code_intel_server.tools.workbench import Workbench
 
@@ -46,6 +47,23 @@ def test_what_the_report_names_comes_first_and_tests_and_vendored_files_behind(b
     paths = [point["path"] for point in begun(bench, "`Basket.pay` charges the card twice")]
     assert paths[0] == "shop/basket.py"
     assert not {"vendor/basket.py", "tests/test_basket.py"} & {*paths[:2]}
+
+
+def test_the_status_repeats_them_until_the_work_is_planned(bench: Workbench) -> None:
+    points = begun(bench, "`Basket.pay` charges the card twice")
+    assert bench.sessions.status()["starting_points"] == points
+    bench.sessions.start("", "MODIFY", {"clean": True})
+    begun(bench, "Is it so?", only_verify=True)
+    assert "starting_points" not in bench.sessions.status()
+
+
+def test_what_is_only_a_little_like_the_report_is_left_out() -> None:
+    """Found by real agents: the places behind the first good ones were noise."""
+    places = [Place(f"m{number}.py", 1, 2, "") for number in range(6)]
+    alike = [(1 / (1 + number / 3), place, "like the text") for number, place in enumerate(places)]
+    assert [one.path for one in fused(alike)] == ["m0.py", "m1.py", "m2.py", "m3.py"]
+    named = (0.2, Place("named.py", 3, 4, "pay"), "defines pay")
+    assert [(one.path, one.why) for one in fused([*alike, named])][-1] == ("named.py", "defines pay")
 
 
 @pytest.mark.parametrize("warm", [True, False])

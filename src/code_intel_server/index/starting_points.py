@@ -26,6 +26,8 @@ _ASKED = 1_500
 _COMMON = 8
 """A name that more files define says nothing of the place."""
 _LEAST = 0.12
+_ALIKE = 0.5
+"""What a file must be worth that is nothing but like the report."""
 _HALVED_AFTER = 5
 """By how many places a rank is worth half."""
 _BEHIND = 0.1
@@ -75,6 +77,11 @@ class _File:
     places: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     why: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def known(self) -> list[str]:
+        """What is known of the file: all but likeness."""
+        return [why for why in self.why if not why.startswith(_LIKE)]
+
     def add(self, worth: float, place: Place, why: str) -> None:
         """Take in one more reason."""
         self.worth += worth
@@ -102,7 +109,8 @@ def fused(found: Iterable[Found], most: int = MOST, least: float = _LEAST) -> li
         if is_aside(path):
             file.worth *= _BEHIND
     ranked = sorted(files.items(), key=lambda one: (-one[1].worth, one[0]))[:most]
-    return [_point(file) for _, file in ranked if file.worth >= least * ranked[0][1].worth]
+    best = ranked[0][1].worth if ranked else 0.0
+    return [_point(file) for _, file in ranked if file.worth >= best * (least if file.known else max(least, _ALIKE))]
 
 
 def is_aside(path: str) -> bool:
@@ -112,8 +120,8 @@ def is_aside(path: str) -> bool:
 
 def _point(file: _File) -> StartingPoint:
     place = max(file.places, key=lambda one: (file.places[one], -one.start))
-    reasons = sorted(file.why, key=lambda why: (why.startswith(_LIKE), -file.why[why]))[:2]  # what is known comes first
-    return StartingPoint(*place, "; ".join(reasons))
+    reasons = sorted(file.known or file.why, key=lambda why: -file.why[why])
+    return StartingPoint(*place, "; ".join(reasons[: 2 if file.known else 1]))
 
 
 def _by_asking(report: IssueReport, ask: Ask) -> Iterator[Found]:

@@ -367,7 +367,9 @@ class Sessions:
         return answer | {"warnings": warnings} if warnings else answer
 
     def _standing(self, active: Active) -> Fields:
-        return standing(active.state, active.kit, self.ports(active, silent))
+        answer = standing(active.state, active.kit, self.ports(active, silent))
+        exploring = not active.state.trees.ready and not active.state.flags.only_verify
+        return answer | (self._desk.starting_points.rows(active.state.query) if exploring else {})
 
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
