@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import __version__
+from code_intel_server.__main__ import COMMANDS
 from code_intel_server.cli.proof import SampleWork
 from code_intel_server.cli.proof.agent import run_session
 from code_intel_server.cli.words import TITLE_WIDTH, TITLES
 from code_intel_server.contract.skills import Skill, prompt
+from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import session, state
@@ -77,6 +79,52 @@ def test_the_workflows_pass_actionlint_and_pin_every_action_to_a_commit() -> Non
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target in _LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+SPECIFICATION = ROOT / "docs" / "explanation" / "specification.md"
+_REFERENCE = re.compile(r"\bSPEC (\d+(?:\.\d+)?)((?:, \d+(?:\.\d+)?)*)")
+_WITH_WORDS = re.compile(r"\(SPEC (\d+(?:\.\d+)?),? (?!SPEC|DESIGN)([`A-Za-z_][\w` -]*)(?=[,;)])")
+"""`(SPEC 4, READY impl)`: words that a reader looks for in the section."""
+
+
+def _sections() -> dict[str, str]:
+    """Number of each section of the specification → its text, that of the sections below it included."""
+    found: dict[str, str] = {}
+    open_: list[str] = []
+    for line in SPECIFICATION.read_text(encoding="utf-8").replace("`", "").splitlines():
+        if heading := re.match(r"#{2,3} (\d+(?:\.\d+)?)\.? \w", line):
+            open_ = [number for number in open_ if heading[1].startswith(f"{number}.")] + [heading[1]]
+        found |= {number: f"{found.get(number, '')}{line}\n" for number in open_}
+    return found
+
+
+def _within(words: str, section: str) -> bool:
+    return words.casefold() in " ".join(section.split()).casefold()
+
+
+def test_every_reference_to_the_specification_resolves_to_a_section_of_it() -> None:
+    folders = (ROOT / name for name in ("src", "tests", "docs", "benchmarks", ".github"))
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".md", ".yml"}]
+    sections, numbers, lost = _sections(), [], []
+    for path in [*files, ROOT / "pyproject.toml"]:
+        text = " ".join(path.read_text(encoding="utf-8").split())
+        found = [number for one in _REFERENCE.finditer(text) for number in re.findall(r"\d[\d.]*", one[0])]
+        said = [(one[1], part) for one in _WITH_WORDS.finditer(text) for part in one[2].replace("`", "").split(" and ")]
+        lost += [f"{path}: SPEC {number}" for number in found if number not in sections]
+        lost += [
+            f"{path}: SPEC {number}, {part}" for number, part in said if not _within(part, sections.get(number, ""))
+        ]
+        numbers += found
+    assert lost == []
+    assert len(numbers) > 200
+
+
+def test_the_specification_names_every_tool_phase_flag_and_command() -> None:
+    sections = _sections()
+    assert [tool for tool in ACCESS if f"| {tool} |" not in sections["2"]] == []
+    assert [name for name in FLAG_NAMES if name not in sections["3.2"]] == []
+    assert [place for place in STEPS if not re.search(rf"^\|.*\b{place.phase}\b", sections["4.2"], re.MULTILINE)] == []
+    assert [name for name in COMMANDS if name not in sections["12"]] == []
 
 
 def _spellings(text: str) -> dict[str, str]:
