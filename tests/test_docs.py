@@ -114,6 +114,7 @@ def test_every_reference_to_the_specification_resolves_to_a_section_of_it() -> N
         lost += [
             f"{path}: SPEC {number}, {part}" for number, part in said if not _within(part, sections.get(number, ""))
         ]
+        lost += [f"{path}: {one}" for one in re.findall(r'"""(?:See )?SPEC.{20}', text)]  # behaviour comes first
         numbers += found
     assert lost == []
     assert len(numbers) > 200

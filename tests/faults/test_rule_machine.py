@@ -22,7 +22,7 @@ steps: Counter[str] = Counter()
 
 
 class Model:
-    """SPEC 3.3 and 3.4 once more, as plain sentences."""
+    """The transitions and the limits once more, as plain sentences (SPEC 3.3, 3.4)."""
 
     def __init__(self, flags: Flags, intent: Intent, stale: bool) -> None:
         self.flags = flags

@@ -77,13 +77,13 @@ def search_text(
     offset: int,
     **wanted: Unpack[Wanted],
 ) -> Fields:
-    """See SPEC 2."""
+    """Lines that match, by file, with a count for each pattern (SPEC 2)."""
     page = page_of(min(limit, _MOST_LINES), offset)
     return _listed(_explorer(bench).search_text(patterns, path, page=page, **wanted), page)
 
 
 def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
-    """See SPEC 2."""
+    """Files whose path a glob means or a few letters point at (SPEC 2)."""
     page = page_of(limit, offset)
     return _listed(_explorer(bench).search_files(pattern, path, page=page), page)
 
@@ -98,7 +98,7 @@ def find_definitions(
     limit: int,
     offset: int,
 ) -> Fields:
-    """See SPEC 2."""
+    """Where a symbol is defined; with `at`, what the name there means (SPEC 2)."""
     page = page_of(limit, offset)
     found = _explorer(bench).find_definitions(symbol, at=at, kind=kind, path=path, match=NameMatch(match), page=page)
     return _listed(found, page)
@@ -115,7 +115,7 @@ def find_references(
     limit: int,
     offset: int,
 ) -> Fields:
-    """See SPEC 2."""
+    """Where a symbol is used, what certainly means it first (SPEC 2)."""
     page = page_of(limit, offset)
     found = _explorer(bench).find_references(
         symbol, at=at, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
@@ -124,7 +124,7 @@ def find_references(
 
 
 def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
-    """See SPEC 2. What does not fit into one answer is folded before it is cut."""
+    """The outline of a file; what does not fit into one answer is folded before it is cut (SPEC 2)."""
     first = page_of(1, offset).offset
     found = bench.desk.explorer.get_symbols(path)
     if fitting(found.results, DEFAULT_CHARACTERS - AROUND).rows < len(found.results):
@@ -133,12 +133,12 @@ def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
 
 
 def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
-    """See SPEC 2."""
+    """The innermost function or class around a line, with its source (SPEC 2)."""
     return rows(bench.desk.explorer.get_function_at_line(path, line))
 
 
 def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
-    """See SPEC 2."""
+    """Classes, functions, imports and calls of a file or folder (SPEC 2)."""
     page = page_of(FIRST_FILES.limit, offset)
     return _listed(_explorer(bench).analyze_structure(path, page=page), page)
 
