@@ -98,6 +98,13 @@ def test_a_file_is_analyzed_into_symbols_imports_and_calls(tmp_path: Path) -> No
     assert (row.language, row.has_errors, row.end_line) == ("python", False, 12)
 
 
+def test_calls_of_the_same_name_are_one_row_where_they_stand_together(tmp_path: Path) -> None:
+    """Found by a real agent: the structure of a test file was 9 KB of `expect`."""
+    text = "def one():\n    expect(1)\n    get()\n" + "expect(2)\n" * 7
+    (row,) = explorer(tmp_path, {"test_a.py": text}).analyze_structure("test_a.py").results
+    assert row.as_row()["calls"] == ("2: expect  [in one]", "3: get  [in one]", "4, 5, 6, 7 and 3 more: expect")
+
+
 def test_a_folder_is_analyzed_file_by_file_in_pages(tmp_path: Path) -> None:
     found = explorer(
         tmp_path, {f"src/f{number}.py": f"def f{number}(): pass\n" for number in range(7)} | {"other/x.py": "y = 1\n"}

@@ -24,7 +24,7 @@ from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, places
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.tools.writing import review_changes
 
-FUNCTIONS = 120
+FUNCTIONS = 160
 FOLDER = "a/folder/with/quite/a/long/name"
 BIG = "\n".join(f"def function_{number}(first, second):\n    return main()\n" for number in range(FUNCTIONS))
 LONG = "def long():\n" + "".join(f"    step({number}, 'and what is done in it')\n" for number in range(350))

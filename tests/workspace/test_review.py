@@ -105,13 +105,16 @@ def test_a_few_files_are_shown_whole_on_one_page(repo: Repo) -> None:
     tree = TreeJudge(repo.path)
     base = tree.snapshot()
     for number in range(8):
-        repo.write(f"new/{number}.txt", "some words\n" * 600)
+        repo.write(f"new/{number}.txt", "some words\n" * (400 if number == 1 else 200))
     now = tree.snapshot()
     page = review(tree, base, now)
     assert (len(page.rows), page.next_offset) == (8, None)
-    assert all(not row.cut and len(row.diff) > DIFF_CHARACTERS for row in page.rows)
-    repo.write("new/9.txt", "some words\n" * 600)
-    assert all(row.cut for row in review(tree, base, tree.snapshot()).rows)
+    assert not any(row.cut for row in page.rows) and len(page.rows[1].diff) > DIFF_CHARACTERS
+    repo.write("new/2.txt", "some words\n" * 2000)
+    assert {row.path for row in review(tree, base, tree.snapshot()).rows if row.cut} == {"new/1.txt", "new/2.txt"}
+    repo.write("new/2.txt", "some words\n")
+    repo.write("new/9.txt", "some words\n")
+    assert {row.path for row in review(tree, base, tree.snapshot()).rows if row.cut} == {"new/1.txt"}
 
 
 def test_a_path_limits_the_list_to_a_file_or_folder_and_finds_renames_by_either_name(repo: Repo) -> None:

@@ -23,6 +23,9 @@ MAX_SOURCE_LINES = 400
 OUTLINE_COLUMNS = 160
 """Characters of a signature that an outline shows."""
 
+_LINES_SHOWN = 4
+"""Lines of calls of the same name that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolRow(InFile):
@@ -106,10 +109,18 @@ class StructureRow(Row):
         row: dict[str, object] = {"path": self.path, "language": self.language, "lines": self.end_line}
         row["symbols"] = tuple(symbol.as_row() for symbol in self.symbols)
         row["imports"] = tuple(f"{item.line}: {item.text}" for item in self.imports)
-        row["calls"] = tuple(
-            f"{item.line}: {item.name}{f'  [in {item.inside}]' * bool(item.inside)}" for item in self.calls
-        )
+        row["calls"] = tuple(_folded(self.calls))
         return row | ({"has_errors": True} if self.has_errors else {})
+
+
+def _folded(calls: Iterable[CallRow]) -> Iterator[str]:
+    """A line of text for each name called in a symbol, by the first call, with the lines of the first `_LINES_SHOWN`."""
+    lines: dict[tuple[str, str], list[int]] = {}
+    for call in calls:
+        lines.setdefault((call.name, call.inside), []).append(call.line)
+    for (name, inside), at in lines.items():
+        more = f" and {len(at) - _LINES_SHOWN} more" if len(at) > _LINES_SHOWN else ""
+        yield f"{', '.join(map(str, at[:_LINES_SHOWN]))}{more}: {name}{f'  [in {inside}]' if inside else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, 
 from code_intel_server.tools.standing import tasks_of
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.review import FEW, PAGE_CHARACTERS, review
+from code_intel_server.workspace.review import PAGE_CHARACTERS, is_small, review
 
 ADDED_AT_MOST = 2_000
 CHECKED_AT_MOST = 100
@@ -136,8 +136,8 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     wanted = None if path is None else _names(desk.project, path)[-1]
     sides = (state.trees.base, present)
     changes = desk.tree.changes(*sides)
-    large = wanted is not None or len(changes) <= FEW
-    budget = PAGE_CHARACTERS if large else DEFAULT_CHARACTERS
+    whole = wanted is not None or is_small(desk.tree, sides, changes)
+    budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
     page = review(
         desk.tree,
         *sides,
@@ -154,7 +154,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         )
     weak = _weak_evidence(state)
     found = [row.as_row() for row in page.rows]
-    shown = fitting(found, _DIFFS_IN_JSON * budget if large else budget - AROUND - size_of(weak))
+    shown = fitting(found, _DIFFS_IN_JSON * budget if whole else budget - AROUND - size_of(weak))
     following = max(offset, 0) + shown.rows
     truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {

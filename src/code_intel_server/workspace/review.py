@@ -1,6 +1,6 @@
 """Every change since the base as a list to be reviewed, with diffs (`review_changes`, SPEC 2)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,8 +9,8 @@ from code_intel_server.workspace.values import Change, ChangeKind, Hunk
 DIFF_CHARACTERS = 4_000
 PAGE_CHARACTERS = 60_000
 CONTEXT_LINES = 3
-FEW = 8
-"""So many files are shown whole in one page, as far as it holds them."""
+FEW, WHOLE_CHARACTERS = 8, 30_000
+"""So many files are shown whole at once, where their diffs are no longer in all."""
 _UNSEEN = "binary, no file, or too large to be shown: look at it yourself"
 
 
@@ -81,13 +81,14 @@ def review(
     """List what differs between two snapshots, in the order of paths; `path` limits it to a file or folder.
 
     A page ends early when its diffs fill `characters`, so `next_offset` is what to go on with, not `offset + limit`. In a
-    list of more than `FEW` files a diff is cut at `DIFF_CHARACTERS`; one of fewer may fill the page.
+    list a diff is cut at `DIFF_CHARACTERS`, but for a small change; that of a file which is asked for alone may fill the page.
     `tasks` maps paths to the task in which they changed.
     """
     chosen = [
         change for change in sorted(tree.changes(base, now), key=lambda change: change.path) if _within(change, path)
     ]
-    most = characters if len(chosen) <= FEW else DIFF_CHARACTERS
+    alone = len(chosen) == 1 and path in {chosen[0].path, chosen[0].old_path}
+    most = characters if alone or is_small(tree, (base, now), chosen) else DIFF_CHARACTERS
     rows: list[ReviewRow] = []
     used = 0
     for change in chosen[offset : offset + max(limit, 1)]:
@@ -98,6 +99,15 @@ def review(
         rows.append(row)
     end = offset + len(rows)
     return ReviewPage(tuple(rows), len(chosen), end if end < len(chosen) else None)
+
+
+def is_small(tree: Contents, sides: tuple[str, str], changes: Sequence[Change]) -> bool:
+    """Whether changes are few and short enough to be read at once."""
+    if len(changes) > FEW:
+        return False
+    return (
+        sum(len(_row(tree, sides, change, "", None, WHOLE_CHARACTERS).diff) for change in changes) <= WHOLE_CHARACTERS
+    )
 
 
 def _within(change: Change, path: str | None) -> bool:
