@@ -281,18 +281,47 @@ def _by_default(setting: dict[str, Any]) -> str:
     return f"`{json.dumps(setting.get('default', {}))}`"
 
 
+def clients() -> str:
+    """Every client: how it is set up, what it is told and asked, and what it cannot do."""
+    from code_intel_server.contract.clients import CLIENTS
+
+    rows = [
+        [
+            client.title,
+            f"`{client.name}`",
+            f"`{client.typed}`",
+            ", ".join(f"`{path}`" for path in [*(file.paths[0] for file in client.files), client.skills, client.rules]),
+            ", ".join(f"`{event}`" for event in client.events),
+            "; ".join(client.unable) or "–",
+            client.approval or "–",
+            client.evidence,
+        ]
+        for client in CLIENTS
+    ]
+    head = ["client", "`--client`", "type", "files", "hooks", "what it cannot do", "confirmed once", "tested by"]
+    return (
+        f"{_NOTE}\n# Clients\n\n`init` sets up Claude Code, Codex, and whoever else of these it finds: by its program on PATH, or by its files "
+        "in the project. `--client` names others.\n\n"
+        + table(head, rows)
+        + "\nAny other MCP client has the tools, and the skills as the MCP prompts `code` and `outcome`. Without hooks nothing is refused "
+        "at once: the check of the tree finds what was written without leave. A hook is no proof: an agent with a shell runs as the same user.\n"
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "tools.md": tools,
     "messages.md": messages,
     "commands.md": commands,
     "configuration.md": configuration,
+    "clients.md": clients,
 }
 
 
 def plugin() -> dict[str, str]:
     """The Claude Code plugin: the templates under the names that tools have in a plugin."""
-    from code_intel_server.contract.skills import Client, skill_files
+    from code_intel_server.contract.clients import CLAUDE
+    from code_intel_server.contract.skills import skill_files
     from code_intel_server.resources import templates_dir
 
     settings = (templates_dir() / "claude" / "settings.json").read_text(encoding="utf-8")
@@ -317,7 +346,7 @@ def plugin() -> dict[str, str]:
             "Use the plugin or the set-up by `init` in a project, not both.\n"
         ),
     }
-    for path, text in skill_files(Client.CLAUDE).items():
+    for path, text in skill_files(CLAUDE).items():
         files[path.removeprefix(".claude/")] = text.replace("mcp__code-intel", "mcp__plugin_code-intel_code-intel")
     return files
 

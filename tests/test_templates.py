@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.contract import Contract
-from code_intel_server.contract.skills import Client, skill_files
+from code_intel_server.contract.clients import CLAUDE, CODEX
+from code_intel_server.contract.skills import skill_files
 from code_intel_server.contract.strict_yaml import parse
 from code_intel_server.resources import templates_dir
 
@@ -168,7 +169,7 @@ def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> No
     }.items():
         (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TEMPLATES / source, tmp_path / target)
-    for path, text in {**skill_files(Client.CLAUDE), **skill_files(Client.CODEX)}.items():
+    for path, text in {**skill_files(CLAUDE), **skill_files(CODEX)}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
     done = subprocess.run(

@@ -61,7 +61,7 @@ def test_doctor_names_the_hooks_that_are_missing(tmp_path: Path) -> None:
     settings = json.loads((root / ".claude/settings.json").read_text())
     del settings["hooks"]["Stop"]
     (root / ".claude/settings.json").write_text(json.dumps(settings))
-    found = next(one for one in checkup_clients.claude(root) if one.name == "claude hooks")
+    found = next(one for one in checkup_clients.registered(root) if one.name == "claude hooks")
     assert (found.grade, found.text) == (Grade.WARNING, "only PreToolUse, SessionStart: Stop missing")
 
 
@@ -228,10 +228,10 @@ def test_an_option_without_a_use_is_refused_with_what_would_have_one(
     assert init.main([str(root), *QUICK, "--exclude", "gen/[a"]) == 1
     assert "--exclude gen/[a: a [ without its ]" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        init.main([str(root), *QUICK, "--client", "cursor"])
+        init.main([str(root), *QUICK, "--client", "emacs"])
     said = capsys.readouterr().err
-    assert "invalid choice: 'cursor'" in said
-    assert re.search(r"choose from '?claude'?, '?codex'?, '?all'?\)", said)
+    assert "invalid choice: 'emacs'" in said
+    assert re.search(r"choose from '?claude'?, '?codex'?, .*'?copilot'?, '?all'?\)", said)
     assert not (root / ".code-intel").exists()
 
 

@@ -169,7 +169,7 @@ def test_files_with_a_byte_order_mark_and_windows_line_ends_keep_both(tmp_path: 
         data = (root / path).read_bytes()
         assert data.startswith(b"\xef\xbb\xbf")
         assert data.count(b"\n") == data.count(b"\r\n")
-    assert all(one.grade is not Grade.BAD for one in checkup_clients.codex(root))
+    assert all(one.grade is not Grade.BAD for one in checkup_clients.registered(root))
     (root / ".codex/config.toml").write_bytes((root / ".codex/config.toml").read_bytes() + b"[mine]\r\nx = 1\r\n")
     assert init.main([str(root), "--uninstall"]) == 0
     assert (root / ".mcp.json").read_bytes() == mine[".mcp.json"]

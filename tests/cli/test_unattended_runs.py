@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from code_intel_server.cli import init
-from code_intel_server.cli.clients import codex_hooks
 from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor.finding import Grade
+from code_intel_server.cli.init import codex_hooks
 from code_intel_server.cli.init.scaffold import Manifest
 from tests.cli.helpers import fingerprint, own_state, project
 
@@ -121,5 +121,5 @@ def test_a_codex_that_does_not_answer_as_expected_stops_nothing(
     codex.chmod(0o755)
     assert init.main([str(root), *QUICK, "--unattended"]) == 0
     assert "could not be approved (its app server does not answer as expected" in capsys.readouterr().out
-    (finding,) = [one for one in checkup_clients.codex(root) if one.name == "codex hooks"]
+    (finding,) = [one for one in checkup_clients.registered(root) if one.name == "codex hooks"]
     assert finding.grade is Grade.GOOD, "what Codex does not say is no finding"

@@ -1,23 +1,25 @@
 """One source gives every client its skill: only what it understands, named as it calls it (SPEC 12)."""
 
 import re
+import tomllib
 from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.contract.skills import ARGUMENTS, Client, Skill, prompt, render, skill_files
+from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, GEMINI, PROMPT, Client
+from code_intel_server.contract.skills import ARGUMENTS, Skill, prompt, render, skill_files
 from code_intel_server.contract.strict_yaml import parse
 from code_intel_server.flow.phases import STEPS, Flags, Intent, Phase
 
-CLIENTS = [Client.CLAUDE, Client.CODEX]
+OUTCOMES = "`/outcome success`, `/outcome partial` or `/outcome failure`"
+NAMES = [client.name for client in CLIENTS]
 
 
 def skill(client: Client, name: Skill = Skill.CODE) -> str:
-    """The SKILL.md of a client."""
-    (text,) = [text for path, text in skill_files(client).items() if path.endswith(f"{name}/SKILL.md")]
-    return text
+    """The skill or command of a client."""
+    return skill_files(client)[client.skills.format(skill=name)]
 
 
 def frontmatter(text: str) -> set[str]:
@@ -31,45 +33,65 @@ def frontmatter(text: str) -> set[str]:
 
 def test_a_section_stays_only_for_its_clients() -> None:
     source = "a\n<<claude:\nonly\nclaude\n>>\nb <<codex: x>><<claude,any: y>> c\n"
-    assert render(source, Client.CLAUDE) == "a\nonly\nclaude\nb y c\n"
-    assert render(source, Client.CODEX) == "a\nb x c\n"
-    assert render(source, Client.ANY) == "a\nb y c\n"
+    assert render(source, CLAUDE.voices) == "a\nonly\nclaude\nb y c\n"
+    assert render(source, CODEX.voices) == "a\nb x c\n"
+    assert render(source, PROMPT) == "a\nb y c\n"
 
 
 def test_blank_lines_left_by_a_removed_section_are_closed() -> None:
-    assert render("a\n\n<<claude:\nx\n>>\n\nb\n", Client.CODEX) == "a\n\nb\n"
+    assert render("a\n\n<<claude:\nx\n>>\n\nb\n", CODEX.voices) == "a\n\nb\n"
 
 
-@pytest.mark.parametrize("source", ["<<gemini: x>>", "<<claude:\nopen\n", "a << b", "<<claude: two\nlines>>"])
+@pytest.mark.parametrize("source", ["<<nobody: x>>", "<<claude:\nopen\n", "a << b", "<<claude: two\nlines>>"])
 def test_a_section_that_nobody_understands_is_an_error(source: str) -> None:
-    with pytest.raises(ValueError, match=r"gemini|without an end"):
-        render(source, Client.CLAUDE)
+    with pytest.raises(ValueError, match=r"nobody|without an end"):
+        render(source, CLAUDE.voices)
 
 
 @settings(deadline=None)
-@given(st.text().filter(lambda text: "<<" not in text and "\n\n\n" not in text), st.sampled_from(Client))
+@given(st.text().filter(lambda text: "<<" not in text and "\n\n\n" not in text), st.sampled_from(CLIENTS))
 def test_a_text_without_sections_is_the_same_for_everyone(text: str, client: Client) -> None:
-    assert render(text, client) == text
+    assert render(text, client.voices) == text
 
 
 # The files
 
 
 def test_each_client_gets_its_files_where_it_looks_for_them() -> None:
-    assert set(skill_files(Client.CLAUDE)) == {".claude/skills/code/SKILL.md", ".claude/skills/outcome/SKILL.md"}
-    assert set(skill_files(Client.CODEX)) == {
+    assert set(skill_files(CLAUDE)) == {".claude/skills/code/SKILL.md", ".claude/skills/outcome/SKILL.md"}
+    assert set(skill_files(CODEX)) == {
         ".agents/skills/code/SKILL.md",
         ".agents/skills/code/agents/openai.yaml",
         ".agents/skills/outcome/SKILL.md",
         ".agents/skills/outcome/agents/openai.yaml",
     }
-    assert skill_files(Client.ANY) == {}
+    assert set(skill_files(GEMINI)) == {".gemini/commands/code.toml", ".gemini/commands/outcome.toml"}
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=NAMES)
+@pytest.mark.parametrize("name", Skill)
+def test_every_client_is_given_the_request_and_the_command_by_its_own_name(client: Client, name: Skill) -> None:
+    text = skill(client, name)
+    if "arguments" in client.voices:
+        assert text.count(client.arguments) == 1
+    else:
+        assert f"{client.typed[0]}{name}`" in text
+    assert "<<" not in text
+    assert "the prompt `outcome`" not in text
+
+
+def test_a_command_in_toml_is_valid_and_holds_the_whole_text() -> None:
+    command = tomllib.loads(skill(GEMINI))
+    assert command.keys() == {"description", "prompt"}
+    assert command["prompt"].rstrip() in prompt(Skill.CODE, "{{args}}").replace(
+        "the prompt `outcome` (success, partial or failure)", OUTCOMES
+    )
 
 
 @pytest.mark.parametrize("name", Skill)
 def test_frontmatter_holds_the_keys_that_the_client_reads(name: Skill) -> None:
-    assert frontmatter(skill(Client.CODEX, name)) == {"name", "description"}
-    assert frontmatter(skill(Client.CLAUDE, name)) == {
+    assert frontmatter(skill(CODEX, name)) == {"name", "description"}
+    assert frontmatter(skill(CLAUDE, name)) == {
         "name",
         "description",
         "argument-hint",
@@ -80,22 +102,22 @@ def test_frontmatter_holds_the_keys_that_the_client_reads(name: Skill) -> None:
 
 @pytest.mark.parametrize("name", Skill)
 def test_codex_is_told_not_to_start_a_skill_by_itself(name: Skill) -> None:
-    assert "allow_implicit_invocation: false" in skill_files(Client.CODEX)[f".agents/skills/{name}/agents/openai.yaml"]
+    assert "allow_implicit_invocation: false" in skill_files(CODEX)[f".agents/skills/{name}/agents/openai.yaml"]
 
 
 def test_the_calls_are_named_as_each_client_needs_them() -> None:
-    claude, codex = skill(Client.CLAUDE), skill(Client.CODEX)
+    claude, codex = skill(CLAUDE), skill(CODEX)
     assert "mcp__code-intel__start_session" in claude
     assert "await tools.mcp__code_intel__start_session({" in codex
     assert "tools.mcp__" not in claude
     assert "mcp__code-intel" not in codex
-    assert "await tools.mcp__code_intel__record_outcome({" in skill(Client.CODEX, Skill.OUTCOME)
-    assert "mcp__code-intel__record_outcome" in skill(Client.CLAUDE, Skill.OUTCOME)
+    assert "await tools.mcp__code_intel__record_outcome({" in skill(CODEX, Skill.OUTCOME)
+    assert "mcp__code-intel__record_outcome" in skill(CLAUDE, Skill.OUTCOME)
 
 
 @pytest.mark.parametrize("name", Skill)
 def test_only_claude_gets_its_substitution_and_only_codex_the_dollar_command(name: Skill) -> None:
-    claude, codex = skill(Client.CLAUDE, name), skill(Client.CODEX, name)
+    claude, codex = skill(CLAUDE, name), skill(CODEX, name)
     assert claude.count("$") == claude.count(ARGUMENTS) == 1
     assert ARGUMENTS not in codex
     assert f"${name}" in codex
@@ -114,7 +136,7 @@ def test_a_prompt_is_the_text_without_frontmatter_with_the_request_put_in() -> N
 # What the text says is what the server does
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", CLIENTS, ids=NAMES)
 def test_every_flag_of_the_server_stands_in_the_table_with_its_v1_16_spelling(client: Client) -> None:
     rows = [
         [cell.strip() for cell in row.strip("|").split("|")]
@@ -139,7 +161,7 @@ def test_every_flag_of_the_server_stands_in_the_table_with_its_v1_16_spelling(cl
     assert {name.split(":")[0] for name in passed} == {field.name for field in fields(Flags)}
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", CLIENTS, ids=NAMES)
 def test_every_phase_stands_at_its_step_and_every_intent_is_explained(client: Client) -> None:
     text = skill(client)
     table = {
@@ -154,7 +176,7 @@ def test_every_phase_stands_at_its_step_and_every_intent_is_explained(client: Cl
     assert all(f"| {intent} |" in text for intent in Intent)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", CLIENTS, ids=NAMES)
 def test_what_the_server_teaches_is_not_taught_twice(client: Client) -> None:
     text = skill(client)
     assert len(text) < 9000

@@ -1,14 +1,16 @@
 """The skills `code` and `outcome`: one source each, rendered for every client (SPEC 12).
 
-A source is Markdown with sections for single clients: `<<claude: text>>` within a line, or a block from a line
-`<<claude,any:` to a line `>>`. What a section holds stays only for its clients; everything else is for all.
+A source is Markdown with sections for some voices: `<<claude: text>>` within a line, or a block from a line `<<claude,any:`
+to a line `>>`. What a section holds stays only for the clients whose row has one of its voices; everything else is for all.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import StrEnum
 from pathlib import Path
 
+from code_intel_server.contract.clients import CLIENTS, CODEX, PROMPT, Client, Form
 from code_intel_server.resources import templates_dir
 
 ARGUMENTS = "$ARGUMENTS"
@@ -16,15 +18,8 @@ ARGUMENTS = "$ARGUMENTS"
 _NAMES = r"<<([a-z]+(?:,[a-z]+)*):"
 _BLOCK = re.compile(rf"^{_NAMES}\n(.*?)^>>\n", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(rf"{_NAMES} (.*?)>>")
+_VOICES = PROMPT.union(*(client.voices for client in CLIENTS))
 _FRONTMATTER = re.compile(r"\A---\n.*?^---\n+", re.MULTILINE | re.DOTALL)
-
-
-class Client(StrEnum):
-    """For whom a skill is rendered; ANY is a client that takes it as an MCP prompt."""
-
-    CLAUDE = "claude"
-    CODEX = "codex"
-    ANY = "any"
 
 
 class Skill(StrEnum):
@@ -34,12 +29,15 @@ class Skill(StrEnum):
     OUTCOME = "outcome"
 
 
-def render(source: str, client: Client) -> str:
-    """The text of a source for one client. Raises ValueError for a section of an unknown client or without an end."""
+def render(source: str, voices: Set[str]) -> str:
+    """The text of a source with the sections for these voices. Raises ValueError for a section of nobody or without an end."""
 
     def chosen(match: re.Match[str]) -> str:
-        """A section's text where it is for this client, else nothing."""
-        return match[2] if client in {Client(name) for name in match[1].split(",")} else ""
+        """A section's text where it is for one of the voices, else nothing."""
+        names = {*match[1].split(",")}
+        if unknown := names - _VOICES:
+            raise ValueError(f"a section for nobody: {', '.join(unknown)}")
+        return match[2] if names & voices else ""
 
     text = _INLINE.sub(chosen, _BLOCK.sub(chosen, source))
     if "<<" in text:
@@ -49,24 +47,30 @@ def render(source: str, client: Client) -> str:
 
 def prompt(skill: Skill, request: str) -> str:
     """The skill as an MCP prompt: its text without frontmatter, with the request put in."""
-    return _FRONTMATTER.sub("", render(_source(skill), Client.ANY)).replace(ARGUMENTS, request)
+    return _FRONTMATTER.sub("", render(_source(skill), PROMPT)).replace(ARGUMENTS, request)
 
 
 def skill_files(client: Client) -> Mapping[str, str]:
-    """The files that give `client` the skills: project-relative path -> text. Empty for ANY."""
-    if client is Client.CLAUDE:
-        return {f".claude/skills/{skill}/SKILL.md": render(_source(skill), client) for skill in Skill}
-    if client is Client.CODEX:
-        return {path: text for skill in Skill for path, text in _codex_files(skill).items()}
-    return {}
+    """The files that give `client` the skills: project-relative path -> text."""
+    files = {}
+    for skill in Skill:
+        path = client.skills.format(skill=skill)
+        files[path] = _written(client, render(_source(skill), client.voices))
+        if client is CODEX:
+            policy = (_folder() / f"{skill}.openai.yaml").read_text(encoding="utf-8")
+            files[path.replace("SKILL.md", "agents/openai.yaml")] = policy
+    return files
 
 
-def _codex_files(skill: Skill) -> dict[str, str]:
-    folder = f".agents/skills/{skill}"
-    return {
-        f"{folder}/SKILL.md": render(_source(skill), Client.CODEX),
-        f"{folder}/agents/openai.yaml": (_folder() / f"{skill}.openai.yaml").read_text(encoding="utf-8"),
-    }
+def _written(client: Client, text: str) -> str:
+    """A skill in the client's form."""
+    if client.form is Form.SKILL:
+        return text
+    body = _FRONTMATTER.sub("", text).replace(ARGUMENTS, client.arguments)
+    (about,) = re.findall(r"^description: (.*)$", text, re.MULTILINE)[:1]
+    if client.form is Form.TOML:
+        return f"description = {json.dumps(about)}\nprompt = '''\n{body}'''\n"
+    return f"---\ndescription: {json.dumps(about)}\n---\n\n{body}" if client.form is Form.COMMAND else body
 
 
 def _source(skill: Skill) -> str:

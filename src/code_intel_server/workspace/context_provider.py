@@ -41,6 +41,13 @@ CLIENT_FILES = (
     ".codex/**",
     ".agents/**",
     ".mcp.json",
+    ".opencode/**",
+    "/opencode.json*",
+    ".gemini/**",
+    ".qwen/**",
+    ".cursor/**",
+    ".vscode/**",
+    ".github/{hooks,skills}/**",
     "/CLAUDE.md",
     "/AGENTS.md",
 )

@@ -26,8 +26,7 @@ CHECKS: tuple[Check, ...] = (
     checkup_project.index,
     checkup_project.sessions,
     checkup_clients.launcher,
-    checkup_clients.claude,
-    checkup_clients.codex,
+    checkup_clients.registered,
     checkup_clients.hook,
     checkup_clients.server,
 )

@@ -13,9 +13,13 @@ from code_intel_server import __version__, process
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
 from code_intel_server.cli.init import merging
+from code_intel_server.cli.init.scaffold import Manifest
+from code_intel_server.cli.init.wanted import config_path
+from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ConfigFile
+from code_intel_server.contract.skills import Skill
 
 _HOOK = f"{COMMAND} hook"
-_EVENTS = ("PreToolUse", "SessionStart", "Stop")
+_NO_HOOKS = "none registered (init without --no-hooks adds them)"
 _SLOW_HOOK_MS = 100
 _TOOLS_AT_LEAST = 20
 
@@ -36,51 +40,37 @@ def launcher(root: Path) -> Iterator[Finding]:
         )
 
 
-def claude(root: Path) -> Iterator[Finding]:
-    """Claude Code: server, permissions, hooks, skill."""
-    file = root / ".mcp.json"
-    if not file.exists() and not (root / ".claude" / "skills" / "code").is_dir():
-        yield Finding("claude code", Grade.UNUSED, "not registered here")
+def registered(root: Path) -> Iterator[Finding]:
+    """Every client that the project is set up for: server, hooks, skill."""
+    known = Manifest.load(root).options.get("clients")
+    for client in CLIENTS:
+        yield from _client(root, client, known if isinstance(known, list) else None)
+
+
+def _client(root: Path, client: Client, known: list[str] | None) -> Iterator[Finding]:
+    (registry,) = [one for one in client.files if one.server]
+    skill = client.skills.format(skill=Skill.CODE)
+    path = config_path(root, registry)
+    if client.name not in known if known else not (root / path).exists() and not (root / skill).is_file():
+        if client in {CLAUDE, CODEX}:
+            yield Finding(client.title.lower(), Grade.UNUSED, "not registered here")
         return
-    again = f"code-intel-server init --client claude {quote(str(root))}"
-    content = _json(file)
+    again = f"{COMMAND} init --client {client.name} {quote(str(root))}"
+    content = _content(root / path)
     if isinstance(content, str):
-        yield bad("claude code", f".mcp.json: {content}", f"mend it, then {again}")
-    elif "code-intel" not in _members(content, "mcpServers"):
-        yield bad("claude code", ".mcp.json has no server code-intel", again)
+        yield bad(client.title.lower(), f"{path}: {content}", f"mend it, then {again}")
+    elif registry.server[1] in _members(content, registry.server[0]):
+        yield good(client.title.lower(), f"registered in {path}")
     else:
-        yield good("claude code", "registered in .mcp.json")
-    settings = _json(root / ".claude" / "settings.json")
-    if isinstance(settings, str):
-        yield bad("claude hooks", f".claude/settings.json: {settings}", f"mend it, then {again}")
-    else:
-        yield _hooks("claude hooks", settings, again)
-    yield _skill(root, "claude skill", ".claude/skills/code/SKILL.md", again)
-
-
-def codex(root: Path) -> Iterator[Finding]:
-    """Codex: server, hooks, skill; whether the user trusts the project is Codex's own secret."""
-    file = root / ".codex" / "config.toml"
-    if not file.exists() and not (root / ".agents" / "skills" / "code").is_dir():
-        yield Finding("codex", Grade.UNUSED, "not registered here")
-        return
-    again = f"code-intel-server init --client codex {quote(str(root))}"
-    try:
-        content: Any = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        yield bad("codex", f".codex/config.toml: {error}", f"mend it, then {again}")
-    else:
-        if "code_intel" in _members(content, "mcp_servers"):
-            yield good("codex", "registered in .codex/config.toml (Codex reads it once you trust the project)")
-        else:
-            yield bad("codex", ".codex/config.toml has no server code_intel", again)
-    hooks = _json(root / ".codex" / "hooks.json")
-    if isinstance(hooks, str):
-        yield bad("codex hooks", f".codex/hooks.json: {hooks}", f"mend it, then {again}")
-    else:
-        found = _hooks("codex hooks", hooks, again)
-        yield _approved(root, found) if found.grade is Grade.GOOD else found
-    yield _skill(root, "codex skill", ".agents/skills/code/SKILL.md", again)
+        yield bad(client.title.lower(), f"{path} has no server {registry.server[1]}", again)
+    for file in client.files:
+        if file.hooks and not (file is registry and isinstance(content, str)):
+            yield _hooks(root, client, file, again)
+    yield (
+        good(f"{client.name} skill", skill)
+        if (root / skill).is_file()
+        else bad(f"{client.name} skill", f"{skill} is missing", again)
+    )
 
 
 def hook(root: Path) -> Iterator[Finding]:
@@ -126,20 +116,25 @@ def server(root: Path) -> Iterator[Finding]:
         yield good("server", f"answers with {len(tools)} tools in {seconds:.1f} s")
 
 
-def _hooks(name: str, settings: dict[str, Any], again: str) -> Finding:
-    hooks = _members(settings, "hooks")
-    there = [event for event in _EVENTS if _HOOK in json.dumps(hooks.get(event))]
-    if len(there) == len(_EVENTS):
-        return good(name, ", ".join(there))
-    if there:
-        missing = ", ".join(event for event in _EVENTS if event not in there)
-        return warning(name, f"only {', '.join(there)}: {missing} missing", again)
-    return Finding(name, Grade.UNUSED, "none registered (init without --no-hooks adds them)")
+def _hooks(root: Path, client: Client, file: ConfigFile, again: str) -> Finding:
+    name, path = f"{client.name} hooks", config_path(root, file)
+    if not path.endswith(".json"):
+        return good(name, path) if (root / path).exists() else Finding(name, Grade.UNUSED, _NO_HOOKS)
+    content = _content(root / path)
+    if isinstance(content, str):
+        return bad(name, f"{path}: {content}", f"mend it, then {again}")
+    hooks = _members(content, "hooks")
+    there = [event for event in client.events if _HOOK in json.dumps(hooks.get(event))]
+    if missing := [event for event in client.events if event not in there]:
+        only = f"only {', '.join(there)}: {', '.join(missing)} missing"
+        return warning(name, only, again) if there else Finding(name, Grade.UNUSED, _NO_HOOKS)
+    whole = good(name, ", ".join(there))
+    return _approved(root, whole) if client is CODEX else whole
 
 
 def _approved(root: Path, found: Finding) -> Finding:
     """`found`, unless Codex says that it would leave hooks of it out: it does that in silence."""
-    from code_intel_server.cli.clients import codex_hooks
+    from code_intel_server.cli.init import codex_hooks
 
     try:
         left_out = codex_hooks.unapproved(root)
@@ -151,17 +146,14 @@ def _approved(root: Path, found: Finding) -> Finding:
     return warning(found.name, text, f"/hooks in codex, or: {COMMAND} init --unattended {quote(str(root))}")
 
 
-def _skill(root: Path, name: str, path: str, again: str) -> Finding:
-    return good(name, path) if (root / path).is_file() else bad(name, f"{path} is missing", again)
-
-
-def _json(file: Path) -> dict[str, Any] | str:
+def _content(file: Path) -> dict[str, Any] | str:
     """The object in a file ({} where there is none), or what is wrong with it."""
     if not file.exists():
         return {}
     try:
-        content = merging.read(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, merging.Unclear) as error:
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text.removeprefix("\ufeff")) if file.suffix == ".toml" else merging.read(text)
+    except (OSError, ValueError, merging.Unclear) as error:
         return str(error)
     return content if isinstance(content, dict) else "not an object"
 

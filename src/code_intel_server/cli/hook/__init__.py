@@ -1,4 +1,4 @@
-"""`hook`: what Claude Code and Codex ask before a write, at the start of a conversation and at the end of a turn (SPEC 12).
+"""`hook`: what clients ask before a write, at the start of a conversation and at the end of a turn (SPEC 12).
 
 It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies (`hook_sessions`). The
 judgement itself is `flow.writable`, the same as the server's. The tree check of the server stays the law; this is the early
@@ -13,6 +13,7 @@ import os
 import re
 import sys
 
+from code_intel_server.cli.hook import dialects
 from code_intel_server.cli.hook.sessions import (
     Session,
     interrupted,
@@ -29,12 +30,10 @@ ALLOW_WRITES = "--allow-writes"
 """The option by which Claude Code need not ask its user about what a session may write (`init --unattended`)."""
 
 _READ_LIMIT = 16_000_000
-_WRITERS = frozenset({"Edit", "Write", "NotebookEdit", "MultiEdit", "apply_patch"})
 _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
-_STARTS = "__start_session"
-_ASKED_ABOUT = frozenset({"", ".git", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})
+_STARTS = "start_session"
+_ASKED_ABOUT = frozenset({"", ".git", ".github", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})
 """Outside the project ('') and in what decides what a client may do nothing is written without the user's word."""
-_REFUSE = 2
 
 _WAYS_ON = (
     "Ask the user: go on with it (get_session_status restores it), or give it up "
@@ -49,10 +48,10 @@ def main(arguments: list[str]) -> int:
     """Answer one hook event from standard input; 0 lets pass, 2 refuses with the reason on standard error."""
     try:
         event: Fields = json.loads(sys.stdin.buffer.read(_READ_LIMIT))
-        start = str(event.get("cwd") or "")
-    except (ValueError, AttributeError, RecursionError):
-        event, start = {"hook_event_name": "PreToolUse", "tool_name": "Write"}, ""
-    root = project_root(start or os.getcwd())
+        event = dialects.understood(event, _client(arguments))
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        event = dialects.understood({"hook_event_name": "PreToolUse", "tool_name": "Write"}, _client(arguments))
+    root = project_root(str(event["cwd"]))
     if not root:
         return 0
     allow = ALLOW_WRITES in arguments
@@ -68,8 +67,12 @@ def main(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - clients let exit 1 pass: whatever it is must become a refusal
         said = f"{type(error).__name__}: {error}"
         way_on = _WAYS_ON if left else "Call get_session_status, then try again."
-        print(f"code-intel: this cannot be judged ({said}). {way_on}", file=sys.stderr)
-        return _REFUSE
+        return dialects.refuse(event, f"code-intel: this cannot be judged ({said}). {way_on}")
+
+
+def _client(arguments: list[str]) -> str:
+    """Which client's dialect is spoken; '' for that of Claude Code and Codex."""
+    return arguments[arguments.index("--client") + 1] if "--client" in arguments[:-1] else ""
 
 
 def answer(event: Fields, session: Session, *, allow: bool) -> int:
@@ -89,7 +92,7 @@ def after_a_kill(event: Fields, left: list[Session]) -> int:
     name = event.get("hook_event_name")
     guarding = next((one for one in left if is_here(one)), None)
     if name == "SessionStart":
-        _tell_of(left[0], guarded=guarding is not None)
+        _tell_of(event, left[0], guarded=guarding is not None)
     elif name == "PreToolUse" and guarding is not None:
         return _before_write(event, guarding, allow=False)
     return 0
@@ -102,16 +105,14 @@ def targets(event: Fields) -> list[str]:
     if event.get("tool_name") == "Bash":  # Codex models without the tool call apply_patch in a shell
         command = str(values.get("command") or values.get("cmd") or "")
         return re.findall(_PATCH_FILE, command) if "apply_patch" in command else []
-    if event.get("tool_name") not in _WRITERS:
+    tool, patch = event.get("tool_name"), dialects.patch_text(values)
+    if tool not in dialects.WRITERS | dialects.PATCHERS:
         return []
-    if event.get("tool_name") == "apply_patch" or "command" in values or "input" in values:
-        text = values.get("command") or values.get("input") or values.get("patch") or ""
-        words = text if isinstance(text, list) else [text]
-        return re.findall(_PATCH_FILE, "\n".join(str(word) for word in words))
-    named = values.get("file_path") or values.get("notebook_path") or values.get("path")
-    if not isinstance(named, str):
-        raise ValueError(f"{event.get('tool_name')} names no path")  # noqa: TRY004 - one kind: it cannot be judged
-    return [named]
+    if tool in dialects.PATCHERS or patch is not None:
+        return re.findall(_PATCH_FILE, patch or "")
+    if not (named := dialects.named_paths(values)):
+        raise ValueError(f"{tool} names no path")
+    return named
 
 
 def inside(root: str, cwd: str, path: str) -> str:
@@ -125,8 +126,7 @@ def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
     paths = [inside(session.root, cwd, path) for path in targets(event)]
     for path in paths:
         if path and path.split(os.sep)[0] != ".git" and (reason := refusal(session, path)):
-            print(reason, file=sys.stderr)
-            return _REFUSE
+            return dialects.refuse(event, reason)
     if allow and paths and not any(path.split(os.sep)[0].casefold() in _ASKED_ABOUT for path in paths):
         decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
         decision["permissionDecisionReason"] = f"writable in session {session.id}"
@@ -210,24 +210,26 @@ def _after_start(event: Fields, session: Session) -> int:
         return 0
     if event.get("source") in {"compact", "clear"}:
         _mark(session)
-    print(
+    dialects.tell(
+        event,
         f"A code-intel session is active in this project: {session.id}, step {session.step} of 19, phase {session.phase}"
         f"{' (' + str(session.substep) + ')' if session.substep else ''}.\n"
         f"{session.instruction}\n"
         "Call get_session_status for the expected payload and the summaries of the phases so far; then go on with submit_phase "
-        "until phase is SESSION_COMPLETE."
+        "until phase is SESSION_COMPLETE.",
     )
     return 0
 
 
-def _tell_of(session: Session, *, guarded: bool) -> None:
+def _tell_of(event: Fields, session: Session, *, guarded: bool) -> None:
     """Tell a conversation that begins or goes on of a session that its server's end interrupted, and both ways on."""
-    print(
+    dialects.tell(
+        event,
         f"A code-intel session was interrupted in this project: {session.id}, step {session.step} of 19, phase {session.phase}: "
         f'"{session.query}". Nothing of it is lost.\n'
         "To go on with it: call get_session_status, which restores it and tells what is next. If the user wants something else, "
         "tell them once that it waits, and that `code-intel-server abandon --yes` gives it up (its work is kept in the trash)."
-        f"{_UNTIL_THEN if guarded else ''}"
+        f"{_UNTIL_THEN if guarded else ''}",
     )
 
 
@@ -239,5 +241,5 @@ def _before_stop(event: Fields, session: Session) -> int:
         f"code-intel: session {session.id} is in step {session.step} ({session.phase}), not complete. Go on: get_session_status, do what "
         "it says, submit_phase. If you are waiting for the user's answer, or the user wanted to stop, end your turn again."
     )
-    print(json.dumps({"decision": "block", "reason": reason}))
+    dialects.hold(event, reason)
     return 0

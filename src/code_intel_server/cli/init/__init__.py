@@ -19,7 +19,8 @@ from code_intel_server.cli.command import COMMAND, how_to_install, lasting_comma
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said, typed_path
 from code_intel_server.cli.init import proposals, unattended_runs
 from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
-from code_intel_server.cli.init.wanted import Clients, wanted_files
+from code_intel_server.cli.init.wanted import found, wanted_files
+from code_intel_server.contract.clients import BY_NAME, CODEX, Client, named
 from code_intel_server.printable import printable
 from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
@@ -40,7 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="code-intel-server init", description="Set a project up for code-intel.")
     made.add_argument("dir", nargs="?", type=Path, default=Path(), metavar="DIR", help="the project (default: here)")
     made.add_argument(
-        "--client", choices=[str(one) for one in Clients], help="whom to register with (default: as before, else all)"
+        "--client",
+        action="append",
+        choices=[*BY_NAME, "all"],
+        help="whom to register with, repeatable (default: as before, else Claude Code, Codex and who else is found)",
     )
     made.add_argument(
         "--include", action="append", default=[], metavar="DIR", help="index only these folders (repeatable)"
@@ -71,13 +75,13 @@ def _init(options: argparse.Namespace) -> int:
     scaffold = Scaffold(root, dry_run=options.dry_run)
     agreed = "verify_commands" not in scaffold.manifest.options
     choices = _choices(root, options, scaffold.manifest)
-    client = _client(options.client, choices)
-    unattended, said_now = unattended_runs.wanted(options, scaffold.manifest, client)
+    clients = _clients(root, options.client, choices)
+    unattended, said_now = unattended_runs.wanted(options, scaffold.manifest, clients)
     if unattended:
         choices["unattended"] = True
     wanted = wanted_files(
         root,
-        client,
+        clients,
         hooks=not options.no_hooks,
         config=_config(choices),
         ours=scaffold.manifest.created,
@@ -92,7 +96,7 @@ def _init(options: argparse.Namespace) -> int:
     if options.dry_run:
         return 0
     _exclude_from_git(root)
-    if said_now and client is not Clients.CLAUDE:
+    if said_now and CODEX in clients:
         unattended_runs.approve_in_codex(root)
     written = {one.path for one in done if one.did in {Did.CREATED, Did.UPDATED}}
     _trust(root, before, written=f"{FOLDER}/config.json" in written, agreed=agreed)
@@ -103,7 +107,7 @@ def _init(options: argparse.Namespace) -> int:
         _prove(root)
     _offer_commit(root, yes=options.yes)
     unclear = [one.path for one in done if one.did is Did.UNCLEAR]
-    _next_steps(client, unclear, unattended=unattended)
+    _next_steps(clients, unclear, unattended=unattended)
     return 1 if unclear else 0
 
 
@@ -152,13 +156,12 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
     return choices
 
 
-def _client(given: str | None, choices: dict[str, Any]) -> Clients:
+def _clients(root: Path, given: list[str] | None, choices: dict[str, Any]) -> tuple[Client, ...]:
     """Whom this run registers with: as it says, else those of earlier runs; `choices` then names them all."""
-    known = {one for one in choices.get("clients", ()) if one in (Clients.CLAUDE, Clients.CODEX)}
-    both = {str(Clients.CLAUDE), str(Clients.CODEX)}
-    now = both if given == Clients.ALL else {given} if given else known or both
+    known = {one for one in choices.get("clients", ()) if one in BY_NAME}
+    now = ({*BY_NAME} if "all" in given else {*given}) if given else known or found(root)
     choices["clients"] = sorted(known | now)
-    return Clients.ALL if now == both else Clients(*now)
+    return named([*now])
 
 
 def _inside(root: Path, folder: str) -> str:
@@ -392,17 +395,17 @@ def _collected(git: "Git", ours: Sequence[str]) -> list[str]:
     return [*words]
 
 
-def _next_steps(client: Clients, unclear: Sequence[str], *, unattended: bool) -> None:
+def _next_steps(clients: Sequence[Client], unclear: Sequence[str], *, unattended: bool) -> None:
     if unclear:
         print(
             f"\nNot ready yet: {', '.join(unclear)} could not be read. Mend it, run this again; then start your client and type:"
         )
     else:
         print("\nReady. Start your client in the project and type:")
-    if client in {Clients.CLAUDE, Clients.ALL}:
-        print("  Claude Code   /code <what to do>      (approve the server `code-intel` once when asked)")
-    if client in {Clients.CODEX, Clients.ALL}:
-        print("  Codex         $code <what to do>      (trust the project and its hooks once when asked)")
+    width = max(13, *(len(client.title) for client in clients))
+    for client in clients:
+        approval = f"      ({client.approval})" if client.approval else ""
+        print(f"  {client.title:<{width}} {client.typed}{approval}")
     if unattended:
         print("Where nobody watches: claude -p '/code <what to do>', codex exec --trust '$code <what to do>'")
     if lasting_command() is None:

@@ -19,6 +19,7 @@ _SCALAR = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _REMARK = re.compile(r"[ \t]*//[^\n]*")
 """A comment behind a value, on its line: it belongs to that value."""
+_TRAILING_REMARKS = re.compile(r"(?:^(?!# code-intel:)#.*\n?|^[ \t]*\n)*\Z", re.MULTILINE)
 _BOM = "\ufeff"
 _MAX_DEPTH = 100
 
@@ -139,11 +140,11 @@ def with_table(text: str, table: str, block: str) -> str:
 
 
 def without_block(text: str) -> str:
-    """A TOML text without our block: from its title to the next table that is not ours."""
+    """A TOML text without our block: from its title to the next table that is not ours; remarks behind it stay."""
     block = re.compile(
         rf"(?:^\n)?^{re.escape(TOML_TITLE)}\n(?:(?!^\[(?!mcp_servers\.code_intel\b)).*\n?)*", re.MULTILINE
     )
-    return block.sub("", text, count=1)
+    return block.sub(lambda match: _TRAILING_REMARKS.search(match[0])[0], text, count=1)  # type: ignore[index]  # matches ''
 
 
 def _toml(text: str) -> Any:

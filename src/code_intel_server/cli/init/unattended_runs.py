@@ -5,20 +5,21 @@ approval of our hooks, which it would else leave out in silence.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from code_intel_server.cli.clients import codex_hooks
 from code_intel_server.cli.console import Failed, ask
+from code_intel_server.cli.init import codex_hooks
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.cli.init.wanted import Clients
+from code_intel_server.contract.clients import CLAUDE, CODEX, Client
 
 _GRANTS = {
-    Clients.CLAUDE: "Claude Code then does not ask before it writes what the running session may write.",
-    Clients.CODEX: "Codex then has your approval of code-intel's hooks, in your own config.toml.",
+    CLAUDE.name: "Claude Code then does not ask before it writes what the running session may write.",
+    CODEX.name: "Codex then has your approval of code-intel's hooks, in your own config.toml.",
 }
 
 
-def wanted(options: argparse.Namespace, manifest: Manifest, client: Clients) -> tuple[bool, bool]:
+def wanted(options: argparse.Namespace, manifest: Manifest, clients: Sequence[Client]) -> tuple[bool, bool]:
     """Whether runs that nobody watches shall work: as this run says, else as earlier ones did, else as the user answers.
 
     And whether the user has said so now: the manifest may have come with the repository.
@@ -33,7 +34,7 @@ def wanted(options: argparse.Namespace, manifest: Manifest, client: Clients) -> 
         return True, False
     if options.yes or options.dry_run:
         return False, False
-    grants = [_GRANTS[one] for one in (Clients.CLAUDE, Clients.CODEX) if client in {one, Clients.ALL}]
+    grants = [_GRANTS[client.name] for client in clients if client.name in _GRANTS]
     agreed = ask(f"Shall runs that nobody watches work too (claude -p, codex exec)? {' '.join(grants)}", yes=False)
     return agreed, agreed
 

@@ -1,8 +1,9 @@
-"""The files a project gets, from the templates: scaffold, skills, and our entries in the clients' configuration."""
+"""The files a project gets: scaffold, skills, and our entries in the clients' configuration, all from the table of the clients."""
 
 import json
-from collections.abc import Sequence
-from enum import StrEnum
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,165 +11,163 @@ from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.hook import ALLOW_WRITES
 from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.scaffold import Wanted
-from code_intel_server.contract.skills import Client, skill_files
+from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ConfigFile
+from code_intel_server.contract.skills import skill_files
 from code_intel_server.resources import templates_dir
 from code_intel_server.workspace.paths import FOLDER
 
-_SERVER = ("mcpServers", "code-intel")
-_ALLOW = ("permissions", "allow")
-_TOOLS = "mcp__code-intel"
 _RULES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
-_TABLE = "mcp_servers.code_intel"
-_HOOK = {"type": "command", "command": f"{COMMAND} hook", "timeout": 10}
-_GRANTING_HOOK = {**_HOOK, "command": f"{COMMAND} hook {ALLOW_WRITES}"}
+_HOOK = f"{COMMAND} hook"
 
 
-class Clients(StrEnum):
-    """For whom a project is set up."""
+def found(root: Path) -> set[str]:
+    """The clients that somebody uses here: the first two, and those whose program or whose files are there."""
+    return {CLAUDE.name, CODEX.name} | {client.name for client in CLIENTS if _is_here(client, root)}
 
-    CLAUDE = "claude"
-    CODEX = "codex"
-    ALL = "all"
+
+def _is_here(client: Client, root: Path) -> bool:
+    there = any(shutil.which(program) for program in client.programs)
+    return there or any((root / trace).exists() for trace in client.traces)
 
 
 def wanted_files(
     root: Path,
-    clients: Clients,
+    clients: Sequence[Client],
     *,
     hooks: bool,
     config: dict[str, Any],
-    ours: Sequence[str] = (),
+    ours: Collection[str] = (),
     unattended: bool = False,
 ) -> list[Wanted]:
     """Everything set-up writes. `config` overrides defaults of config.json; `ours` are paths an earlier run wrote.
 
     `unattended` lets Claude Code's hook grant, inside a session, what the session may write.
     """
-    files = [*_scaffold(config)]
-    if clients in {Clients.CLAUDE, Clients.ALL}:
-        files += [
-            *_claude(hooks=hooks, unattended=unattended),
-            *_skills(Client.CLAUDE),
-            *_rules(root, "claude", ".claude/CLAUDE.md", ours),
-        ]
-    if clients in {Clients.CODEX, Clients.ALL}:
-        files += [*_codex(hooks=hooks), *_skills(Client.CODEX), *_rules(root, "codex", "AGENTS.md", ours)]
-    return files
+    files = {one.path: one for one in _scaffold(config)}
+    for client in clients:
+        for one in client.files:
+            if hooks or not (one.ours and one.hooks):
+                made = _config_file(root, client, one, hooks=hooks, granting=unattended and client is CLAUDE)
+                files.setdefault(made.path, made)
+        for path, text in skill_files(client).items():
+            files.setdefault(path, Wanted(path, text))
+    for client in clients:
+        if client.rules not in files and not any((root / name).exists() for name in _RULES if name not in ours):
+            files[client.rules] = Wanted(client.rules, _text(_rules_template(client)))
+    return [*files.values()]
 
 
-def _scaffold(config: dict[str, Any]) -> list[Wanted]:
+def _scaffold(config: dict[str, Any]) -> Iterator[Wanted]:
     folder = templates_dir() / "code-intel"
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    wanted = []
-    for file in files:
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
         text = file.read_text(encoding="utf-8")
-        wanted.append(Wanted(f"{FOLDER}/{name}", _configured(text, config) if name == "config.json" else text))
-    return wanted
+        if name == "config.json":
+            for key, value in config.items():
+                text = merging.with_member(text, (key,), value)
+        yield Wanted(f"{FOLDER}/{name}", text)
 
 
-def _configured(text: str, config: dict[str, Any]) -> str:
-    """The default configuration with some values changed, written as the template is."""
-    for name, value in config.items():
-        text = merging.with_member(text, (name,), value)
+def _rules_template(client: Client) -> str:
+    """The text for the project's rules: Claude's, or the one that all others share."""
+    return f"{client.name if client is CLAUDE else CODEX.name}/{Path(client.rules).name}"
+
+
+def config_path(root: Path, file: ConfigFile) -> str:
+    """Where a client's file is in a project: the first of its places that exists, else the first."""
+    return next((path for path in file.paths if os.path.lexists(root / path)), file.paths[0])
+
+
+def _config_file(root: Path, client: Client, file: ConfigFile, *, hooks: bool, granting: bool) -> Wanted:
+    path, text = config_path(root, file), _text(f"{client.name}/{file.name}")
+    if file.ours:
+        return Wanted(path, text)
+    if path.endswith(".toml"):
+        table = ".".join(file.server)
+        return Wanted(
+            path, merge=lambda present: merging.with_table(present, table, text), unmerge=merging.without_block
+        )
+    return _entries(path, text, file, hooks=hooks, granting=granting)
+
+
+def _entries(path: str, template: str, file: ConfigFile, *, hooks: bool, granting: bool) -> Wanted:
+    content = json.loads(template)
+    groups = content.pop("hooks", {})
+    if granting:
+        template = template.replace(f'{_HOOK}"', f'{_HOOK} {ALLOW_WRITES}"', 1)
+        groups = json.loads(template).get("hooks", {})
+    only_hooks = file.hooks and not set(content) - {"version"}
+
+    def merge(present: str) -> str:
+        """The file with our entries, and with our hooks or without; none is made, or complained of, for the latter alone."""
+        if not present.strip() and (hooks or not file.hooks):
+            return template
+        if only_hooks and not hooks:
+            try:
+                return _with_hooks(present, {}, groups)
+            except merging.Unclear:
+                return present
+        return _with_hooks(_added(present, content), groups if hooks else {}, groups)
+
+    return Wanted(path, merge=merge, unmerge=lambda present: _with_hooks(_taken_out(present, content), {}, groups))
+
+
+def _leaves(content: dict[str, Any]) -> Iterator[tuple[merging.JsonPath, Any]]:
+    """Our entries by their place, two steps down: a server, the items of a list."""
+    for name, value in content.items():
+        for below, inner in value.items() if isinstance(value, dict) else ():
+            yield (name, below), inner
+
+
+def _added(text: str, content: dict[str, Any]) -> str:
+    for path, value in _leaves(content):
+        if isinstance(value, list):
+            for item in value:
+                text = merging.with_item(text, path, item)
+        else:
+            text = merging.with_member(text, path, value)
     return text
 
 
-def _skills(client: Client) -> list[Wanted]:
-    return [Wanted(path, text) for path, text in skill_files(client).items()]
+def _taken_out(text: str, content: dict[str, Any]) -> str:
+    for path, value in _leaves(content):
+        if isinstance(value, list):
+            for item in value:
+                text = merging.without_item(text, path, item)
+        else:
+            text = merging.without_member(text, path)
+    return text
 
 
-def _rules(root: Path, client: str, path: str, ours: Sequence[str]) -> list[Wanted]:
-    """A file for the project's rules, where it has none of its own."""
-    others = [name for name in _RULES if name not in ours and (root / name).exists()]
-    if others:
-        return []
-    return [Wanted(path, (templates_dir() / client / Path(path).name).read_text(encoding="utf-8"))]
-
-
-def _claude(*, hooks: bool, unattended: bool) -> list[Wanted]:
-    entry = _template("claude/mcp.json")["mcpServers"]["code-intel"]
-    groups = _template("claude/settings.json")["hooks"] if hooks else {}
-    if unattended and hooks:
-        groups["PreToolUse"] = [{**group, "hooks": [_GRANTING_HOOK]} for group in groups["PreToolUse"]]
-
-    def settings(text: str) -> str:
-        """The settings with our permission in them, and with our hooks or without."""
-        if hooks and not unattended and not text.strip():
-            return _text("claude/settings.json")
-        return _with_hooks(merging.with_item(text, _ALLOW, _TOOLS), groups)
-
-    def without(text: str) -> str:
-        """The settings without anything of ours."""
-        return _with_hooks(merging.without_item(text, _ALLOW, _TOOLS), {})
-
-    return [
-        Wanted(
-            ".mcp.json",
-            merge=lambda text: merging.with_member(text, _SERVER, entry) if text.strip() else _text("claude/mcp.json"),
-            unmerge=lambda text: merging.without_member(text, _SERVER),
-        ),
-        Wanted(".claude/settings.json", merge=settings, unmerge=without),
-    ]
-
-
-def _codex(*, hooks: bool) -> list[Wanted]:
-    block = (templates_dir() / "codex" / "config.toml").read_text(encoding="utf-8")
-    groups = _template("codex/hooks.json")["hooks"]
-
-    def wanted_hooks(text: str) -> str:
-        """The hooks with ours among them, or without ours; no file is made for the latter, and none complained of."""
-        if hooks:
-            return _with_hooks(text, groups) if text.strip() else _text("codex/hooks.json")
-        try:
-            return _with_hooks(text, {})
-        except merging.Unclear:
-            return text
-
-    return [
-        Wanted(
-            ".codex/config.toml",
-            merge=lambda text: merging.with_table(text, _TABLE, block),
-            unmerge=merging.without_block,
-        ),
-        Wanted(".codex/hooks.json", merge=wanted_hooks, unmerge=lambda text: _with_hooks(text, {})),
-    ]
-
-
-def _with_hooks(text: str, groups: dict[str, list[Any]]) -> str:
+def _with_hooks(text: str, wanted: dict[str, list[Any]], ours: dict[str, list[Any]]) -> str:
     """The text with these hooks of ours in it and no others, be they of an earlier version; those of the user's stay."""
     present = _hooks_in(text)
-    for event, entries in groups.items():
+    for event, entries in wanted.items():
         for entry in entries:
             text = merging.with_item(text, ("hooks", event), entry)
+    known = [_plain(entry) for entries in ours.values() for entry in entries]
     for event, entries in present.items():
         for entry in entries:
-            if _is_ours(entry) and entry not in groups.get(event, []):
+            if _plain(entry) in known and entry not in wanted.get(event, []):
                 text = merging.without_item(text, ("hooks", event), entry)
     return text
+
+
+def _plain(entry: object) -> object:
+    """An entry without its matcher and without the grant: as some version of ours may have written it."""
+    if isinstance(entry, list):
+        return [_plain(one) for one in entry]
+    if not isinstance(entry, dict):
+        return entry.removesuffix(f" {ALLOW_WRITES}") if isinstance(entry, str) else entry
+    return {name: _plain(value) for name, value in entry.items() if name != "matcher"}
 
 
 def _hooks_in(text: str) -> dict[str, list[Any]]:
     content = merging.read(text) if text.strip() else {}
     hooks = content.get("hooks") if isinstance(content, dict) else None
-    return (
-        {event: [*found] for event, found in hooks.items() if isinstance(found, list)}
-        if isinstance(hooks, dict)
-        else {}
-    )
-
-
-def _is_ours(entry: object) -> bool:
-    """Whether this is a group as some version of ours writes it; one that the user has changed is theirs."""
-    return (
-        isinstance(entry, dict)
-        and entry.get("hooks") in ([_HOOK], [_GRANTING_HOOK])
-        and entry.keys() <= {"matcher", "hooks"}
-    )
-
-
-def _template(name: str) -> Any:
-    return json.loads(_text(name))
+    if not isinstance(hooks, dict):
+        return {}
+    return {event: [*there] for event, there in hooks.items() if isinstance(there, list)}
 
 
 def _text(name: str) -> str:

@@ -1,1 +1,0 @@
-"""The clients that code-intel can be set up for, as data."""

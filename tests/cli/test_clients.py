@@ -1,0 +1,192 @@
+"""Every client of the table is set up, examined and taken out again, whatever its user has in its files (SPEC 12)."""
+
+import io
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from code_intel_server.cli import hook, init
+from code_intel_server.cli.doctor import clients as examined
+from code_intel_server.cli.doctor.finding import Grade
+from code_intel_server.cli.init.merging import read
+from code_intel_server.cli.init.wanted import found
+from code_intel_server.contract.clients import BY_NAME, CLIENTS, Client, ConfigFile
+from tests.cli.helpers import fingerprint, own_state, project, session, state
+
+QUICK = ["--no-proof", "--no-index"]
+NAMES = [client.name for client in CLIENTS]
+MERGED = [(client, file) for client in CLIENTS for file in client.files if not file.ours]
+IDS = [f"{client.name}-{file.name}" for client, file in MERGED]
+NEW = [client.name for client in CLIENTS if client.name not in {"claude", "codex"}]
+
+
+@pytest.fixture(autouse=True)
+def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_state(monkeypatch, tmp_path)
+
+
+def hostile(file: ConfigFile) -> str:
+    """What a user may have in such a file: a BOM, comments, entries of their own beside ours."""
+    if file.paths[0].endswith(".toml"):
+        return "\ufeff# mine\n[mcp_servers.other]\ncommand = 'x' # why\n"
+    top = file.server[0] if file.server else "hooks"
+    return f'\ufeff// mine\r\n{{\r\n\t"{top}": {{ /* mine too */ "other": {{"command": "x"}} }}, // why\r\n\t"z": [1,],\r\n}}\r\n'
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=NAMES)
+def test_a_client_is_set_up_found_well_and_taken_out_without_a_trace(tmp_path: Path, client: Client) -> None:
+    root = project(tmp_path / "repo")
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 0
+    for file in client.files:
+        text = (root / file.paths[0]).read_text()
+        content = tomllib.loads(text) if file.paths[0].endswith(".toml") else {} if file.ours else json.loads(text)
+        for name in file.server:
+            content = content[name]
+        assert "code-intel-server" in text
+    grades = {one.name: one.grade for one in examined.registered(root) if one.grade is not Grade.UNUSED}
+    assert set(grades) == {client.title.lower(), f"{client.name} hooks", f"{client.name} skill"}
+    assert set(grades.values()) == {Grade.GOOD}
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+
+
+@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client: Client, file: ConfigFile) -> None:
+    text = hostile(file)
+    root = project(tmp_path / "repo")
+    path = root / file.paths[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(text.encode())
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 0
+    written = path.read_bytes().decode()
+    assert all(line.strip(",") in written for line in text.splitlines() if "other" not in line)
+    assert "code-intel-server" in written
+    path.write_bytes((written + ("# later\r\n" if path.suffix == ".toml" else "// later\r\n")).encode())
+    assert init.main([str(root), "--uninstall"]) == 0
+    rest = path.read_bytes().decode()
+    assert "code-intel-server" not in rest
+    assert "later" in rest
+    assert "mine" in rest
+    if path.suffix != ".toml":
+        assert read(rest) == read(text)
+    path.write_bytes(text.encode())
+    assert fingerprint(root) == before
+
+
+BROKEN = {"cut off": b'{"a": ', "not text": b"\xff\xfe\x00", "a list": b"[]", "deep": b"[" * 5000}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+def test_a_file_that_cannot_be_read_is_left_alone_and_named(
+    tmp_path: Path, client: Client, file: ConfigFile, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if file.paths[0].endswith(".toml") and kind == "a list":
+        pytest.skip("[] is no TOML either, as the others show")
+    root = project(tmp_path / "repo")
+    path = root / file.paths[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(BROKEN[kind])
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
+    assert path.read_bytes() == BROKEN[kind]
+    assert f"{file.paths[0]} could not be read" in capsys.readouterr().out
+    (bad,) = [one for one in examined.registered(root) if one.grade is Grade.BAD]
+    assert file.paths[0] in bad.text
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert path.read_bytes() == BROKEN[kind]
+
+
+@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+def test_nothing_is_written_through_a_link_that_leads_outside_nor_into_a_huge_file(
+    tmp_path: Path, client: Client, file: ConfigFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, theirs = project(tmp_path / "repo"), tmp_path / "theirs"
+    theirs.write_text("")
+    path = root / file.paths[0]
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(theirs)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
+    assert f"{file.paths[0]} leads outside the project" in capsys.readouterr().err
+    assert theirs.read_text() == ""
+    path.unlink()
+    with path.open("wb") as stream:
+        stream.truncate(8 << 20)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
+    assert path.stat().st_size == 8 << 20
+
+
+def test_clients_are_found_by_their_program_and_by_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert found(tmp_path) == {"claude", "codex"}
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / "bin" / "copilot").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "copilot").chmod(0o755)
+    assert found(tmp_path) == {"claude", "codex", "gemini", "copilot"}
+
+
+def test_two_clients_that_share_a_file_share_it(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo")
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK, "--client", "vscode", "--client", "copilot"]) == 0
+    assert json.loads((root / ".github/hooks/code-intel.json").read_text())["version"] == 1
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert fingerprint(root) == before
+
+
+def test_an_opencode_jsonc_is_used_where_the_user_has_one(tmp_path: Path) -> None:
+    root = project(tmp_path / "repo", **{"opencode.jsonc": '{\n  // mine\n  "model": "x"\n}\n'})
+    assert init.main([str(root), *QUICK, "--client", "opencode"]) == 0
+    assert not (root / "opencode.json").exists()
+    assert read((root / "opencode.jsonc").read_text())["mcp"]["code-intel"]["type"] == "local"
+
+
+WRITES = {
+    "gemini": {
+        "hook_event_name": "BeforeTool",
+        "tool_name": "write_file",
+        "tool_input": {"file_path": "secrets/vault.py"},
+    },
+    "qwen": {"hook_event_name": "PreToolUse", "tool_name": "edit", "tool_input": {"file_path": "secrets/vault.py"}},
+    "opencode": {"hook_event_name": "PreToolUse", "tool_name": "write", "tool_input": {"filePath": "secrets/vault.py"}},
+    "cursor": {"hook_event_name": "preToolUse", "tool_name": "Write", "tool_input": {"file_path": "secrets/vault.py"}},
+    "vscode": {
+        "hookEventName": "PreToolUse",
+        "tool_name": "multi_replace_string_in_file",
+        "tool_input": {"replacements": [{"filePath": "app.py"}, {"filePath": "secrets/vault.py"}]},
+    },
+    "copilot": {"hook_event_name": "PreToolUse", "tool_name": "create", "tool_input": {"path": "secrets/vault.py"}},
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_the_hook_refuses_a_write_in_the_dialect_of_the_client(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    spoken = "copilot" if name == "vscode" else name
+    where: dict[str, object] = {"workspace_roots": [str(root)]} if name == "cursor" else {"cwd": str(root)}
+    with session(root, state()):
+        event = json.dumps(WRITES[name] | where)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(event.encode())))
+        status = hook.main(["--client", spoken])
+    said = capsys.readouterr()
+    if spoken in {"cursor", "copilot"}:
+        answer = json.loads(said.out)
+        assert status == 0
+        assert "deny" in {answer.get("permission"), answer.get("permissionDecision")}
+    else:
+        assert status == 2
+    assert "secrets/vault.py was not explored" in said.out + said.err
+
+
+def test_every_row_of_the_table_has_what_its_columns_need() -> None:
+    assert len(BY_NAME) == len(CLIENTS) == 8
+    for client in CLIENTS:
+        assert [file for file in client.files if file.server]
+        assert client.evidence
