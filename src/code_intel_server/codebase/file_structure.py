@@ -118,9 +118,9 @@ def _folded(calls: Iterable[CallRow]) -> Iterator[str]:
     lines: dict[tuple[str, str], list[int]] = {}
     for call in calls:
         lines.setdefault((call.name, call.inside), []).append(call.line)
-    for (name, inside), at in lines.items():
+    for (name, scope), at in lines.items():
         more = f" and {len(at) - _LINES_SHOWN} more" if len(at) > _LINES_SHOWN else ""
-        yield f"{', '.join(map(str, at[:_LINES_SHOWN]))}{more}: {name}{f'  [in {inside}]' if inside else ''}"
+        yield f"{', '.join(map(str, at[:_LINES_SHOWN]))}{more}: {name}{f'  [in {scope}]' if scope else ''}"
 
 
 @dataclass(frozen=True, slots=True)
