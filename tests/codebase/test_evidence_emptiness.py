@@ -1,7 +1,7 @@
 """Evidence is a difference of syntax: what is no implementation is refused, what is one never is (SPEC 4, READY impl)."""
 
 import pytest
-from tests.codebase.changes import CHANGES, HOLLOW, Change
+from tests.codebase.changes import CHANGES, HOLLOW, HONEST, STRANGERS, Change, StrangersChange
 from tests.codebase.emptiness_corpus import CASES, CODE, EMPTY, FORMS, TRIVIAL, Case, parts
 
 from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
@@ -36,6 +36,11 @@ def test_at_least_fifteen_languages_show_all_six_forms() -> None:
 def difference(change: Change) -> Comparison:
     """What the two versions of a change differ in."""
     return compare(change.path, change.before.encode(), change.after.encode(), change.hunks)
+
+
+@pytest.mark.parametrize("change", STRANGERS, ids=str)
+def test_a_change_of_strangers_is_judged_as_they_meant_it(change: StrangersChange) -> None:
+    assert (change.is_taken() is (change.kind == HONEST)) is not change.known
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)

@@ -49,13 +49,13 @@ class Case:
     """Where a session stands, what is refused there, what is done then, and what is sent then."""
 
     start: Callable[[], Session]
-    bad: Fields
-    good: Fields
+    bad: Mapping[str, object]
+    good: Mapping[str, object]
     meanwhile: Callable[[Session], object] = lambda _session: None
 
 
-def fresh(**flags: object) -> Session:
-    return Session(Flags(**flags))
+def fresh(gate_level: GateLevel = GateLevel.AUTO) -> Session:
+    return Session(Flags(gate_level=gate_level))
 
 
 def framed() -> Session:
@@ -199,6 +199,11 @@ def adds(path: str) -> Callable[[Session], None]:
     return add
 
 
+def looked_up(session: Session) -> None:
+    session.world.call("search_text", "app.py")
+    session.world.call("get_symbols", "app.py")
+
+
 def looks(session: Session) -> None:
     session.world.call("review_changes")
 
@@ -241,12 +246,12 @@ CASES: Mapping[str, Case] = {
         framed, {"action_type": "add", "target_feature": {"value": "page", "quote": ""}}, {"action_type": "add"}
     ),
     "failures.EXPLORATION.empty_result": Case(
-        before(exploring, lambda one: (one.world.call("search_text", "app.py"), one.world.call("get_symbols", "app.py"))),
+        before(exploring, looked_up),
         {"explored_files": [], "findings": []},
         {"explored_files": ["app.py"], "findings": ["app.py:1 - entry"]},
     ),
     "failures.EXPLORATION.file_not_found": Case(
-        before(exploring, lambda one: (one.world.call("search_text", "app.py"), one.world.call("get_symbols", "app.py"))),
+        before(exploring, looked_up),
         {"explored_files": ["none.py"], "findings": ["none.py:1 - entry"]},
         {"explored_files": ["app.py"], "findings": ["app.py:1 - entry"]},
     ),

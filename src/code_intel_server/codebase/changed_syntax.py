@@ -9,16 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
+from code_intel_server.codebase.data_files import says_the_same
+from code_intel_server.codebase.dead_code import without_dead_branches
 from code_intel_server.codebase.effects import Effects, Hollow, Token, TooLong, effects_of
 from code_intel_server.codebase.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.reference import RangeVerdict, Replaced
 from code_intel_server.codebase.stubs import is_stub, is_todo
 from code_intel_server.codebase.text import decode, is_binary, split_lines
 
+_PREPROCESSED = frozenset({"c", "cpp", "objective-c", "cuda", "csharp", "swift"})
 _LONGEST_LINE = 4000
 _TOKENS_AT_MOST = 4000
 """Of a hunk; a bigger one is compared line by line."""
 
+_ENTRY = re.compile(r"\A[*+] ")
 _BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
@@ -111,7 +115,7 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
         then = _text_effects(path, before, language) if before else Effects()
     changed: list[Token] = []
     gaps: list[tuple[int, int]] = []
-    for old, new in hunks:
+    for old, new in hunks if before is None or not says_the_same(language, before, after) else ():
         _difference(_among(then.tokens, old), _among(now.tokens, new), new, changed, gaps)
     return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps))
 
@@ -130,9 +134,15 @@ def _parsed_effects(
         return None
     from code_intel_server.codebase.structure import has_grammar, parse
 
-    parsed = parse(content, language) if has_grammar(language) else None
+    if not has_grammar(language):
+        return None
+    content, dead = without_dead_branches(content) if language.name in _PREPROCESSED else (content, {})
     near = [(first - 1, first + max(count, 1)) for first, count in lines]
-    return effects_of(parsed, path, near) if parsed is not None else None
+    parsed = parse(content, language)
+    found = effects_of(parsed, path, near) if parsed is not None else None
+    if found is not None:
+        found.idle |= dead
+    return found
 
 
 def _text_effects(path: str, content: bytes, language: Language | None) -> Effects:
@@ -184,7 +194,9 @@ def _of_lines(lines: Sequence[str], language: Language | None, *, indented: bool
         is_code = language is not None and language.kind is LanguageKind.CODE
         stub = is_stub(words, language.name) if is_code and language else is_todo(words)
         depth = f"{len(line) - len(line.lstrip())}:" if indented else ""
-        found.tokens.append(Token(f"{depth}{words}", number, number, stub))
+        # Text flows: where its lines break says nothing, nor by which mark an entry of a list begins.
+        said = _ENTRY.sub("- ", words).split() if language and language.kind is LanguageKind.DOCS else [words]
+        found.tokens += (Token(f"{depth}{one}", number, number, stub) for one in said)
     return found
 
 

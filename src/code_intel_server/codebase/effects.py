@@ -24,15 +24,19 @@ from code_intel_server.codebase.dead_code import DeadCode
 from code_intel_server.codebase.grammars import Parsed, last_line, node_text
 from code_intel_server.codebase.languages import LanguageKind
 from code_intel_server.codebase.node_kinds import (
+    AT_THE_HEAD,
     DIRECTIVE,
     FRAME,
+    HEAD,
     INDENTED,
-    NEVER_BUILT,
     PROGRAM,
     SAME_QUOTES,
+    WORD_BY_WORD,
     WRAPS,
     is_block,
     means,
+    never_built,
+    normal,
 )
 from code_intel_server.codebase.outlines import Definition, single_definitions
 from code_intel_server.codebase.stubs import LONGEST_STUB, is_stub
@@ -96,7 +100,7 @@ def effects_of(parsed: Parsed, path: str, near: Sequence[tuple[int, int]]) -> Ef
         found.prose |= inner.prose
         found.idle |= inner.idle
         found.hollow += inner.hollow
-    if NEVER_BUILT.match(parsed.text) and not PROGRAM.search(parsed.text):
+    if never_built(parsed.text) and not PROGRAM.search(parsed.text):
         found.idle |= {token.line: "code that is never built" for token in found.tokens}
         found.tokens = []
     return found
@@ -116,7 +120,7 @@ class _Walk:
         self._dead = DeadCode(self._language, self._is_code, parsed.text, self._items.keys())
         self._bodies: set[int] = set()
         self._callables = [item for item in items if item.kind.is_callable]
-        self._types = {item.name: item for item in items if item.kind.is_type}
+        self._types = [item for item in items if item.kind.is_type]
         self._faults = fault_names(items)
         self._in_function = False
         self._visited = 0
@@ -144,7 +148,14 @@ class _Walk:
         why = self._dead.why(node, above, in_function=self._in_function, is_last=is_last) if self._is_code else ""
         if why:
             return self._note(self.found.idle, node, why)
+        core = self._dead.core(node)
+        if core is not None:
+            for child in core:
+                self._visit(child, core[0].parent or node, bounds, depth + 1, is_last=child.id == core[-1].id)
+            return None
         item = self._items.get(node.id)
+        if item is not None and self._in_function and self._dead.is_never_called(item, node, above):
+            return self._note(self.found.idle, node, "a function that nobody calls")
         if item is not None:
             return self._definition(item, node, bounds, depth)
         return self._inside(node, above, bounds, depth)
@@ -157,25 +168,32 @@ class _Walk:
         children = [*self._dead.children(node)]
         for (child, why), behind in zip_longest(children, (child for child, _ in children[1:])):
             if child.start_byte > at:
-                self._between(text[at : child.start_byte], at, child, bounds)
+                self._between(text[at : child.start_byte], at, child.start_point.row + 1, bounds)
             at = max(at, child.end_byte)
             if why:
                 self._note(self.found.idle, child, why)
             elif child.is_named or not self._dead.is_frill(child, behind, node, above):
                 self._visit(child, node, bounds, depth + 1, is_last=behind is None or not behind.is_named)
+        if node.parent is not None and not self._parsed.injected:
+            self._between(text[at : node.end_byte], at, node.end_point.row + 1, bounds)
         return None
 
-    def _between(self, gap: bytes, at: int, before: "Node", bounds: int) -> None:
-        """Text that the grammar gives no node."""
+    def _between(self, gap: bytes, at: int, end: int, bounds: int) -> None:
+        """Text that the grammar gives no node, up to 1-based line `end`."""
         if gap.strip():
-            line = before.start_point.row + 1 - gap.count(b"\n")
+            line = end - gap.count(b"\n")
             for word in gap.decode("utf-8", "replace").split():
                 self._take(word, line, at, bounds)
 
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
         """A node's text as it stands, line by line; in markup its words."""
         first = node.start_point.row + 1
-        text = node_text(node)
+        text = normal(node, self._language)
+        if self._language in WORD_BY_WORD:
+            for number, line in enumerate(text.split("\n"), first):
+                for word in line.removesuffix("\\").split():
+                    self._take(word, number, node.start_byte, bounds, stub=stub)
+            return
         if not means("quoted", node.type) or node.type in {"text", "jsx_text", "raw_text"}:
             lines = [" ".join(line.split()) for line in text.split("\n")]
         else:
@@ -244,22 +262,24 @@ class _Walk:
 
     def _overrides(self, item: Definition) -> bool:
         """Whether a method takes the place of another: its type has a base, which has it too where the file shows the base."""
-        around = [one for one in self._types.values() if _lies_in(item, one)]
+        around = [one for one in self._types if _lies_in(item, one)]
         if not item.kind.is_callable or not around:
             return False
         outer = max(around, key=lambda one: one.node.start_byte)
-        bases = re.findall(r"\w+", header_of(outer).partition(outer.name)[2])
-        shown = [base for base in bases if base in self._types]
-        inherited = (one for one in self._callables if one.name == item.name)
-        return bool(bases) and (
-            not shown or any(_lies_in(one, self._types[base]) for one in inherited for base in shown)
-        )
+        header = header_of(outer)
+        trait, of, _ = header.partition(" for ") if outer.kind is SymbolKind.IMPL else ("", "", "")
+        bases = re.findall(r"\w+", trait if of else header.partition(outer.name)[2])
+        shown = [one for one in self._types if one.name in bases]
+        inherited = [one for one in self._callables if one.name == item.name]
+        return bool(bases) and (not shown or any(_lies_in(one, base) for one in inherited for base in shown))
 
     # -- notes -----------------------------------------------------------------------------------------------------------
 
     def _prose(self, node: "Node") -> None:
         text = node_text(node)
-        if DIRECTIVE.match(text):
+        if DIRECTIVE.match(text) and not (
+            AT_THE_HEAD.match(text) and not HEAD.fullmatch(self._parsed.text, 0, node.start_byte)
+        ):
             return self._leaves(node, 0)
         return self._note(self.found.prose, node)
 

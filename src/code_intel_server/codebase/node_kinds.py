@@ -8,7 +8,9 @@ What is in no row counts: a decorator, a field, a column, a key, a step.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.anatomy import BLOCK
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "prose": re.compile(r"[cC]omment|^pod$|haddock|^dis_expr$|^preproc_(?:end)?region$|^php_tag$"),
-    "quoted": re.compile(r"string(?:_literal|_fragment)?$|heredoc|^char(?:acter)?_literal$|regex|^(?:raw_)?text$|jsx_text"),
+    "quoted": re.compile(r"string(?:_literal|_fragment)?$|heredoc|quote_scalar$|quoted_attribute_value|^color_value$|^char(?:acter)?_literal$|regex|^(?:raw_)?text$|jsx_text"),
     "jump": re.compile(
         r"^(?:return|throw|raise|break|continue|goto|jump|control_transfer|next)(?:_statement|_expression)?$"
         r"|^exit_statement$"
@@ -41,6 +43,7 @@ KINDS = {
         r"|declaration|definition|_item$|statement$(?<!expression_statement)|^ERROR$"
     ),
     "bound": re.compile(r"^(?:block|block_mapping|block_sequence|block_node|suite|declarations|do)$"),
+    "imports": re.compile(r"^(?:import|using?|preproc_include|namespace_use)(?:_|$)"),
     "hoisted": re.compile(r"function_declaration|local_function|class_declaration|_item$|label|^case|^when|^default"),
 }  # fmt: skip
 """What a kind of node means, by its name."""
@@ -74,7 +77,11 @@ ENDS_ON_ITS_OWN = frozenset((
 """Languages in which a semicolon at the end of a line says nothing."""
 
 INDENTED = frozenset(("python", "yaml", "starlark", "gdscript", "nim", "haskell", "fsharp", "makefile"))
-SAME_QUOTES = frozenset(("python", "javascript", "typescript", "tsx", "lua", "css", "scss", "less"))
+SAME_QUOTES = frozenset(
+    ("python", "javascript", "typescript", "tsx", "lua", "css", "scss", "less", "html", "vue", "svelte")
+)
+WORD_BY_WORD = frozenset({"dockerfile", "makefile"})
+"""Languages whose lines may be broken between any two words."""
 
 DIRECTIVE = re.compile(
     r"//go:\w|//export \w|// \+build|//\s*(?:swift-tools-version|@jsx)|///\s*<reference|/\*\*?\s*@jsx|/\*[+!]"
@@ -82,17 +89,35 @@ DIRECTIVE = re.compile(
 )
 """Comments that a compiler, an interpreter or a server obeys."""
 
+AT_THE_HEAD = re.compile(r"#\s*(?:frozen_string_literal|encoding|syntax|escape|check)\s*[:=]|//go:build|// \+build")
+"""Those of them that are obeyed only above all code."""
+HEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 JUMPS_BY_CALL = re.compile(
     r"(?:panic|sys\.exit|os\._exit|os\.Exit|log\.Fatal\w*|process\.exit|System\.exit|exit|abort|die|fatalError|unreachable|return|stop"
     r"|std::process::exit|Environment\.Exit)!?\s*\(|(?:exit|return|raise|die|fail|throw)\b(?![\w.]*\s*[=:])"
 )
 NEVER_COMPILED = re.compile(r"#!?\[cfg\((?:any\(\s*\)|not\(all\(\s*\)\)|false|FALSE|never)\)\]")
-NEVER_BUILT = re.compile(rb"\A(?:\s|//[^\n]*\n)*//(?:go:build| \+build)\s+(?:ignore|never|none|false|disabled)\s*\n")
+_BUILT_IF = re.compile(rb"\A(?:\s|//[^\n]*\n)*?//(?:go:build| \+build)\s+([^\n]+)\n")
+_NO_TAGS = frozenset({"ignore", "never", "none", "false", "disabled"})
+_TAGS_AT_MOST = 8
+_SYSTEMS = frozenset(
+    {"linux", "windows", "darwin", "freebsd", "openbsd", "netbsd", "plan9", "js", "android", "ios", "solaris"}
+)
 PROGRAM = re.compile(rb"^package\s+main\b", re.MULTILINE)
 _FALSE = frozenset({"false", "False", "FALSE", "0", "nil", "None", "null", "NULL", "NO", "''", '""', "0.0", "$false"})
 _TRUE = frozenset({"true", "True", "TRUE", "1", "YES", "$true"})
 FRAME = re.compile(r"[\W_]*|end|begin|do|then|in|where|fi|done|esac")
-NOTHING_ADDED = re.compile(r"(?:(\w+)\s*[-+|^]=\s*0|(\w+)\s*[*/]=\s*1|(\w+)\s*=\s*\3\s*(?:[-+]\s*0|[*/]\s*1))\s*;?")
+ASSERTED = re.compile(r"(?:static_)?assert!?(?:\s*\(\s*|\s+)(?:true|True|1)\b\s*(?:,[^\n]*)?\)?\s*;?")
+EMPTY_CALL = re.compile(
+    r"(?:defer|go|void|await|!)?\(*(?:async)?(?:func(?:tion\w*)?)?\(\)(?:=>)?\{\}\)*\(\)\)*;?|doend"
+)
+NO_COMMAND = re.compile(r"(?:RUN\s+|[@+-]+)?(?::|true)\s*")
+RETHROWS = re.compile(
+    r"except\b[^:]*:\s*raise|catch\s*(?:\([^)]*?(?P<name>\w*)\s*\))?\s*\{\s*throw(?:\s+(?P=name))?\s*;?\s*\}"
+)
+NOTHING_ADDED = re.compile(
+    r"(?:(?P<same>\w+)\s*=\s*(?P=same)\s*(?:or|and|\|\|?|&&?)\s*(?P=same)|(\w+)\s*[-+|^]=\s*0|(\w+)\s*[*/]=\s*1|(?P<kept>\w+)\s*=\s*(?P=kept)\s*(?:[-+]\s*0|[*/]\s*1))\s*;?"
+)
 BLANK = re.compile(r"(?:(?:let|var|val|const)\s+)?_\s*:?=\s*[^=].*", re.DOTALL)
 VOID = re.compile(r"(?:\(?\s*void\s*\)?|static_cast<void>)\s*\(?[\w.]+\)?\s*;?")
 LAST_RETURN = re.compile(r"return(?:\s+None)?\s*;?")
@@ -127,7 +152,7 @@ def constant(node: "Node", depth: int = 0) -> bool | None:
         return False if False in sides else True if sides == [True, True] else None
     if parts[1].type in {"||", "or"}:
         return True if True in sides else False if sides == [False, False] else None
-    if parts[1].type in {"==", "!=", "===", "!=="}:
+    if parts[1].type in {"=", "==", "!=", "===", "!=="}:
         words = [node_text(parts[0]), node_text(parts[2])]
         if all(re.fullmatch(r"[\d.]+|([\"'])[^\"']*\1", word) for word in words):
             return (words[0] == words[1]) is parts[1].type.startswith("=")
@@ -159,3 +184,44 @@ def is_decided(node: "Node") -> bool:
     if node.child_count != 3 or node.children[1].type not in {"&&", "and", "||", "or"}:
         return False
     return constant(node.children[0]) is (node.children[1].type in {"||", "or"})
+
+
+def normal(node: "Node", language: str) -> str:
+    """The text of a leaf, alike where a language makes no difference: a number's base, the case of a keyword or colour, a block's marks."""
+    text = node_text(node)
+    if node.type.startswith("keyword_") or node.type == "color_value":
+        return text.lower()
+    if language == "ruby" and node.type in {"do", "end"} and node.parent is not None and node.parent.type == "do_block":
+        return "{" if node.type == "do" else "}"
+    if re.fullmatch(r"0[xXbBoO][\da-fA-F_]+|[1-9][\d_]*", text):
+        return str(int(text.replace("_", ""), 0))
+    return text
+
+
+def never_built(source: bytes) -> bool:
+    """Whether the build constraint at the head of a Go file holds for no system and no tags."""
+    found = _BUILT_IF.match(source)
+    if found is None:
+        return False
+    words = re.findall(r"\w[\w.]*|&&|\|\||[!()]", found[1].decode("utf-8", "replace"))
+    names = sorted({word for word in words if re.match(r"\w", word)})
+    if len(names) > _TAGS_AT_MOST:
+        return False
+    chosen = (dict(zip(names, row, strict=True)) for row in product((True, False), repeat=len(names)))
+    possible = (
+        tags
+        for tags in chosen
+        if sum(tags[name] for name in names if name in _SYSTEMS) < 2
+        and not any(tags[name] for name in names if name in _NO_TAGS)
+    )
+    return not any(_built(words, tags) for tags in possible)
+
+
+def _built(words: Sequence[str], tags: Mapping[str, bool]) -> bool:
+    """Whether a constraint holds: the innermost brackets first, then `!`, `&&` and `||`. What cannot be read holds."""
+    text = " ".join(str(tags[word]) if word in tags else word for word in words)
+    for _ in words:
+        text = re.sub(r"\( (True|False) \)|! (True|False)", lambda m: m[1] or str(m[2] != "True"), text)
+        text = re.sub(r"(?<!! )(True|False) && (True|False)", lambda m: str(m[1] == m[2] == "True"), text)
+        text = re.sub(r"(?<!! )(?<!&& )(True|False) \|\| (True|False)(?! &&)", lambda m: str("True" in m[0]), text)
+    return text != "False"
