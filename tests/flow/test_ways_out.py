@@ -391,6 +391,10 @@ CASES: Mapping[str, Case] = {
                wrote("app.py", "def main():\n    return 3\n")),
         commits(), commits(), lambda one: one.world.call("review_changes", tree=one.ports.tree.snapshot()),
     ),
+    f"{IN_COMMIT}shown_in_part": Case(
+        before(committing, lambda one: one.world.call("review_changes", tree=one.ports.tree.snapshot(), asks=("app.py",))),
+        commits(), commits(), lambda one: one.world.call("review_changes", "app.py", tree=one.ports.tree.snapshot()),
+    ),
     f"{IN_COMMIT}review_prompt_not_found": Case(committing, commits(review_prompt_used="none"), commits()),
     f"{IN_COMMIT}finalize_failed": Case(
         fails("failures.PRE_COMMIT.finalize_failed", "commit", committing), commits(), {"revert_reason": "A hook complains."}
