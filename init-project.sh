@@ -65,12 +65,12 @@ command -v "$python" >/dev/null || fail "PYTHON=$python cannot be found"
 
 # -- the environment ---------------------------------------------------------------------------------------------------
 
-# ChromaDB asks for these and uses them only for what we never do (its own embedding model, clusters, telemetry): 280 of 750 MB.
+# ChromaDB asks for these and uses them only for what we never do (its own embedding model, clusters): 260 of 750 MB.
 # Noted as present, in the oldest version that ChromaDB takes, pip passes them over; whatever else needs one still gets it.
 leave_out() {
     local site one info
     site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    for one in onnxruntime-1.14.1 tokenizers-0.13.2 kubernetes-28.1.0 grpcio-1.58.0 opentelemetry_exporter_otlp_proto_grpc-1.2.0; do
+    for one in onnxruntime-1.14.1 tokenizers-0.13.2 kubernetes-28.1.0; do
         [ -z "$(compgen -G "$site/${one%-*}-*.dist-info")" ] || continue
         info=$one.dist-info
         mkdir -p "$site/$info"

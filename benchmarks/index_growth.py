@@ -84,12 +84,12 @@ def ours(project: Path, store: Path, encoder: str) -> dict[str, object]:
     from code_intel_server.codebase.ignore import project_files
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.embedding import load_encoder
-    from code_intel_server.index.values import IndexSettings
+    from code_intel_server.index.values import ChromaSettings, IndexSettings
 
     explorer = Explorer(project)
     index = CodeIndex(
         project,
-        IndexSettings(),
+        IndexSettings(chroma=ChromaSettings(min_chunks=0)),
         encoder=Stub if encoder == "stub" else load_encoder,
         lister=lambda: project_files(explorer.project),
         folder=store,

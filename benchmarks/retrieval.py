@@ -46,7 +46,7 @@ class Ours:
         mode = ChromaMode.OFF if self.part else ChromaMode.LOCAL
         self.index = CodeIndex(
             project,
-            IndexSettings(chroma=ChromaSettings(mode=mode)),
+            IndexSettings(chroma=ChromaSettings(mode=mode, min_chunks=0)),
             encoder=load_encoder,
             lister=lambda: Listing(tuple(listed(project))),
             folder=Path(tempfile.mkdtemp(prefix="retrieval-")),

@@ -46,11 +46,10 @@ ONLY_DOOR = {
     "git": {"workspace.git"},
     "tree_sitter": {"codebase.grammars"},
     "tree_sitter_language_pack": {"codebase.grammars"},
-    "chromadb_rust_bindings": {"index.chroma_folder"},
+    "chromadb": {"index.chroma_child"},
 }
 LAZY = {
     "chromadb",
-    "chromadb_rust_bindings",
     "tree_sitter",
     "tree_sitter_language_pack",
     "git",

@@ -76,7 +76,7 @@ def make_index(
     mode: ChromaMode = ChromaMode.OFF,
 ) -> CodeIndex:
     """An index over `root`; without ChromaDB unless asked for."""
-    chosen = settings or IndexSettings(chroma=ChromaSettings(mode=mode))
+    chosen = settings or IndexSettings(chroma=ChromaSettings(mode=mode, min_chunks=0))
     model = encoder or HashEncoder()
     return CodeIndex(root, chosen, encoder=lambda: model, lister=lister(root))
 

@@ -1,11 +1,9 @@
 """ChromaDB is in use and never needed: the same tests against a child on a folder and against a real server."""
 
-import math
 import os
 import re
 import resource
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -13,13 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import chromadb
 import pytest
-from chromadb.api import ClientAPI
-from chromadb.config import Settings
 
-from code_intel_server.index.chroma_child import Collections, rows
-from code_intel_server.index.chroma_folder import FolderClient, graphs_at_most
+from code_intel_server.index.chroma_link import ChromaLink
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from tests.index.builders import (
     SAMPLE,
@@ -52,7 +46,7 @@ def chroma(request: pytest.FixtureRequest) -> ChromaSettings:
     mode = ChromaMode(request.param)
     if mode is ChromaMode.HTTP:
         return ChromaSettings(mode=mode, host="127.0.0.1", port=request.getfixturevalue("server_port"))
-    return ChromaSettings(mode=mode)
+    return ChromaSettings(mode=mode, min_chunks=0)
 
 
 @pytest.fixture
@@ -65,84 +59,50 @@ def case(tmp_path: Path, chroma: ChromaSettings) -> Iterator[Case]:
     made.index.close()
 
 
-def loaded_after(statements: str, names: tuple[str, ...]) -> str:
-    """Which of the modules a process of ChromaDB's has loaded after these statements, and whether it still collects garbage."""
-    script = (
-        f"import gc, sys\nfrom pathlib import Path\nfrom code_intel_server.index.chroma_child import *\n{statements}\n"
-        f"print([name for name in {names!r} if sys.modules.get(name)], gc.isenabled())"
-    )
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-
-
-def test_a_process_on_a_folder_loads_the_engine_alone(tmp_path: Path) -> None:
-    request = {"mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
-    done = loaded_after(
-        f"one = Collections(connect({request!r}), {{'store': 'a', 'format': 1}}, {{'forest': 'one-name'}})\n"
-        "one.open(), one.put('forest', ['a'], [[1.0, 0.0]]), one.near('forest', 5, [[1.0, 0.0]]), one.known('forest', ['a'])\n"
-        "one.drop('forest', ['a']), one.reset(), one.open()",
-        ("chromadb", "numpy", "pydantic", "httpx", "torch"),
-    )
-    assert done == "[] True\n"
-
-
-def test_a_process_for_a_server_loads_nothing_that_it_never_uses_or_that_set_up_leaves_out(server_port: int) -> None:
-    request = {"mode": "http", "host": "127.0.0.1", "port": server_port, "ssl": False, "headers": {}}
-    request |= {"tenant": "default_tenant", "database": "default_database"}
-    script = (Path(__file__).parents[2] / "init-project.sh").read_text(encoding="utf-8")
-    left_out = re.findall(r"(\w+)-[\d.]+", re.findall(r"for one in (.*); do", script)[0])
-    assert {"onnxruntime", "kubernetes"} < {*left_out}
-    absent = [
-        "grpc" if name == "grpcio" else name.replace("opentelemetry_exporter_otlp_proto_grpc", _EXPORTER)
-        for name in left_out
-    ]
-    done = loaded_after(
-        f"sys.modules |= dict.fromkeys({absent!r})\n"
-        f"one = Collections(connect({request!r}), {{'store': 'a', 'format': 1}}, {{'forest': 'left-out'}})\n"
-        "one.open(), one.put('forest', ['a'], [[1.0, 0.0]]), one.near('forest', 5, [[1.0, 0.0]]), one.known('forest', ['a'])\n"
-        "one.drop('forest', ['a']), one.reset()",
-        ("httpx._main", "click", "rich", "overrides.signature", "torch", *absent),
-    )
-    assert done == "[] True\n"
-
-
-_EXPORTER = "opentelemetry.exporter.otlp.proto.grpc"
-NAMES = {"forest": "forest-of-one", "map": "map-of-one"}
-IDENTITY: dict[str, str | int] = {"store": "a", "model": "b", "format": 1}
-VECTORS = rows(b"".join(struct.pack("=2f", math.cos(n / 9), math.sin(n / 9)) for n in range(12)), 2)
-
-
-def own_client(folder: Path) -> ClientAPI:
-    """What ChromaDB's package opens a folder with."""
-    return chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
-
-
-@pytest.mark.parametrize("package_first", [True, False])
-def test_chromadbs_own_package_and_its_engine_alone_read_each_others_folders(
-    tmp_path: Path, package_first: bool
+def test_what_set_up_leaves_out_is_needed_neither_for_a_folder_nor_for_a_server(
+    tmp_path: Path, server_port: int
 ) -> None:
-    def open_by(package: bool) -> Collections:
-        client = own_client(tmp_path) if package else FolderClient(tmp_path)
-        return Collections(client, IDENTITY, NAMES)
-
-    writer, reader = open_by(package_first), open_by(not package_first)
-    assert writer.open() == {"created": ["forest", "map"], "counts": {"forest": 0, "map": 0}}
-    writer.put("forest", [str(number) for number in range(len(VECTORS))], VECTORS)
-    writer.drop("forest", ["3", "never there"])
-    assert reader.open() == {"created": [], "counts": {"forest": 11, "map": 0}}
-    assert reader.near("forest", 12, VECTORS[2:4]) == writer.near("forest", 12, VECTORS[2:4])
-    assert sorted(reader.near("forest", 2, VECTORS[3:4])["ids"][0]) == ["2", "4"]
-    assert reader.known("forest", ["1", "3"]) == writer.known("forest", ["1", "3"]) == {"ids": ["1"]}
+    folder = {"mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
+    server = {"mode": "http", "host": "127.0.0.1", "port": server_port, "ssl": False, "headers": {}}
+    server |= {"tenant": "default_tenant", "database": "default_database"}
+    script = (Path(__file__).parents[2] / "init-project.sh").read_text(encoding="utf-8")
+    absent = re.findall(r"(\w+)-[\d.]+", re.findall(r"for one in (.*); do", script)[0])
+    assert {"onnxruntime", "kubernetes"} < {*absent}
+    done = subprocess.run(
+        [sys.executable, "-c", _USED, repr(absent), repr([folder, server])], capture_output=True, text=True, check=True
+    ).stdout
+    assert done == "['a'] []\n" * 2
 
 
-def test_a_collection_made_without_the_package_is_made_as_the_package_makes_it(tmp_path: Path) -> None:
-    made = []
-    for package, folder in ((True, tmp_path / "package"), (False, tmp_path / "engine")):
-        folder.mkdir()
-        client = own_client(folder) if package else FolderClient(folder)
-        Collections(client, IDENTITY, NAMES).open()
-        found = own_client(folder).get_collection(NAMES["forest"])
-        made.append((found.configuration_json, found.metadata, found.tenant, found.database))
-    assert made[0] == made[1]
+_USED = """
+import sys
+import numpy as np
+from code_intel_server.index.chroma_child import Collections, connect
+
+sys.modules |= dict.fromkeys(eval(sys.argv[1]))
+for request in eval(sys.argv[2]):
+    one = Collections(connect(request), {"store": "a", "format": 1}, {"forest": "left-out"})
+    vectors = np.array([[1.0, 0.0]], dtype=np.float32)
+    one.open(), one.put("forest", ["a"], vectors), one.near("forest", 5, vectors)
+    found = one.known("forest", ["a", "b"])["ids"]
+    one.drop("forest", ["a"])
+    print(found, one.known("forest", ["a"])["ids"])
+    one.reset()
+"""
+
+
+def test_a_system_that_sets_no_limit_to_open_files_lets_chromadb_open_its_graphs(tmp_path: Path) -> None:
+    link = ChromaLink(tmp_path)
+    hard = resource.prlimit(link.pid, resource.RLIMIT_NOFILE)[1]
+    try:
+        if hard != resource.RLIM_INFINITY:
+            pytest.skip("this system sets a limit that only its administrator can lift")
+        resource.prlimit(link.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        opening = {"op": "open", "mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
+        opened = link.ask(opening | {"names": {"forest": "forest-of-one"}, "identity": {"format": 1}}, timeout=60)
+    finally:
+        link.close()
+    assert opened == {"created": ["forest"], "counts": {"forest": 0}}
 
 
 @EITHER
@@ -375,9 +335,10 @@ def test_two_owners_never_open_chromadb_at_once(local: Case) -> None:
     assert ready(local.index)
     other = make_index(local.root, IndexSettings(chroma=local.chroma), HashEncoder())
     answer = other.search("login throttle")
-    assert answer.engine == "bm25"
-    assert any("owns the index" in note for note in answer.notes)
+    assert (answer.engine, answer.complete) == ("sqlite-vectors+bm25", True)
+    assert any("keeps the index up to date" in note for note in answer.notes)
     assert answer.hits[0].path == "src/auth/throttle.py"
+    assert other._open().chroma is None
     other.close()
 
 
@@ -397,8 +358,3 @@ def test_a_server_that_is_away_costs_nothing_but_speed(tmp_path: Path) -> None:
             break
     assert said
     index.close()
-
-
-@pytest.mark.parametrize(("files", "graphs"), [(1024, 204), (3, 1), (resource.RLIM_INFINITY, 13_107)])
-def test_a_system_that_sets_no_limit_to_open_files_lets_the_engine_open_graphs(files: int, graphs: int) -> None:
-    assert graphs_at_most(files) == graphs

@@ -267,18 +267,36 @@ def test_vectors_come_when_the_embedder_does(project: Path) -> None:
     with_encoder.close()
 
 
-def test_a_second_process_reads_by_words_and_takes_over_when_the_owner_ends(index: CodeIndex, project: Path) -> None:
+def test_a_second_process_reads_by_meaning_and_takes_over_when_the_owner_ends(index: CodeIndex, project: Path) -> None:
     second = make_index(project)
     answer = second.search("login throttle")
-    assert (answer.engine, answer.complete) == ("bm25", False)
+    assert (answer.engine, answer.complete, answer.pending) == ("sqlite-vectors+bm25", True, 0)
+    assert answer.hits == index.search("login throttle").hits
     assert str(os.getpid()) in answer.notes[0]
     with pytest.raises(Rejected, match="not_owner"):
         second.sync()
+    write_files(project, {"src/late.py": "def arrives_late():\n    return 'late'\n"})
+    index.sync()
+    assert second.search("arrives late").hits[0].path == "src/late.py"  # by vectors that came since
     index.close()
     deadline = time.monotonic() + 10
-    while second.search("login throttle").engine != "sqlite-vectors+bm25":
+    while not second.status().owner:
         assert time.monotonic() < deadline
-    assert second.sync().unchanged == len(SAMPLE)
+    assert second.sync().unchanged == len(SAMPLE) + 1
+    second.close()
+
+
+def test_a_second_process_follows_the_owner_to_another_model(index: CodeIndex, project: Path) -> None:
+    encoder = HashEncoder(dim=24, name="another")
+    second = make_index(project, encoder=encoder)
+    assert second.search("login throttle").engine == "bm25"  # the vectors are still those of the other model
+    index.close()
+    owner = make_index(project, encoder=encoder)
+    second._opened = None
+    owner.sync()
+    answer = second.search("login throttle")
+    assert (answer.engine, answer.hits[0].path) == ("sqlite-vectors+bm25", "src/auth/throttle.py")
+    owner.close()
     second.close()
 
 

@@ -5,7 +5,6 @@ import random
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,7 +77,7 @@ def test_a_child_that_crashes_or_hangs_a_hundred_times_is_replaced_each_time(
     tmp_path: Path, record_property: Record
 ) -> None:
     write_files(tmp_path, SAMPLE)
-    index = make_index(tmp_path, IndexSettings(chroma=replace(ChromaSettings(), timeout=2.0)))
+    index = make_index(tmp_path, IndexSettings(chroma=ChromaSettings(timeout=2.0, min_chunks=0)))
     index.sync()
     times = size(6, 100)
     for number in range(times):

@@ -14,7 +14,7 @@ from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
 from code_intel_server.index.seal import Seal
 from code_intel_server.index.store import Store
-from code_intel_server.index.values import ChromaMode, ChromaSettings
+from code_intel_server.index.values import ChromaSettings
 from tests.index.builders import SAMPLE, make_index, write_files
 
 QUERY = "how many failed attempts may a login have"
@@ -118,7 +118,7 @@ def test_chromadb_is_given_no_folder_that_leads_elsewhere(project: Path, theirs:
     before = contents(theirs)
     (folder / "cache").mkdir()
     manager = ChromaManager(
-        project, folder, Store(folder / "cache/index.sqlite3", writable=True), ChromaSettings(mode=ChromaMode.LOCAL)
+        project, folder, Store(folder / "cache/index.sqlite3", writable=True), ChromaSettings(min_chunks=0)
     )
     manager.kick()
     assert manager.await_ready(30)

@@ -7,24 +7,25 @@ it by the length of one request. Errors are answered, never raised: the parent d
 
 import contextlib
 import fcntl
-import gc
 import os
+import resource
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from code_intel_server.child_wire import frame, pipes, read_frame
-from code_intel_server.index.chroma_folder import FolderClient
-from code_intel_server.index.left_out import leave_out
 
-Client: TypeAlias = Any
-"""A `FolderClient`, or one of ChromaDB's own for somebody's server; the same for a collection."""
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.collection_configuration import CreateHNSWConfiguration
 
-Rows: TypeAlias = Sequence[Sequence[float]]
+    from code_intel_server.index.values import Matrix
 
 LOCK_WAIT_SECONDS = 5.0
-_HNSW = {
+MANY_FILES = 65_536
+"""Open files to allow where the system sets no limit: ChromaDB divides the limit and cannot do so with none."""
+
+_HNSW: "CreateHNSWConfiguration" = {
     "space": "cosine",
     # A third less work to add than with the defaults; what the graph then misses, a wider search finds for about a millisecond
     # (benchmarks/index_speed.md has both measured).
@@ -38,17 +39,24 @@ _HNSW = {
 
 
 class Collections:
-    """The two collections of one project in one client."""
+    """The two collections of one project in one client; where it is `alone` there, no other is kept."""
 
-    def __init__(self, client: Client, identity: dict[str, str | int], names: dict[str, str]) -> None:
+    def __init__(
+        self, client: "ClientAPI", identity: dict[str, str | int], names: dict[str, str], *, alone: bool = False
+    ) -> None:
         self._client = client
         self._identity = identity
         self._names = names
+        self._alone = alone
         self._open: dict[str, Any] = {}
 
     def open(self) -> dict[str, Any]:
         """Open or make both; one that belongs to another store or model is replaced. Answers which are new, and counts."""
         created = []
+        if self._alone:
+            for other in self._client.list_collections():
+                if other.name not in self._names.values():
+                    self._client.delete_collection(other.name)
         for key, name in self._names.items():
             collection = self._existing(name)
             if collection is None:
@@ -68,11 +76,13 @@ class Collections:
         return None
 
     def _create(self, name: str) -> Any:
+        from chromadb.api.collection_configuration import CreateCollectionConfiguration
+
         return self._client.create_collection(
             name,
             embedding_function=None,
             metadata=dict(self._identity),
-            configuration={"hnsw": _HNSW},
+            configuration=CreateCollectionConfiguration(hnsw=_HNSW),
         )
 
     def reset(self) -> dict[str, Any]:
@@ -83,9 +93,9 @@ class Collections:
             self._open[key] = self._create(name)
         return {}
 
-    def put(self, key: str, ids: list[str], vectors: Rows) -> dict[str, Any]:
+    def put(self, key: str, ids: list[str], vectors: "Matrix") -> dict[str, Any]:
         """Add or replace vectors by id."""
-        self._open[key].upsert(ids=ids, embeddings=self._given(vectors))
+        self._open[key].upsert(ids=ids, embeddings=vectors)
         return {}
 
     def drop(self, key: str, ids: list[str]) -> dict[str, Any]:
@@ -93,16 +103,13 @@ class Collections:
         self._open[key].delete(ids=ids)
         return {}
 
-    def near(self, key: str, limit: int, vectors: Rows) -> dict[str, Any]:
+    def near(self, key: str, limit: int, vectors: "Matrix") -> dict[str, Any]:
         """The nearest ids and their cosines, one list a vector."""
-        collection = self._open[key]
-        found = collection.query(query_embeddings=self._given(vectors), n_results=limit, include=["distances"])
-        distances = found["distances"] or []
-        return {"ids": found["ids"], "cosines": [[round(1 - float(one), 6) for one in row] for row in distances]}
-
-    def _given(self, vectors: Rows) -> Rows:
-        """The package takes lists only."""
-        return vectors if isinstance(self._client, FolderClient) else [list(row) for row in vectors]
+        found = self._open[key].query(query_embeddings=vectors, n_results=limit, include=["distances"])
+        return {
+            "ids": found["ids"],
+            "cosines": [[round(1 - float(one), 6) for one in row] for row in found["distances"] or []],
+        }
 
     def known(self, key: str, ids: list[str]) -> dict[str, Any]:
         """Those of the ids that are there."""
@@ -113,33 +120,21 @@ class Collections:
         return {"counts": {key: one.count() for key, one in self._open.items()}}
 
 
-def connect(request: dict[str, Any]) -> Client:
+def connect(request: dict[str, Any]) -> "ClientAPI":
     """A client on a folder of ours, or on somebody's server. Raises TimeoutError while another child has the folder."""
-    leave_out()  # also where a folder is asked for: an error of the engine's imports the package
-    if request["mode"] == "http":
-        return _server(request)
-    folder = Path(request["path"])
-    _lock(Path(request["lock"]))
-    folder.mkdir(parents=True, exist_ok=True)
-    return FolderClient(folder)
-
-
-def _server(request: dict[str, Any]) -> Client:
-    gc.disable()  # only while importing: a tenth of the time that takes would go into looking for garbage
     import chromadb
     from chromadb.config import Settings
 
-    gc.enable()
-    return chromadb.HttpClient(
-        host=request["host"],
-        port=request["port"],
-        ssl=request["ssl"],
-        headers=request["headers"],
-        tenant=request["tenant"],
-        database=request["database"],
-        # No telemetry; the environment variable alone would depend on who starts us.
-        settings=Settings(anonymized_telemetry=False),
-    )
+    # No telemetry; the environment variable alone would depend on who starts us.
+    settings = Settings(anonymized_telemetry=False)
+    if request["mode"] == "http":
+        names = ("host", "port", "ssl", "headers", "tenant", "database")
+        return chromadb.HttpClient(**{name: request[name] for name in names}, settings=settings)
+    _lock(Path(request["lock"]))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (MANY_FILES, hard))
+    return chromadb.PersistentClient(request["path"], settings=settings)
 
 
 def _lock(path: Path) -> None:
@@ -156,16 +151,16 @@ def _lock(path: Path) -> None:
             return  # held until we end
 
 
-def rows(body: bytes, dim: int) -> Rows:
-    """The vectors of a request, one a row, as they came: ChromaDB's engine reads the numbers where they are."""
-    numbers = memoryview(body).cast("f")
-    return [numbers[at : at + dim] for at in range(0, len(numbers), dim)]
+def _vectors(body: bytes, dim: int) -> "Matrix":
+    import numpy as np
+
+    return np.frombuffer(body, dtype="=f4").reshape(-1, dim)
 
 
 def answer(collections: Collections, request: dict[str, Any], body: bytes) -> dict[str, Any]:
     """Do one request."""
     operation = request["op"]
-    vectors = rows(body, request["dim"]) if body else []
+    vectors = _vectors(body, request.get("dim", 1))
     match operation:
         case "open":
             return collections.open()
@@ -196,7 +191,8 @@ def main() -> None:
             return
         try:
             if collections is None:
-                collections = Collections(connect(request), request["identity"], request["names"])
+                alone = request["mode"] == "local"
+                collections = Collections(connect(request), request["identity"], request["names"], alone=alone)
             reply = answer(collections, request, body)
         except Exception as error:  # noqa: BLE001 - ChromaDB raises anything; the parent hears of it
             reply = {"error": f"{type(error).__name__}: {error}"[:500]}

@@ -1,8 +1,9 @@
-"""ChromaDB as the fast copy of the store's vectors: opened, proved, filled, repaired, and done without when it fails.
+"""ChromaDB as the graph over the store's vectors: opened, proved, filled, repaired, and done without when it fails.
 
-A thread of ours does all of that; a search only asks whether ChromaDB has everything and otherwise goes to the store.
-At open ChromaDB must prove itself: its files have to be as they were left (`seal`), known vectors have to find themselves
-(its `count()` stays right when its index is gone). What fails is set aside and filled again from the store, nothing is embedded anew.
+Up to `ChromaSettings.min_chunks` vectors are compared one by one, which is as fast and exact; ChromaDB has nothing to do
+then. Above, a thread of ours fills it after each sync; what it has not got yet is compared one by one beside it. At open
+it must prove itself: its files have to be as they were left (`seal`), known vectors have to find themselves (its `count()`
+stays right when its graph is gone). What fails is set aside and filled again from the store, nothing is embedded anew.
 """
 
 import contextlib
@@ -35,8 +36,12 @@ PROBE_IDS = 200
 PROBE_RECALL = 0.95
 PROBE_NEIGHBOURS = 10
 SAME_COSINE = 0.9995
-FIRST_RETRY_SECONDS = 5.0
-LAST_RETRY_SECONDS = 300.0
+ATTEMPTS = 3
+"""How often a child that ended or hung is replaced before ChromaDB waits for the next sync."""
+
+WAITING_AT_MOST = 512
+"""Vectors that ChromaDB has not got yet and that are compared beside it; with more all are compared in the store."""
+
 CRASHES_FORGIVEN = 1
 """How many times in a row the child may end or hang while it opens the folder before the folder is set aside."""
 FORMAT = 2
@@ -47,6 +52,8 @@ class ChromaState(StrEnum):
     """What ChromaDB can do just now."""
 
     OFF = "off"
+    EXACT = "exact"
+    """Not needed for so few vectors."""
     CLOSED = "closed"
     FILLING = "filling"
     READY = "ready"
@@ -63,18 +70,16 @@ class ChromaManager:
         self._store = store
         self._settings = settings
         self._seal = Seal(self._folder, self._cache / "chroma.seal") if settings.mode is ChromaMode.LOCAL else None
-        self._names = {key: f"{key}-{project_key(root)}" for key in COLLECTIONS}
-        self._wake = threading.Condition()
-        self._wanted = False
-        self._behind = False
+        beside = f"-{project_key(root)}" if settings.mode is ChromaMode.HTTP else ""
+        self._names = {key: f"{key}{beside}" for key in COLLECTIONS}
+        self._changed = threading.Condition()
+        self._asked = False
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._link: ChromaLink | None = None
         self._epoch = -1
         self._identity: dict[str, str | int] = {}
-        self._failures = 0
         self._crashed_opens = 0
-        self._retry_at = 0.0
         self.state = ChromaState.OFF if settings.mode is ChromaMode.OFF else ChromaState.CLOSED
         self.reason = ""
         """Why it failed, in a sentence; '' where it did not."""
@@ -84,17 +89,27 @@ class ChromaManager:
     # For searches
 
     def near(self, key: str, vector: "Matrix", limit: int) -> dict[str, float] | None:
-        """Cosines of the nearest ids; None where ChromaDB cannot answer or has not got everything yet."""
+        """Cosines of the nearest ids; None where ChromaDB cannot answer or has too little of what is stored."""
         link = self._link
-        if self.state is not ChromaState.READY or link is None:
+        if link is None or not self.answers:
+            return None
+        waiting = self._store.outbox(key, WAITING_AT_MOST + 1)
+        if len(waiting) > WAITING_AT_MOST:
             return None
         request = {"op": "near", "key": key, "limit": limit}
         try:
             found = link.ask(request, vector.reshape(1, -1), timeout=self._settings.timeout)
         except ChildFailedError as error:
             self._fail(str(error), link)
+            self.kick()
             return None
-        return dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
+        cosines = dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
+        return cosines | _compared(waiting, vector)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is open, proved, and of the store that is there now."""
+        return self.state is ChromaState.READY and self._is_same_store()
 
     def counts(self) -> dict[str, int] | None:
         """How many vectors ChromaDB says it holds; None where it cannot answer. For people: it proves nothing."""
@@ -106,41 +121,30 @@ class ChromaManager:
 
     def kick(self) -> None:
         """The store may have something new; returns at once."""
-        if self.state is ChromaState.OFF:
-            return
-        with self._wake:
-            if self._stopped:
+        with self._changed:
+            if self.state is ChromaState.OFF or self._stopped:
                 return
-            if self.state is ChromaState.READY and self._has_more():
-                self.state = ChromaState.FILLING
-            self._wanted = True
-            if self._thread is None or not self._thread.is_alive():
+            self._asked = True
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="chroma", daemon=True)
                 self._thread.start()
-            self._wake.notify_all()
-
-    def fall_behind(self) -> None:
-        """The store has something new that ChromaDB gets with the next kick, and does without an answer of its own until then."""
-        with self._wake:
-            self._behind = True
-            if self.state is ChromaState.READY:
-                self.state = ChromaState.FILLING
 
     def await_ready(self, timeout: float) -> bool:
-        """Wait until ChromaDB has everything; False where `timeout` seconds were not enough or it is off."""
+        """Wait until ChromaDB has everything; False where `timeout` seconds were not enough or it is not used."""
         deadline = time.monotonic() + timeout
-        with self._wake:
-            while self.state is not ChromaState.READY:
+        with self._changed:
+            while self._thread is not None or not self.answers or self._store.outbox_size():
                 left = deadline - time.monotonic()
-                if left <= 0 or self.state is ChromaState.OFF:
+                unused = self._thread is None and self.state in {ChromaState.OFF, ChromaState.EXACT}
+                if left <= 0 or unused:
                     return False
-                self._wake.wait(left)
+                self._changed.wait(left)
         return True
 
     @property
     def fills(self) -> bool:
-        """Whether it is about to have everything; not where it is off, has failed or is closed for good."""
-        return not self._stopped and self.state in {ChromaState.CLOSED, ChromaState.FILLING}
+        """Whether it is being filled just now."""
+        return self._thread is not None and not self._stopped
 
     @property
     def child_pid(self) -> int | None:
@@ -150,11 +154,10 @@ class ChromaManager:
 
     def close(self) -> None:
         """End the child and the thread."""
-        with self._wake:
+        with self._changed:
             link, thread = self._link, self._thread
             settled = self.state is ChromaState.READY and link is not None and not self._stopped
             self._stopped = True
-            self._wake.notify_all()
         if link is not None:
             link.close()
         if thread is not None and thread is not threading.current_thread():
@@ -167,18 +170,42 @@ class ChromaManager:
     def _work(self) -> None:
         as_it_should = False
         try:
-            while self._await_work():
-                try:
-                    self._bring_up_to_date()
-                except (ChildFailedError, OSError, sqlite3.Error) as error:
-                    self._fail(str(error), self._link)
+            while self._is_asked():
+                self._try()
             as_it_should = True
         finally:
             if not as_it_should:  # nobody may believe that it still fills; the next kick starts another
                 self._fail("the thread that fills it ended unexpectedly", self._link)
+                self._end_thread()
+
+    def _is_asked(self) -> bool:
+        """Whether there is something to do; else the thread has ended for whoever looks."""
+        with self._changed:
+            asked, self._asked = self._asked and not self._stopped, False
+            if not asked:
+                self._end_thread()
+            return asked
+
+    def _end_thread(self) -> None:
+        with self._changed:
+            self._thread = None
+            self._changed.notify_all()
+
+    def _try(self) -> None:
+        for _ in range(ATTEMPTS):
+            try:
+                self._bring_up_to_date()
+            except (ChildFailedError, OSError, sqlite3.Error) as error:
+                self._fail(str(error), self._link)
+                if isinstance(error, ChildFailedError) and error.crashed and not self._stopped:
+                    continue
+            return
 
     def _bring_up_to_date(self) -> None:
         while not self._stopped:
+            if self._is_not_needed():
+                self._retire()
+                return
             if self._link is not None and not self._is_same_store():
                 self._let_go()
             if self._link is None:
@@ -186,63 +213,50 @@ class ChromaManager:
             self._fill()
             if self._is_same_store():
                 break
-        with self._wake:
-            if self._link is None:
-                return  # a search found it ended meanwhile, and has said so
-            self._failures = 0
-            self._set(ChromaState.READY)
+        with self._changed:
+            if self._link is not None:  # else a search found it ended meanwhile, and has said so
+                self._set(ChromaState.READY)
+
+    def _is_not_needed(self) -> bool:
+        """Whether so few vectors are compared one by one; half as many where the folder is there already."""
+        few = self._settings.min_chunks
+        if self._settings.mode is ChromaMode.HTTP or not few:
+            return False
+        return self._store.count("chunks") < (few // 2 if self._link is not None else few)
+
+    def _retire(self) -> None:
+        """Do without ChromaDB, and without its folder: a later one is filled from nothing."""
+        self._let_go()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if not os.path.lexists(self._folder) and self._store.outbox_size():
+            self._store.clear_outbox()
+        self._tell("")
+        self._set(ChromaState.EXACT)
 
     def _is_same_store(self) -> bool:
         """Whether the store's file is still the one whose vectors ChromaDB holds."""
         return self._epoch == self._store.epoch
 
-    def _has_more(self) -> bool:
-        try:
-            return bool(self._store.outbox_size())
-        except sqlite3.Error:
-            return True  # the thread looks, and says what is wrong
-
-    def _await_work(self) -> bool:
-        """Sleep until there is something to do, or until a failed ChromaDB deserves another try."""
-        with self._wake:
-            while not self._stopped:
-                failed = self.state is ChromaState.FAILED
-                left = self._retry_at - time.monotonic() if failed else None
-                if left <= 0 if left is not None else self._wanted:
-                    self._wanted = self._behind = False
-                    return True
-                self._wake.wait(left)
-        return False
-
-    def _pause(self) -> float:
-        return (
-            0.0 if self._failures <= 1 else min(FIRST_RETRY_SECONDS * 2.0 ** (self._failures - 2), LAST_RETRY_SECONDS)
-        )
-
     def _set(self, state: ChromaState) -> None:
-        with self._wake:
-            if state is ChromaState.READY and (self._wanted or self._behind):
-                state = ChromaState.FILLING
+        with self._changed:
             self.state = state
-            self.reason = "" if state is not ChromaState.FAILED else self.reason
-            self._wake.notify_all()
+            self.reason = ""
+            self._changed.notify_all()
 
     def _fail(self, reason: str, link: ChromaLink | None) -> None:
         """Do without `link`, which failed; nothing where another one has taken its place meanwhile."""
-        with self._wake:
+        with self._changed:
             if link is self._link:
                 self._link = None
-                self._failures += 1
-                self._retry_at = time.monotonic() + self._pause()
                 self.reason = f"ChromaDB failed ({reason}); vectors are searched in SQLite meanwhile."
                 self.state = ChromaState.FAILED
-                self._wake.notify_all()
+                self._changed.notify_all()
         if link is not None:
             link.close()
 
     def _let_go(self) -> None:
         """End the child, if there is one."""
-        with self._wake:
+        with self._changed:
             link, self._link = self._link, None
         if link is not None:
             link.close()
@@ -271,6 +285,12 @@ class ChromaManager:
         elif (problem := self._problem(opened["counts"])) and self._is_same_store():
             self._start_over(problem)
         self._crashed_opens = 0
+        self._tell(self._settings.mode)
+
+    def _tell(self, used: str) -> None:
+        """Note whether it is used, for those who look from outside (`status`)."""
+        if self._store.meta("chroma") != used:
+            self._store.set_meta(chroma=used)
 
     def _break_seal(self) -> None:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
@@ -311,7 +331,7 @@ class ChromaManager:
             "names": self._names,
         }
         link = ChromaLink(self._cache)
-        with self._wake:
+        with self._changed:
             if not self._stopped:
                 self._link = link  # at once: who closes the index need not wait until it has opened
         try:
@@ -391,6 +411,15 @@ class ChromaManager:
         if link is None:
             raise ChildFailedError("it ended", crashed=True)
         return link.ask(request, vectors, timeout=max(self._settings.timeout, BATCH_SECONDS))
+
+
+def _compared(items: list[OutboxItem], vector: "Matrix") -> dict[str, float]:
+    """Cosines of what waits for ChromaDB, each by the vector it has now."""
+    waiting = {item.id: item.vector for item in items if item.vector is not None}
+    if not waiting:
+        return {}
+    scores = unpack([*waiting.values()], int(vector.shape[-1])) @ vector.reshape(-1)
+    return dict(zip(waiting, map(float, scores), strict=True))
 
 
 def _holds_links(folder: Path) -> bool:

@@ -1,7 +1,7 @@
 """The index of one project as the tools see it: search, sync, chunks and agreements behind one door (SPEC 9).
 
 Nothing is opened, loaded or started before it is needed. The first process that asks owns the index and writes it;
-another one reads it and answers by words. Whatever is missing or broken makes an answer poorer and is said in its
+another one reads it and answers from what is there. Whatever is missing or broken makes an answer poorer and is said in its
 notes, but it never stops a session.
 """
 
@@ -264,7 +264,7 @@ class CodeIndex:
 
     def _vector(self, opened: Opened, question: Question) -> "Matrix | None":
         """The question's vector; None where vectors cannot be compared."""
-        encoder = self._embedder() if opened.dense_allowed else None
+        encoder = self._embedder()
         if encoder is None or not opened.has_vectors_of(encoder):
             return None  # the sync that is about to adopt the model makes them anew
         vector = encoder.encode([question.text], "query")[0]
@@ -312,8 +312,8 @@ class CodeIndex:
         meaning: bool,
     ) -> Answer:
         stale = opened.stale({hit.path for hit in hits})
-        gaps = [*opened.gaps(), *(self._encoder_notes() if opened.dense_allowed else ())]
-        if opened.dense_allowed and self._encoder is not None and not opened.has_vectors_of(self._encoder):
+        gaps = [*opened.gaps(), *self._encoder_notes()]
+        if self._encoder is not None and not opened.has_vectors_of(self._encoder):
             gaps.append("Only words were compared, because the vectors are still those of another model.")
         if stale:
             gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
@@ -337,7 +337,7 @@ class CodeIndex:
         with self._lock:
             opened = self._opened
             if self._closed:
-                return Opened(None, None, None, note="The index was closed, because another project was taken up.")
+                return Opened(None, None, None, gap="The index was closed, because another project was taken up.")
             if opened is not None and (self._owner.lost or opened.removed):
                 self._owner.release()  # the cache may be removed at any time; it is made again, by whoever comes first
             elif opened is not None and (opened.background is not None or not opened.may_own(self._owner)):

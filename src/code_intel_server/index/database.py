@@ -63,8 +63,6 @@ class Database:
         self._idle_lock = threading.Lock()
         """Also held while the file is replaced: nobody opens what is half there. Taken after the one above."""
         self._closed = False
-        self.generation = 0
-        """Grows with every change."""
         self.epoch = 0
         """Grows where the file was replaced: what was read before is of another one."""
         if writable:
@@ -164,7 +162,6 @@ class Database:
                 self._writer = self._create(self._connect())
                 self._written = _identity(self.path)
                 self.epoch += 1
-            self.generation += 1
             return True
 
     def _connect(self) -> sqlite3.Connection:
@@ -218,7 +215,7 @@ class Database:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection for reading, for one thread at a time."""
         with self._idle_lock:
-            file = self._present_file()
+            file = self.file_version()
             if file != self._idle_of:
                 self._drop_idle()
                 self._idle_of = file
@@ -240,7 +237,7 @@ class Database:
         with self._idle_lock:  # not while we replace it ourselves
             return self.writable and _identity(self.path) != self._written
 
-    def _present_file(self) -> object:
+    def file_version(self) -> object:
         """What tells the file that is there from the one before it, which a connection would go on reading for ever."""
         if self.writable:
             return self.epoch
@@ -253,7 +250,6 @@ class Database:
             self._check_open()
             with transaction(self._writer):
                 yield self._writer
-            self.generation += 1
 
     @contextlib.contextmanager
     def in_bulk(self) -> Iterator[None]:

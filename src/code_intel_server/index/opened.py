@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.index.background import BackgroundSync
-from code_intel_server.index.chromadb_manager import ChromaManager, ChromaState
-from code_intel_server.index.cutter import MAX_PROCESSES
+from code_intel_server.index.chromadb_manager import ChromaManager
 from code_intel_server.index.dense import BruteForce
 from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import Map
@@ -30,12 +29,6 @@ MAX_REFRESHED = 20
 OWNER_RETRY_SECONDS = 1.0
 SETTLE_LOOK_SECONDS = 0.2
 
-BUSY_PROCESSES = MAX_PROCESSES + 2
-"""What works at once where ChromaDB is filled beside a sync: who cuts, the server, ChromaDB."""
-
-BEHIND_AT_MOST = 200_000
-"""Chunks that a sync stores before ChromaDB is filled beside it in any case: about a minute of its work, and few enough to be compared one by one."""
-
 
 class Opened:
     """The open parts. `store` is None where a reader finds no index; only the owner has a `background`."""
@@ -47,20 +40,17 @@ class Opened:
         background: BackgroundSync | None,
         chroma: ChromaManager | None = None,
         note: str = "",
+        gap: str = "",
     ) -> None:
+        """`note` says why this process does not write, `gap` what is therefore missing."""
         self.store = store
         self.synchroniser = synchroniser
         self.background = background
         self.chroma = chroma
         self.map: Map | None = None
-        self._note = note
-        self._brute = BruteForce(store) if store is not None and background is not None else None
+        self._note, self._gap = note, gap
+        self._brute = BruteForce(store) if store is not None else None
         self._asked_at = time.monotonic()
-
-    @property
-    def dense_allowed(self) -> bool:
-        """Whether vectors are searched: only the owner does, a reader answers by words (SPEC 9)."""
-        return self._brute is not None
 
     def has_vectors_of(self, encoder: Encoder) -> bool:
         """Whether the vectors that are there are this model's: those of another may not be compared with its."""
@@ -68,7 +58,10 @@ class Opened:
 
     @property
     def pending(self) -> int:
-        """Files known to want indexing."""
+        """Files known to want indexing, by whoever owns the index."""
+        if self.background is None and self.store is not None:
+            told = self.store.meta("pending")
+            return int(told) if told.isdigit() else 0
         return self.synchroniser.pending if self.synchroniser is not None else 0
 
     @property
@@ -93,20 +86,22 @@ class Opened:
 
     def gaps(self) -> list[str]:
         """What keeps an answer from being complete, in sentences."""
-        gaps = [self._note] if self._note else []
-        background = self.background
-        if background is not None and self.store is not None:
-            if background.trouble and not background.running:
-                gaps.append(background.trouble)
-            if self.pending:
-                gaps.append(f"{self.pending} files are still to be indexed.")
-            elif background.running and not self.store.count("files"):
-                gaps.append("The first index is being built.")
+        gaps = [self._gap] if self._gap else []
+        background, store = self.background, self.store
+        if store is None:
+            return gaps
+        if background is not None and background.trouble and not background.running:
+            gaps.append(background.trouble)
+        if self.pending:
+            gaps.append(f"{self.pending} files are still to be indexed.")
+        elif (background is None or background.running) and not store.count("files"):
+            gaps.append("The first index is being built.")
         return gaps
 
     def remarks(self) -> list[str]:
         """What was repaired or is done in a slower way, a sentence each; the answers are none the worse."""
-        remarks = list(self.store.notes) if self.store is not None else []
+        remarks = [self._note] if self._note else []
+        remarks += self.store.notes if self.store is not None else []
         if self.chroma is not None:
             remarks += [*self.chroma.rebuilt, *([self.chroma.reason] if self.chroma.reason else [])]
         return list(dict.fromkeys(remarks))
@@ -115,10 +110,9 @@ class Opened:
         """What answers."""
         if self.store is None:
             return "none"
-        if not (meaning and self.dense_allowed):
+        if not meaning:
             return "bm25"
-        ready = self.chroma is not None and self.chroma.state is ChromaState.READY
-        return "chromadb+bm25" if ready else "sqlite-vectors+bm25"
+        return "chromadb+bm25" if self.chroma is not None and self.chroma.answers else "sqlite-vectors+bm25"
 
     def age_hours(self) -> float | None:
         """Hours since the last complete sync; None where there was none. A clock that went back counts as long ago."""
@@ -170,7 +164,10 @@ class Opened:
         if self.synchroniser is None or self.background is None:
             return False
         stale = self.stale(paths)[:MAX_REFRESHED]
-        return bool(stale) and self.synchroniser.refresh(stale)
+        refreshed = bool(stale) and self.synchroniser.refresh(stale)
+        if refreshed:
+            self.kick()
+        return refreshed
 
     def close(self) -> None:
         """Stop what runs and close the store, each of them whatever becomes of the others."""
@@ -198,21 +195,20 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
     """Open as the owner where nobody else is, else as a reader; never fails for the state of the index."""
     database = project.folder / DATABASE
     try:
-        owned = owner.acquire()
-        why = f"Another server ({owner.holder()}) owns the index; this answer is by words only."
+        if not owner.acquire():
+            return _open_reader(
+                project, database, note=f"Another server ({owner.holder()}) keeps the index up to date."
+            )
     except OSError as error:
         # Nobody can write here, so nobody owns it: read what there is, or work in a temporary folder.
-        owned = aimed_elsewhere(database) or not os.access(database, os.R_OK)
-        why = f"The index folder cannot be written ({error.strerror})."
-    if not owned:
-        return _open_reader(project, database, why)
+        if not (aimed_elsewhere(database) or not os.access(database, os.R_OK)):
+            return _open_reader(project, database, gap=f"The index folder cannot be written ({error.strerror}).")
     store = Store(database, writable=True)
     chroma_settings = project.settings.chroma
     if store.temporary and chroma_settings.mode is ChromaMode.LOCAL:
         chroma_settings = replace(chroma_settings, mode=ChromaMode.OFF)
     synchroniser = _synchroniser(project, store)
     chroma = ChromaManager(project.root, project.folder, store, chroma_settings)
-    synchroniser.on_batch = _filling(chroma)
 
     def replace_damaged(reason: str) -> None:
         store.rebuild(f"it is damaged ({reason})", seen_at=synchroniser.seen_at)
@@ -221,34 +217,12 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
     return Opened(store, synchroniser, background, chroma)
 
 
-def _filling(chroma: ChromaManager) -> Callable[[int], None]:
-    """What becomes of a batch: with processors to spare ChromaDB is filled beside the sync, else after it.
-
-    The vectors are searched in SQLite until then, exactly, so nothing is found later for it, and all is found sooner.
-    """
-    to_spare = processors() >= BUSY_PROCESSES
-
-    def stored(chunks: int) -> None:
-        if to_spare or chunks >= BEHIND_AT_MOST:
-            chroma.kick()
-        else:
-            chroma.fall_behind()
-
-    return stored
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _open_reader(project: Project, database: Path, why: str) -> Opened:
+def _open_reader(project: Project, database: Path, *, note: str = "", gap: str = "") -> Opened:
     try:
         store = Store(database, writable=False)
     except (sqlite3.Error, OSError):
-        return Opened(None, None, None, note=f"{why} It has nothing to read yet.")
-    return Opened(store, _synchroniser(project, store), None, note=why)
+        return Opened(None, None, None, gap=f"{gap or note} It has nothing to read yet.")
+    return Opened(store, _synchroniser(project, store), None, note=note, gap=gap)
 
 
 def _synchroniser(project: Project, store: Store) -> Synchroniser:

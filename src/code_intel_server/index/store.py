@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 class Store(Database):
     """What is in the index, as questions and changes."""
 
-    revalued = 0
-    """Grows where chunks that were there got other vectors, or lost theirs: a copy of those is void."""
-
     # Metadata
 
     def meta(self, key: str) -> str:
@@ -151,6 +148,15 @@ class Store(Database):
 
     # Vectors
 
+    def vectors_version(self) -> tuple[object, ...]:
+        """What a copy of the vectors is of: void where the first two differ, lacking chunks where the third has grown."""
+        with self.reading() as connection:
+            row = connection.execute(
+                "SELECT (SELECT value FROM meta WHERE key = 'revalued'), "
+                "(SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), (SELECT count(*) FROM files)"
+            ).fetchone()
+        return (self.file_version(), *row)
+
     def vectors(self, dim: int, *, after: int = 0) -> "tuple[Sequence[int], Matrix]":
         """Sequence numbers and unit vectors of all chunks with `seq` above `after`, in order."""
         seqs: list[int] = []
@@ -186,6 +192,11 @@ class Store(Database):
     def outbox_size(self) -> int:
         """Changes that ChromaDB does not have yet."""
         return self.count("outbox")
+
+    def clear_outbox(self) -> None:
+        """ChromaDB is not used, and begins with `refill_outbox` when it is."""
+        with self.writing() as connection:
+            connection.execute("DELETE FROM outbox")
 
     def refill_outbox(self) -> None:
         """Queue everything: ChromaDB starts from nothing."""
@@ -229,7 +240,7 @@ class Store(Database):
             connection.execute("UPDATE chunks SET vector = NULL")
             connection.execute("UPDATE agreements SET vector = NULL")
             connection.execute("DELETE FROM outbox")
-        self.revalued += 1
+            connection.execute(_REVALUE)
 
     def without_vectors(self, limit: int) -> list[Row]:
         """Chunks that still want one."""
@@ -242,7 +253,7 @@ class Store(Database):
         with self.writing() as connection:
             connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", [(v, i) for i, v in vectors.items()])
             enqueue(connection, "forest", vectors, removed=False)
-        self.revalued += 1
+            connection.execute(_REVALUE)
 
     # Agreements (the mirror of the files)
 
@@ -269,3 +280,7 @@ class Store(Database):
             )
             enqueue(connection, "map", gone, removed=True)
             enqueue(connection, "map", [i for i, (_, vector) in wanted.items() if vector], removed=False)
+
+
+_REVALUE = "INSERT OR REPLACE INTO meta VALUES ('revalued', hex(randomblob(8)))"
+"""Noted where chunks that were there got other vectors, or lost theirs: a copy of those is void, in any process."""

@@ -84,8 +84,6 @@ class Synchroniser:
         self._turns = Turns()
         self.seen_at = 0
         """The store's epoch at which the last run began."""
-        self.on_batch: Callable[[int], None] = lambda _: None
-        """Called after every batch, in the syncing thread, with how many chunks this run has stored."""
         self.pending = 0
         """Files known to want indexing; exact while a sync runs and right after one."""
 
@@ -305,7 +303,6 @@ class Synchroniser:
                 self._write(batch, known, tally)
                 done += len(batch)
                 self._tell_pending(len(todo) - done)
-                self.on_batch(tally.counts["chunks"])
                 progress(done, len(todo), batch[-1].state.path)
         tally.notes += cutter.notes
         if cutter.stopped:

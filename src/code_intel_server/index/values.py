@@ -52,7 +52,10 @@ class ChromaMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChromaSettings:
-    """How to reach ChromaDB. `timeout` in seconds bounds every request; the first open may take `open_timeout`."""
+    """How to reach ChromaDB. `timeout` in seconds bounds every request; the first open may take `open_timeout`.
+
+    A folder of ours has it only from `min_chunks` on; fewer vectors are compared one by one. A server has all of them.
+    """
 
     mode: ChromaMode = ChromaMode.LOCAL
     host: str = "localhost"
@@ -63,6 +66,7 @@ class ChromaSettings:
     database: str = "default_database"
     timeout: float = 10.0
     open_timeout: float = 30.0
+    min_chunks: int = 50_000
 
 
 @dataclass(frozen=True, slots=True)

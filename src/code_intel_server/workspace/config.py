@@ -58,7 +58,7 @@ ABOUT: Mapping[str, str] = {
     "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
     "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
     "headless.escalation": "whether a session stops or goes on where it would have to ask for help",
-    "chroma.mode": "ChromaDB in a child process, or a server that is already there",
+    "chroma.mode": "ChromaDB in a child process from 50,000 chunks on, or a server that is already there",
     "chroma.host": "its name or address",
     "chroma.port": "its port",
     "chroma.ssl": "speak https",

@@ -18,8 +18,8 @@ _CACHE = Path(FOLDER) / "cache"
 class IndexView:
     """How the index stands. `pending` are files its owner knows to want indexing, `age_hours` since the last whole sync.
 
-    `engine` is what an owner answers with: ChromaDB once it has acknowledged every vector, else SQLite's own vectors,
-    else words alone. `model` is '' before the first sync, `owner_pid` None where no server has the index open.
+    `engine` is what a server answers with: ChromaDB where it is used and has acknowledged every vector, else SQLite's own
+    vectors, else words alone. `model` is '' before the first sync, `owner_pid` None where no server has the index open.
     """
 
     files: int
@@ -67,7 +67,8 @@ def look_at_index(root: Path) -> IndexView | None:
         return None
     finally:
         database.close()
-    engine = "bm25" if not embedded else "sqlite-vectors+bm25" if waiting else "chromadb+bm25"
+    in_chroma = told.get("chroma") and not waiting
+    engine = "bm25" if not embedded else "chromadb+bm25" if in_chroma else "sqlite-vectors+bm25"
     return IndexView(
         files=files,
         chunks=chunks,
