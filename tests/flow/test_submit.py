@@ -266,6 +266,14 @@ class TestExploration:
         assert session.state.explored_files == ["app.py", "README.md"]
         assert "README.md" in str(answer["hints"])
 
+    def test_a_document_that_step_3_listed_was_shown(self) -> None:
+        """Found in play: the server called a changelog unseen that it had itself told to read."""
+        session = Session()
+        session.world.documents.append("README.md")
+        session.send(documents_reviewed=["README.md"])
+        session.frame()
+        assert session.explore("app.py", "README.md")["unseen_files"] == []
+
 
 class TestGates:
     def at(self, **flags: object) -> Session:
@@ -311,7 +319,7 @@ class TestGates:
         session.state.unseen_files = ["README.md"]
         assert session.status()["server_assessment"] == {
             "needs_more_information": "false: everything you named was found: main.",
-            "has_unverified_hypotheses": "true: no tool of this session has shown README.md, so what you say of them is a guess.",
+            "has_unverified_hypotheses": "true, unless you have read them: no tool of this session has shown README.md.",
             "needs_impact_analysis": "true: nobody has looked who uses main.",
         }
 

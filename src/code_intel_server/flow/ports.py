@@ -251,6 +251,10 @@ class Proofs(Protocol):
         ...
 
 
+DOCUMENTS_AT_MOST = 12
+"""Documents that DOCUMENT_RESEARCH lists."""
+
+
 class Documents(Protocol):
     """Project documents and prompts (SPEC 11)."""
 

@@ -13,7 +13,7 @@ from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
-from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
@@ -33,8 +33,6 @@ _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
 
 _PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources"})
 """What an answer says once a phase beside its instruction; get_session_status says it again."""
-
-_DOCUMENTS_AT_MOST = 12
 
 
 def variant(state: SessionState, ports: Ports) -> str:
@@ -103,7 +101,7 @@ def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     if state.phase is Phase.BRANCH_INTERVENTION:
         return {"branches": [{"name": branch.name, "base": branch.base} for branch in ports.branches.stale()]}
     if state.phase is Phase.DOCUMENT_RESEARCH:
-        found = [*ports.documents.documents_for(state.query, _DOCUMENTS_AT_MOST)]
+        found = [*ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST)]
         return {"documents": [*found]} if found else {}
     if state.phase is Phase.QUERY_FRAME:
         return {"query": state.query}

@@ -15,6 +15,8 @@ from code_intel_server.flow.payloads import (
     VerificationPayload,
 )
 from code_intel_server.flow.phases import Event
+from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
+from code_intel_server.flow.transitions import DOCUMENT_RESEARCH
 from code_intel_server.flow.turn import Note, Outcome, Turn
 
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
@@ -35,6 +37,9 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
     state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in found for path in paths)]))
     seen = {path for call in turn.calls() for path in call.files}
     state.unseen_files = [path for path in explored if path not in seen]
+    if state.unseen_files and state.road.runs(DOCUMENT_RESEARCH):
+        listed = turn.ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST)
+        state.unseen_files = [path for path in state.unseen_files if path not in listed]
     state.confidence = _confidence(turn, len(explored))
     unseen = (Note("hints.unseen_files", {"files": named(state.unseen_files)}),) if state.unseen_files else ()
     hints = (*unseen, *wrong_places(payload.findings, turn.ports))
