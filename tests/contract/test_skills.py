@@ -13,7 +13,7 @@ from code_intel_server.contract.skills import ARGUMENTS, Skill, prompt, render, 
 from code_intel_server.contract.strict_yaml import parse
 from code_intel_server.flow.phases import STEPS, Flags, Intent, Phase
 
-OUTCOMES = "`/outcome success`, `/outcome partial` or `/outcome failure`"
+OUTCOMES = "`/code-intel:outcome success`, `/code-intel:outcome partial` or `/code-intel:outcome failure`"
 NAMES = [client.name for client in CLIENTS]
 
 
@@ -65,7 +65,10 @@ def test_each_client_gets_its_files_where_it_looks_for_them() -> None:
         ".agents/skills/outcome/SKILL.md",
         ".agents/skills/outcome/agents/openai.yaml",
     }
-    assert set(skill_files(GEMINI)) == {".gemini/commands/code.toml", ".gemini/commands/outcome.toml"}
+    assert set(skill_files(GEMINI)) == {
+        ".gemini/commands/code-intel/code.toml",
+        ".gemini/commands/code-intel/outcome.toml",
+    }
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=NAMES)

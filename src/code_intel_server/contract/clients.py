@@ -116,7 +116,7 @@ OPENCODE = Client(
     ".opencode/commands/{skill}.md",
     _ARGUMENTS,
     events=("tool.execute.before",),
-    unable=("no hook holds the end of a turn",),
+    unable=("no hook holds the end of a turn", "no hook tells of compaction"),
     evidence=_DRIVEN,
 )
 GEMINI = Client(
@@ -126,8 +126,9 @@ GEMINI = Client(
     (".gemini", "GEMINI.md"),
     (ConfigFile("settings.json", (".gemini/settings.json",), ("mcpServers", "code-intel"), hooks=True),),
     Form.TOML,
-    ".gemini/commands/{skill}.toml",
+    ".gemini/commands/code-intel/{skill}.toml",  # `/code` alone is renamed where a skill or prompt has that name too
     _ARGUMENTS,
+    typed="/code-intel:code <what to do>",
     arguments="{{args}}",
     approval="trust the folder and its hooks once when asked",
     events=("BeforeTool", "SessionStart", "AfterAgent"),
@@ -146,6 +147,7 @@ QWEN = Client(
     arguments="{{args}}",
     approval="trust the folder once when asked",
     events=("PreToolUse", "SessionStart", "Stop"),
+    unable=("its model finds the tools by a search of its own",),
     evidence=_DRIVEN,
 )
 CURSOR = Client(

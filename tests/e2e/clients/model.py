@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from code_intel_server.cli.proof.script import Action, Actions, Call, Edit
-from tests.e2e.clients.fakes import Fields, custom_item, function_item, message_item, text_block, tool_block
+from tests.e2e.clients.fakes import (
+    Fields,
+    asked,
+    custom_item,
+    function_item,
+    message_item,
+    said,
+    text_block,
+    tool_block,
+)
 
 Blocks = list[Fields]
 Turns = Generator[Blocks, list[Fields], None]
@@ -204,6 +213,112 @@ class CodexCodeModel(CodexModel):
 
     def write(self, edit: Edit) -> list[Blocks]:
         return [[custom_item("exec", f"text(await tools.apply_patch({json.dumps(patch(edit))}))")]]
+
+
+class NamedModel(Model):
+    """Through a client whose tools are found by the ends of their names; `writer` writes a whole file at `path_field`."""
+
+    writer, path_field, text_field = "write", "filePath", "content"
+
+    def __call__(self, body: Fields) -> Blocks:
+        self._names = self.names(body)
+        return super().__call__(body)
+
+    def names(self, body: Fields) -> list[str]:
+        return [str(tool["function"]["name"]) for tool in body["tools"]]
+
+    def prompt(self, body: Fields) -> str:
+        return "\n".join(_joined(message.get("content")) for message in body["messages"] if message["role"] == "user")
+
+    def results(self, body: Fields) -> list[Fields]:
+        last = max((at for at, message in enumerate(body["messages"]) if message.get("tool_calls")), default=0)
+        held = [message for message in body["messages"][last:] if message["role"] == "tool"]
+        return [{"text": _result_text(_joined(message["content"])), "is_error": False} for message in held]
+
+    def say(self, text: str) -> Blocks:
+        return [said(text)]
+
+    def call(self, tool: str, arguments: Fields) -> Blocks:
+        name = next(name for name in self._names if name.endswith(tool) and name != tool)
+        return [asked(name, arguments)]
+
+    def write(self, edit: Edit) -> list[Blocks]:
+        fields = {self.path_field: str(self.root / edit.path), self.text_field: edit.after}
+        return [[asked(self.writer, fields)]]
+
+
+class OpenCodeModel(NamedModel):
+    """Through OpenCode, which wants a file read before it is written."""
+
+    def write(self, edit: Edit) -> list[Blocks]:
+        return [[asked("read", {"filePath": str(self.root / edit.path)})], *super().write(edit)]
+
+
+class QwenModel(NamedModel):
+    """Through Qwen Code, which shows its model the tools of servers only after a search and asks it other things in between."""
+
+    writer, path_field = "write_file", "file_path"
+
+    def __call__(self, body: Fields) -> Blocks:
+        return super().__call__(body) if "tool_search" in self.names(body) else self.say("ok")
+
+    def call(self, tool: str, arguments: Fields) -> Blocks:
+        return [asked(f"mcp__code-intel__{tool}", arguments)]
+
+    def write(self, edit: Edit) -> list[Blocks]:
+        return [[asked("read_file", {"file_path": str(self.root / edit.path)})], *super().write(edit)]
+
+
+class CopilotModel(NamedModel):
+    """Through Copilot CLI, where the model asks for the skill that the prompt names."""
+
+    skill = ""
+
+    def __call__(self, body: Fields) -> Blocks:
+        if not self.skill:
+            self.skill = "asked for"
+            return [asked("skill", {"skill": "code"})]
+        if self.skill == "asked for":
+            self.skill = self.prompt(body) + "".join(result["text"] for result in self.results(body))
+        return super().__call__(body)
+
+    def prompt(self, body: Fields) -> str:
+        return super().prompt(body) + self.skill
+
+    def write(self, edit: Edit) -> list[Blocks]:
+        fields = {"path": str(self.root / edit.path), "old_str": edit.before, "new_str": edit.after}
+        return [[asked("edit", fields)]]
+
+
+class GeminiModel(NamedModel):
+    """Through Gemini CLI."""
+
+    writer, path_field = "write_file", "file_path"
+
+    def names(self, body: Fields) -> list[str]:
+        return [one["name"] for tool in body["tools"] for one in tool.get("functionDeclarations", [])]
+
+    def prompt(self, body: Fields) -> str:
+        parts = [part for content in body["contents"] if content["role"] == "user" for part in content["parts"]]
+        return "\n".join(part.get("text", "") for part in parts)
+
+    def results(self, body: Fields) -> list[Fields]:
+        held = [
+            part["functionResponse"]["response"] for part in body["contents"][-1]["parts"] if "functionResponse" in part
+        ]
+        return [
+            {"text": _result_text(str(one.get("output", one.get("error", one)))), "is_error": False} for one in held
+        ]
+
+
+def _result_text(text: str) -> str:
+    """The first JSON object in what a client shows of a result; the text where it holds none."""
+    at = text.find("{")
+    try:
+        content, _ = json.JSONDecoder().raw_decode(text[at:]) if at >= 0 else (None, 0)
+    except ValueError:
+        return text
+    return json.dumps(content) if isinstance(content, dict) else text
 
 
 def patch(edit: Edit) -> str:
