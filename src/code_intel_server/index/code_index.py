@@ -9,7 +9,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,13 +65,15 @@ class CodeIndex:
         encoder: Callable[[], Encoder],
         lister: FileLister,
         folder: Path | None = None,
+        siblings: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        """`folder` is `.code-intel`; `encoder` may raise Unavailable, search then goes by words."""
+        """`folder` is `.code-intel`, `siblings` are those of other worktrees; `encoder` may raise Unavailable, search then goes by words."""
         self.root = root
         self.settings = settings
         self._folder = folder or root / ".code-intel"
         self._load_encoder = encoder
         self._lister = lister
+        self._siblings = siblings
         self._lock = threading.RLock()
         # A sync asks for the encoder, and whoever closes the index holds the lock above until that sync has ended.
         self._encoder_lock = threading.Lock()
@@ -344,7 +346,7 @@ class CodeIndex:
                 return opened
             if opened is not None:
                 opened.close()
-            project = Project(self.root, self._folder, self.settings, self._lister, self._embedder)
+            project = Project(self.root, self._folder, self.settings, self._lister, self._embedder, self._siblings)
             self._opened = open_index(project, self._owner)
             return self._opened
 

@@ -14,7 +14,7 @@ from code_intel_server.workspace.paths import aimed_elsewhere
 
 SCHEMA_VERSION = "1"
 BUSY_SECONDS = 10.0
-_BESIDE = ("-wal", "-shm", "-journal")
+BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside the file, by the endings of their names."""
 
 _SCHEMA = """
@@ -126,7 +126,7 @@ class Database:
 
     def _check_place(self) -> None:
         """A link that a repository put there leads to a file that is not ours: neither written, nor read, nor moved."""
-        files = (self.path, *(self.path.with_name(self.path.name + suffix) for suffix in _BESIDE))
+        files = (self.path, *(self.path.with_name(self.path.name + suffix) for suffix in BESIDE))
         if any(map(aimed_elsewhere, files)):
             raise sqlite3.OperationalError("unable to open database file: a link leads out of its folder")
 
@@ -134,7 +134,7 @@ class Database:
         """Move the file out of the way (the last such file is kept) so that it can be built anew; a `reason` is noted."""
         self._check_place()
         kept = self.path.with_name(self.path.name + ".damaged")
-        for suffix in _BESIDE:
+        for suffix in BESIDE:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(kept)

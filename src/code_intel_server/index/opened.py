@@ -16,6 +16,7 @@ from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import Map
 from code_intel_server.index.ownership import OwnerLock
 from code_intel_server.index.search import DenseSearch
+from code_intel_server.index.sibling import begin_with_sibling
 from code_intel_server.index.store import Store
 from code_intel_server.index.sync import Synchroniser, model_key
 from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings, Progress
@@ -94,7 +95,7 @@ class Opened:
             gaps.append(background.trouble)
         if self.pending:
             gaps.append(f"{self.pending} files are still to be indexed.")
-        elif (background is None or background.running) and not store.count("files"):
+        elif (background is None or background.running) and not store.meta("synced_at"):
             gaps.append("The first index is being built.")
         return gaps
 
@@ -189,6 +190,8 @@ class Project:
     settings: IndexSettings
     lister: FileLister
     encoder: Callable[[], Encoder | None]
+    siblings: Callable[[], Iterable[Path]] = tuple
+    """The `.code-intel` of the repository's other worktrees."""
 
 
 def open_index(project: Project, owner: OwnerLock) -> Opened:
@@ -203,6 +206,7 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
         # Nobody can write here, so nobody owns it: read what there is, or work in a temporary folder.
         if not (aimed_elsewhere(database) or not os.access(database, os.R_OK)):
             return _open_reader(project, database, gap=f"The index folder cannot be written ({error.strerror}).")
+    begin_with_sibling(database, (folder / DATABASE for folder in project.siblings()))
     store = Store(database, writable=True)
     chroma_settings = project.settings.chroma
     if store.temporary and chroma_settings.mode is ChromaMode.LOCAL:

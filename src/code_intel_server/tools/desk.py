@@ -27,6 +27,7 @@ from code_intel_server.workspace.key import load_key, private_folder
 from code_intel_server.workspace.lock import ProjectLock
 from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.prompts import Kind, PromptLibrary
+from code_intel_server.workspace.worktrees import siblings
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence import ProjectEvidence
@@ -193,6 +194,7 @@ class Desk:
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
             lister=lambda: project_files(self.explorer.project),
+            siblings=self._siblings,
         )
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
@@ -204,6 +206,9 @@ class Desk:
         from code_intel_server.tools.starting_points import StartingPoints
 
         return StartingPoints(self)
+
+    def _siblings(self) -> "Iterable[Path]":
+        return () if isinstance(git := self.git, str) else siblings(git)
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""
