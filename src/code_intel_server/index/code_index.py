@@ -107,8 +107,11 @@ class CodeIndex:
         seen_at = opened.epoch
         question = understand(query)
         try:
+            compared = opened.store is None or bool(opened.store.meta("synced_at"))
             self._prepare(opened, question, wait)
             answer = self._answer(opened, question, limit, Scope(path.strip("/"), language.strip().lower()), collection)
+            if not compared and opened.store is not None:
+                answer = _of_this_checkout(answer, opened.store)
             if language and not answer.hits:
                 answer = _without_language(answer, language, opened.store)
         except sqlite3.OperationalError as error:
@@ -408,6 +411,13 @@ class CodeIndex:
                     return (f"The index is damaged ({reason}) and cannot be replaced: {error}",)
                 opened.background.start()
         return ()
+
+
+def _of_this_checkout(answer: Answer, store: Store) -> Answer:
+    """Without what another worktree has, whose index this one may have begun with, as long as no sync has compared all files."""
+    present = set(store.seqs_by_id(hit.chunk_id for hit in answer.hits).values())
+    hits = tuple(hit for hit in answer.hits if hit.fresh and hit.chunk_id in present)
+    return replace(answer, hits=hits, total=len(hits))
 
 
 def _without_language(answer: Answer, language: str, store: Store | None) -> Answer:
