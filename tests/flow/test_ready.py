@@ -516,6 +516,28 @@ class TestReport:
         session.send(summary="All tasks are done.")
         assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
 
+    def test_what_lies_uncommitted_in_a_repository_within_is_refused(self) -> None:
+        session = self.at(files=World().files | {"sub/a.py": "x\n"})
+        session.plan("t1")
+        session.state.explored_files.append("sub/a.py")
+        session.edit().report("t1")
+        session.world.within = {"sub/a.py": "sub"}
+        session.edit("sub/a.py", "y\n")
+        assert session.send()["files"] == ["sub/a.py"]
+        assert session.error == "failures.READY.repository_uncommitted"
+
+    def test_where_a_file_below_was_explored_its_repository_may_move(self) -> None:
+        from code_intel_server.flow.judgement import unexplored, why_writable_now
+
+        session = self.at(files={"app.py": "x\n", "README.md": "#\n", "sub": "one\n", "other": "one\n"})
+        session.state.explored_files.append("sub/a.py")
+        session.state.added_files["new.py"] = "It belongs to the task."
+        before = session.ports.tree.snapshot()
+        session.world.within = {"sub": "", "other": ""}
+        session.world.files |= {"sub": "two\n", "other": "two\n"}
+        assert unexplored(session.state, session.ports, before, session.ports.tree.snapshot()) == ["other"]
+        assert why_writable_now(session.state, session.ports, "new.py") == "added with a reason"
+
     def test_changes_are_attributed_to_the_task_in_which_they_appeared(self) -> None:
         session = self.at()
         session.edit().report("t1")

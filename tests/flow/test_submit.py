@@ -269,10 +269,13 @@ class TestExploration:
     def test_a_document_that_step_3_listed_was_shown(self) -> None:
         """Found in play: the server called a changelog unseen that it had itself told to read."""
         session = Session()
-        session.world.documents.append("README.md")
+        session.world.files["other.py"] = "x = 1\n"
         session.send(documents_reviewed=["README.md"])
         session.frame()
-        assert session.explore("app.py", "README.md")["unseen_files"] == []
+        session.world.call("search_text", "app.py")
+        session.world.call("get_symbols", "app.py")
+        answer = session.send(explored_files=["app.py", "README.md", "other.py"], findings=["x"])
+        assert answer["unseen_files"] == ["other.py"]
 
 
 class TestGates:

@@ -7,7 +7,7 @@ tests/e2e.
 import difflib
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import takewhile
 
@@ -79,6 +79,8 @@ class World:
     altered: tuple[str, ...] = ()
     hand_merges: HandMerges = field(default_factory=HandMerges)
     links: dict[str, str | None] = field(default_factory=dict)
+    within: dict[str, str] = field(default_factory=dict)
+    """Folders of repositories within, by the paths that are uncommitted there; '' for the repository itself."""
     uncommitted: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
@@ -155,7 +157,11 @@ class WorldTree:
                 link = path in self.world.links
                 rows.append(Change(path, ChangeKind.MODIFIED, "", "\0" in text, "", hunks(before[path], text), link))
         rows += [Change(path, ChangeKind.DELETED, hunks=hunks(before[path], "")) for path in sorted(gone)]
-        return tuple(rows)
+        within = self.world.within
+        return tuple(
+            replace(row, within=within[row.path], repository=not within[row.path]) if row.path in within else row
+            for row in rows
+        )
 
     def lines(self, snapshot: str, path: str) -> tuple[str, ...] | None:
         text = self.world.snapshots.get(snapshot, {}).get(path)
