@@ -89,6 +89,7 @@ def test_what_was_run_once_is_not_run_again_by_another_server(world: World) -> N
     first = world.heard(said.append, calc__py=FIXED, test_sum__py=SUM)
     assert first.tests is not None
     assert first.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    assert (runs.of_base("s"), runs.of_base("t")) == ({"passed": 2}, "")
     said.clear()
     assert world.heard(said.append) == first
     assert not said
