@@ -7,7 +7,8 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from code_intel_server.receipts.execution import CommandRun
@@ -15,44 +16,61 @@ from code_intel_server.receipts.isolation import Place
 from code_intel_server.receipts.results import Outcome
 from code_intel_server.receipts.runners.instruments import Selection
 
+UNCOUNTED = frozenset({"pytest", "unittest", "mocha"})
+"""Runners whose exit status is that of the other tests."""
+
 _PACKAGE = re.compile(r"^package (\w+)$", re.MULTILINE)
 _ONE_FILE = frozenset({"node", "jest", "vitest"})
-"""Runners with a process or a module registry for each file: the test is put into one file that ran."""
+"""Runners with a process or a module registry for each file: the test is put into files that run."""
 
 
 @contextlib.contextmanager
-def canary(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Selection]:
-    """What a command that made `run` is left to so that it runs a test which fails; `changed` files are preferred."""
+def beside(runners: Collection[str], place: Place, files: tuple[str, ...] | None) -> Iterator[Selection]:
+    """The tests of these files (absolute; of all where None), the one that must fail among them where it can be."""
     token = secrets.token_hex(8)
+    if "go" not in runners:
+        yield Selection(files=files, canary=f"test_{token}")
+        return
+    name = f"TestA{token}"
+    seen_at = os.path.realpath(place.seen_at)
+    made = _in_a_package([place.checkout / os.path.relpath(file, seen_at) for file in files or ()], name)
+    try:
+        yield Selection(files=files, canary=name if made else "")
+    finally:
+        if made:
+            made.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def alone(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Selection]:
+    """What a command that made `run` is left to so that it runs the test that must fail; `changed` files are preferred."""
+    units = {case.unit for case in run.suite.cases if case.outcome is not Outcome.TIMEOUT}
+    preferred = sorted(units & {*changed})
     if "go" in run.runners:
-        name = f"TestA{token}"
-        file = _in_a_package(place.checkout, changed, name)
-        try:
-            yield Selection(files=(str(place.seen_at / file.relative_to(place.checkout)),) if file else (), canary=name)
-        finally:
-            if file:
-                file.unlink(missing_ok=True)
+        folders = {(place.checkout / path).parent for path in changed if path.endswith(".go")}
+        tests = [file for folder in sorted(folders) for file in sorted(folder.glob("*_test.go"))]
+        found = next((file for file in [*tests, *sorted(place.checkout.rglob("*_test.go"))] if _package(file)), None)
+        preferred = [str(found.relative_to(place.checkout))] if found else []
     elif run.runners & _ONE_FILE:
-        units = sorted({case.unit for case in run.suite.cases if case.outcome is not Outcome.TIMEOUT})
-        among = [unit for unit in units if unit in changed] or units
-        yield Selection(files=tuple(str(place.seen_at / unit) for unit in among[:1]), canary=f"test_{token}")
-    else:
-        beside = {case.unit for case in run.suite.cases} & {*changed}
-        files = tuple(os.path.realpath(place.seen_at / unit) for unit in sorted(beside))
-        yield Selection(files=files or None, canary=f"test_{token}")
+        preferred = (preferred or sorted(units))[:1]
+    files = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
+    with beside(run.runners, place, files or None) as selection:
+        yield selection if run.runners & _ONE_FILE else replace(selection, ids=(selection.canary,))
 
 
-def _in_a_package(checkout: Path, changed: Sequence[str], name: str) -> Path | None:
-    """A test file with a test that fails, in a package with tests: one that changed, else the first."""
-    folders = {(checkout / path).parent for path in changed if path.endswith(".go")}
-    beside = [file for folder in sorted(folders) for file in sorted(folder.glob("*_test.go"))]
-    for file in [*beside, *sorted(checkout.rglob("*_test.go"))]:
-        text = file.read_text(encoding="utf-8", errors="replace")
-        package = _PACKAGE.search(text)
-        if package is None or "//go:build" in text:
-            continue
-        made = file.with_name(f"{name.lower()}_test.go")
-        body = f'package {package[1]}\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Fatal("{name}") }}\n'
-        made.write_text(body, encoding="utf-8")
-        return made
-    return None
+def _in_a_package(tests: Sequence[Path], name: str) -> Path | None:
+    """A new file with a test that fails beside the first of these test files that is built everywhere."""
+    file, package = next(((file, package) for file in tests if (package := _package(file))), (None, ""))
+    if file is None:
+        return None
+    made = file.with_name(f"{name.lower()}_test.go")
+    body = f'package {package}\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Fatal("{name}") }}\n'
+    made.write_text(body, encoding="utf-8")
+    return made
+
+
+def _package(file: Path) -> str:
+    """The package of a Go file; '' where that cannot be told, or the file is built in some places only."""
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    package = _PACKAGE.search(text)
+    return package[1] if package and "//go:build" not in text else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from code_intel_server.receipts.canary import canary
+from code_intel_server.receipts.canary import UNCOUNTED, alone, beside
 from code_intel_server.receipts.checkout import Changed, Checkouts, private_folder
 from code_intel_server.receipts.compare import Receipt, Runs, receipt
 from code_intel_server.receipts.execution import CommandRun, Execution
@@ -126,6 +126,7 @@ class _Work:
         instruments = Instruments(checkouts.folder / "instruments")
         self._execution = Execution(self._git.at, self._tracked, instruments, notary.stall, notary.left, notary.check)
         self._runs: dict[str, tuple[CommandRun, ...]] = {}
+        self._canaries: dict[VerifyCommand, bool] = {}
         self._notes: list[str] = []
         self._problems: list[str] = []
 
@@ -148,7 +149,8 @@ class _Work:
         steering = [one for one in self._changed if one.file_class is not FileClass.PRODUCT]
         new_place = self._place("new", self._new)
         original_place = self._original_place(steering) or new_place
-        original = self._suite("original", original_place)
+        known = kept.runs if kept and original_place is new_place else ()
+        original = self._suite("original", original_place, known)
         new, files = original, None
         if original_place is not new_place:
             files = None if self._shadows else changed_tests(steering, original.units.values()) or None
@@ -164,7 +166,7 @@ class _Work:
             original = self._with_own_files(steering, original, base)
         red = self._red(steering, base, files)
         flaky = self._flaky(new, original, base, new_place, original_place)
-        self._canaries(new_place)
+        self._require_failing(new_place)
         differing = sorted(path for path, _ in before.items() ^ inventory(top, self._borrowed).items())
         if differing:
             named = ", ".join(os.path.relpath(path, top) for path in dict.fromkeys(differing[:_NAMED_FILES]))
@@ -224,14 +226,36 @@ class _Work:
 
     # -- the runs ---------------------------------------------------------------------------------------------------
 
-    def _suite(self, name: str, place: Place) -> SuiteRun:
-        """One run of all commands."""
+    def _suite(self, name: str, place: Place, known: Sequence[CommandRun] = ()) -> SuiteRun:
+        """One run of all commands; where `known` runs tell their runners, with a test that must fail among the others."""
         done = []
-        for command in self._notary.commands:
+        runners = [run.runners for run in known] or [frozenset()] * len(self._notary.commands)
+        for command, these in zip(self._notary.commands, runners, strict=True):
             if self._notary.left() <= 0:
                 return self._left_out(name)
-            done.append(self._run(name, command, place, Selection()))
+            run = self._with_canary(name, command, place, these) if these and these <= UNCOUNTED else None
+            spoiled = run is None or run.contradiction or not run.suite.listed
+            done.append(self._run(name, command, place, Selection()) if spoiled or run is None else run)
         return self._keep(name, done)
+
+    def _with_canary(
+        self,
+        name: str,
+        command: VerifyCommand,
+        place: Place,
+        runners: Collection[str],
+        files: tuple[str, ...] | None = None,
+    ) -> CommandRun:
+        """One run with a test that must fail among the others, and what became of that put aside."""
+        with beside(runners, place, files) as selection:
+            run = self._run(name, command, place, selection)
+        if not selection.canary:
+            return run
+        found = [case for case in run.suite.cases if selection.canary in case.id]
+        if found:
+            self._canaries[command] = all(case.outcome is Outcome.FAILED for case in found)
+        others = tuple(case for case in run.suite.cases if selection.canary not in case.id)
+        return replace(run, suite=replace(run.suite, cases=others))
 
     def _chosen(self, name: str, place: Place, files: Collection[str], others: Sequence[CommandRun]) -> SuiteRun:
         """One run of all commands, left to the files where their runners can be; `others` showed what the rest shows."""
@@ -246,8 +270,11 @@ class _Work:
             elif not below:
                 done.append(other)
             else:
-                chosen = Selection(files=tuple(sorted(os.path.realpath(place.seen_at / file) for file in below)))
-                run = self._run(name, command, place, chosen)
+                paths = tuple(sorted(os.path.realpath(place.seen_at / file) for file in below))
+                if name == "new":
+                    run = self._with_canary(name, command, place, other.runners, paths)
+                else:
+                    run = self._run(name, command, place, Selection(files=paths))
                 done.append(run if run.suite.listed else self._run(name, command, place, Selection()))
         return self._keep(name, done)
 
@@ -266,7 +293,7 @@ class _Work:
     def _new_suite(self, place: Place, original: SuiteRun, files: Collection[str] | None) -> SuiteRun:
         """The new and changed tests, and of the rest what they showed as original tests; all where `files` is None."""
         if files is None or original.unavailable:
-            return self._suite("new", place)
+            return self._suite("new", place, self._runs.get("original", ()))
         new = self._chosen("new", place, files, self._runs["original"])
         if new.unavailable:
             return new
@@ -296,18 +323,21 @@ class _Work:
                     flaky |= again & passed
         return flaky
 
-    def _canaries(self, place: Place) -> None:
-        """Put a test that must fail where the runner takes one: a product that makes failures pass is shown."""
+    def _require_failing(self, place: Place) -> None:
+        """Hold that a test that must fail was seen to fail; where none was tried yet and the runner takes one, it is now."""
         for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
-            if not run.runners & SELECTIVE or self._notary.left() <= 0:
+            if command not in self._canaries and (not run.runners & SELECTIVE or self._notary.left() <= 0):
                 if run.suite.listed:
                     runners = ", ".join(sorted(run.runners)) or "this runner"
                     self._notes.append(f"no test that must fail was tried: {runners} takes none")
                 continue
-            with canary(run, place, [one.path for one in self._changed]) as selection:
-                done = self._execution.run(command, place, selection)
-            failed = any(selection.canary in id_ for id_ in done.suite.ended(Outcome.FAILED))
-            if not failed or done.status == 0:
+            if command not in self._canaries:
+                with alone(run, place, [one.path for one in self._changed]) as selection:
+                    done = self._execution.run(command, place, selection)
+                failed = any(selection.canary in id_ for id_ in done.suite.ended(Outcome.FAILED))
+                counted = done.status != 0 or run.runners <= UNCOUNTED
+                self._canaries[command] = bool(selection.canary) and failed and counted
+            if not self._canaries[command]:
                 said = " ".join(command.argv)
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
 
@@ -340,7 +370,7 @@ def _completed(chosen: CommandRun, whole: CommandRun) -> CommandRun:
         return chosen
     seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
     rest = tuple(case for case in whole.suite.cases if case.unit not in seen)
-    failed = any(case.outcome in _BAD for case in rest)
+    bad = chosen.suite.unbuilt or chosen.suite.ended(*_BAD)
     suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
-    status = whole.status if chosen.status == 0 and failed else chosen.status
-    return replace(chosen, suite=suite, status=status)
+    # Without tests of its own that fail its status says what a part of a suite is worth, as does a limit of coverage.
+    return replace(chosen, suite=suite, status=whole.status if chosen.status in {0, 1} and not bad else chosen.status)

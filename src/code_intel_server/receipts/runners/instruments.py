@@ -18,7 +18,10 @@ _SMALL_FILES = {
     "jest_filter.cjs": f"{_HOOK}.jestFilter\n",
     "jest_runner.cjs": f"{_HOOK}.jestRunner\n",
     "jest_canary.cjs": "test(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n",
-    "mocha_canary.cjs": "it(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n",
+    "mocha_canary.cjs": (
+        "describe(process.env.CODE_INTEL_CANARY, () => {\n"
+        "  it(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n})\n"
+    ),
 }
 SELECTIVE = frozenset({"pytest", "unittest", "go", "node", "mocha", "jest", "vitest"})
 """Runners that are left to chosen tests or files, and into which a test that must fail can be put."""
@@ -69,7 +72,7 @@ _WRAPPED = {"go": _GO, "cargo": _CARGO}
 class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
-    `canary` is the name of a test that must fail, which is run instead of those or beside them.
+    `canary` is the name of a test that must fail, which is run beside them.
     """
 
     files: tuple[str, ...] | None = None
@@ -80,7 +83,7 @@ class Selection:
     @property
     def whole(self) -> bool:
         """Whether nothing is left out."""
-        return self.files is None and self.ids is None and not self.skip and not self.canary
+        return self.files is None and self.ids is None and not self.skip
 
 
 @dataclass(slots=True)
@@ -149,8 +152,7 @@ def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
     if selection.files is not None or selection.ids is not None:
         packages.write_text("\n".join([*sorted(wanted), ""]), encoding="utf-8")
         added["CODE_INTEL_GO_PACKAGES"] = str(packages)
-    names = [id_.partition(":")[2] for id_ in selection.ids or ()]
-    tops = sorted({name.partition("/")[0] for name in names} | ({selection.canary} - {""}))
+    tops = sorted(id_.partition(":")[2].partition("/")[0] or id_ for id_ in selection.ids or ())
     if tops:
         added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tops)})$"
     if skip := [id_.partition(":")[2] for id_ in selection.skip if ":" in id_]:

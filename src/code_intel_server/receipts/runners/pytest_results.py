@@ -9,6 +9,7 @@ the first test runs.
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ _ROOT = os.environ.get("CODE_INTEL_ROOT", "")
 _LOADED_BY = " -p pytest_results"
 _writes = [bool(_RESULTS)]
 _below = [""]
+_sessions: list[Any] = []
 
 
 class _Canary(pytest.Item):
@@ -75,12 +77,14 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None if os.path.realpath(collection_path) in files else True
 
 
+def pytest_sessionstart(session: Any) -> None:
+    """Keep the session, which counts failures."""
+    _sessions[:] = [session]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -> None:
-    """Leave out the tests that are not wanted."""
-    if _CANARY:
-        items[:] = [_Canary.from_parent(session, name=_CANARY, nodeid=_CANARY)]
-        return
+    """Leave out the tests that are not wanted; put the one that must fail behind the others."""
     only = _only()
     ids, skip, files = only.get("ids"), only.get("skip", ()), only.get("files")
     names = {item: _named(item.nodeid) for item in items}
@@ -90,6 +94,8 @@ def pytest_collection_modifyitems(session: Any, config: Any, items: list[Any]) -
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+    if _CANARY:
+        items.append(_Canary.from_parent(session, name=_CANARY, nodeid=_CANARY))
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -103,10 +109,17 @@ def pytest_runtest_logstart(nodeid: str) -> None:
     _write(event="start", id=_named(nodeid), unit=_named(nodeid.partition("::")[0]))
 
 
-def pytest_runtest_logreport(report: Any) -> None:
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_logreport(report: Any) -> Iterator[None]:
     """A test ends with its call, or with a set-up or tear-down that fails or skips."""
-    if report.when != "call" and report.passed:
-        return
+    if report.when == "call" or not report.passed:
+        _write_end(report)
+    if _CANARY and report.nodeid == _CANARY and report.failed and _sessions:
+        _sessions[0].testsfailed -= 1  # the exit status is that of the other tests
+    yield
+
+
+def _write_end(report: Any) -> None:
     outcome = "skipped" if report.skipped else "failed" if report.failed else "passed"
     message = "" if report.passed else str(report.longrepr)[-1500:]
     _write(

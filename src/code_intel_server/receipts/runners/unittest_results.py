@@ -47,7 +47,8 @@ class _Result(unittest.TextTestResult):
         self._fail(test, err)
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        super().addFailure(test, err)
+        if test.id().rpartition(".")[2] != _CANARY:  # the exit status is that of the other tests
+            super().addFailure(test, err)
         self._fail(test, err)
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
@@ -103,7 +104,7 @@ class _Runner(unittest.TextTestRunner):
             if (files is None or _file(one) in files) and (ids is None or one.id() in ids) and one.id() not in skip
         ]
         if _CANARY:
-            wanted = [type(_CANARY, (unittest.TestCase,), {_CANARY: lambda self: self.fail(_CANARY)})(_CANARY)]
+            wanted += [type(_CANARY, (unittest.TestCase,), {_CANARY: lambda self: self.fail(_CANARY)})(_CANARY)]
         done = super().run(unittest.TestSuite(wanted))
         files = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
         _write(event="census", files=sorted(files - {""}))
