@@ -61,6 +61,21 @@ def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
     assert clone.git("status", "--porcelain", "--ignored") == ""
 
 
+def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    clone.git("checkout", "-q", "--detach", "honest")
+    session = "Code-Intel-Session: 20260101_000000\n"
+    clone.git("commit", "--amend", "-q", "-m", HONEST + session)
+    clone.write("calc.py", clone.read("calc.py") + "\n\ndef twice(a):\n    return 2 * a\n")
+    clone.write("test_twice.py", "from calc import twice\n\ndef test_twice():\n    assert twice(2) == 4\n")
+    clone.commit(HONEST.replace("Pass: 1\n", "Pass: 2\n") + "Code-Intel-Flaky: 1\n" + session)
+    assert main(["HEAD", "--project", str(clone.path)]) == 0, capsys.readouterr()
+    clone.git(
+        "commit", "--amend", "-q", "-m", HONEST.replace("Pass: 1\n", "Pass: 9\n") + "Code-Intel-Flaky: 8\n" + session
+    )
+    assert main(["HEAD", "--project", str(clone.path)]) == 1
+    assert "Code-Intel-Flaky: the commit says 8, the runs say 0" in capsys.readouterr().out
+
+
 def test_a_commit_whose_content_is_not_at_hand_gives_status_3_and_says_so(
     clone: Repo, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,50 @@ def test_a_package_of_an_npm_workspace_is_taken_from_the_checkout_or_it_is_said_
         assert "node_modules/@calc" in verdict.unavailable
 
 
+def test_a_command_that_sets_the_search_path_itself_is_listed_by_test(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    _write(
+        repo, {"src/calc.py": ADD, "test_calc.py": TEST, "Makefile": "test:\n\tPYTHONPATH=src python -m pytest -q\n"}
+    )
+    git = open_repository(repo.path)
+    assert isinstance(git, Git)
+    commands = (
+        ("env", "PYTHONPATH=src", sys.executable, "-m", "pytest", "-q"),
+        ("sh", "-c", f"PYTHONPATH=src {sys.executable} -m pytest -q"),
+        ("make", "test"),
+    )
+    made = Notary(git, [VerifyCommand(argv=argv) for argv in commands]).run_base("HEAD")
+    assert [[case.id for case in run.suite.cases] for run in made.runs] == [["test_calc.py::test_zero"]] * 3
+
+
+@pytest.mark.needs("npm")
+def test_what_npm_is_told_by_a_file_of_the_change_neither_hides_tests_nor_steers_those_of_before(repo: Repo) -> None:
+    test = "require('node:test')('adds', () => require('node:assert').equal(require('./add.js')(1, 1), 2))\n"
+    package = json.dumps({"name": "add", "version": "1.0.0", "scripts": {"test": "node --test"}})
+    right, wrong = (f"module.exports = (a, b) => {body}\n" for body in ("a + b", "0"))
+    _write(repo, {"package.json": package, "add.js": right, "add.test.js": test})
+    _write(repo, {"add.js": right + "// again\n", ".npmrc": "node-options=--max-old-space-size=512\n"})
+    verdict = _verdict(repo, "npm", "test")
+    assert verdict.good, verdict
+    assert verdict.receipt.pass_to_pass == ("add.test.js > adds",)
+    repairs = "require.cache[require.resolve('./add.js')] = { exports: (a, b) => a + b }\n"
+    _write(repo, {"add.js": wrong, ".npmrc": "node-options=--require ./setup.js\n", "setup.js": repairs})
+    assert _verdict(repo, "npm", "test").receipt.broken == ("add.test.js > adds",)
+
+
+def test_a_repository_within_the_project_that_nobody_else_has_is_empty_in_the_checkout(repo: Repo) -> None:
+    _write(repo, {"calc.py": ADD})
+    inner = repo.write("inner/a.py", "one = 1\n").parent
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "inner")):
+        subprocess.run(["git", *arguments], cwd=inner, check=True)
+    _write(repo, {"calc.py": ADD + "import inner.a\n"})
+    verdict = _verdict(repo, sys.executable, "-B", "-c", "import calc")
+    assert any(note.startswith("submodule inner: its content is not at hand") for note in verdict.notes), verdict
+    assert any("exit status 1" in problem for problem in verdict.problems)
+
+
 @pytest.mark.needs("cargo")
 def test_a_cargo_workspace_is_run_whole_and_its_targets_are_listed(repo: Repo) -> None:
     crate = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n[lib]\ndoctest = false\n'

@@ -73,6 +73,15 @@ def test_a_go_package_that_ends_itself_well_is_shown_by_a_test_that_must_fail(re
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
 
 
+@pytest.mark.needs("node")
+def test_a_product_that_softens_assertions_is_shown_by_the_test_that_must_fail(repo: Repo) -> None:
+    _base(repo, RUNNERS["node"][1] + TEST)
+    soft = "require('node:assert').equal = () => {}\n"
+    _write(repo, {"add.js": ADD.replace("a + b", "0") + soft})
+    verdict = _verdict(repo, "node", "--test")
+    assert any("must fail was not seen to fail" in problem for problem in verdict.problems), verdict
+
+
 def test_unittest_is_watched_and_a_file_that_hangs_or_cannot_be_imported_is_named(repo: Repo) -> None:
     begin = "import unittest\nfrom add import add\n\nclass Test(unittest.TestCase):\n"
     one = (

@@ -207,10 +207,26 @@ def test_a_project_without_a_known_runner_pays_nothing(world: World) -> None:
     judged = world.judge(calc__py=FIXED)
     assert (judged.runs, judged.tests and judged.tests.only_status) == ({}, True)
     assert not [*world.folder.iterdir()]
-    for argv in (("uv", "run", "pytest"), ("npm", "test"), ("go", "test", "./..."), (".venv/bin/pytest",)):
+    for argv in (
+        *(("uv", "run", "pytest"), ("npm", "test"), ("go", "test", "./..."), (".venv/bin/pytest",), ("cargo", "test")),
+        *(("python3", "-m", "unittest"), ("env", "X=1", "pytest"), ("sh", "-c", "PYTHONPATH=src pytest -q")),
+    ):
         assert runs_tests(VerifyCommand(argv=argv))
     for argv in (("uv", "run", "ruff"), ("node", "check.js"), ("go", "vet"), ("make", "lint")):
         assert not runs_tests(VerifyCommand(argv=argv))
+
+
+def test_what_the_tests_borrow_and_no_commit_holds_is_asked_for_when_it_changed(world: World) -> None:
+    site = ".venv/lib/python3/site-packages"
+    world.repo.write(".git/info/exclude", ".venv\n")
+    world.repo.write(f"{site}/old.py", "")
+    runs = world.runs()
+    runs.begin("s", world.config, world.config.verify_commands, world.base)
+    assert _soon((world.folder / "s.borrowed.json").exists)
+    world.repo.write(f"{site}/answers.py", "def add(a, b):\n    return a + b\n")
+    judged = world.judge(calc__py=FIXED)
+    assert judged.tests is not None
+    assert [what for what, why in judged.tests.questions.items() if "in no commit" in why] == [site]
 
 
 _SERVER = """

@@ -30,8 +30,19 @@ RELEVANCE = {
 """Lower comes first among equally good matches."""
 
 RUNNER_FILES = (
-    *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "noxfile.py", ".coveragerc"),
+    *(
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "noxfile.py",
+        ".coveragerc",
+    ),
     *("sitecustomize.py", "usercustomize.py", "*.pth"),
+    *("entry_points.txt", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".env.test"),
+    *("go.work", "rust-toolchain", "rust-toolchain.toml", "*.mk"),
     *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml"),
     *(".mocharc*", "jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", ".nycrc*", ".c8rc*"),
     *(
@@ -39,7 +50,6 @@ RUNNER_FILES = (
         "ava.config.*",
         ".taprc",
         "nextest.toml",
-        "pytest.toml",
         ".cargo/config.toml",
         "phpunit.xml*",
         ".rspec",

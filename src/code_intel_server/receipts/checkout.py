@@ -232,8 +232,12 @@ class Checkouts:
         for path, oid in absent.items():
             self._from_disk(path, oid, target)
         self.pointers |= _pointers(target, [path for head, _, path in listed if not head.startswith(_GITLINK)])
+        modules = target / ".gitmodules"
+        named = modules.read_text("utf-8", "replace") if modules.is_file() else ""
         for head, _, path in listed:
-            if head.startswith(_GITLINK) and not self._submodule(path, head.split()[1], target / path):
+            # A repository that nobody is told where to get is an empty folder for everybody else.
+            told = f"path = {path}\n" in f"{named}\n"
+            if head.startswith(_GITLINK) and not (told and self._submodule(path, head.split()[1], target / path)):
                 self.lacking.add(path)
 
     def _absent(self, entries: Sequence[tuple[str, str]]) -> dict[str, str]:

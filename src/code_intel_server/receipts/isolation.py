@@ -161,6 +161,18 @@ def inventory(top: Path, borrowed: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def by_folder(found: Mapping[str, str], top: Path) -> dict[str, str]:
+    """An inventory as one word for each folder, by its path below `top`: small enough to be kept."""
+    rows: dict[str, list[str]] = {}
+    for path, look in sorted(found.items()):
+        folder, _, name = os.path.relpath(path, top).rpartition("/")
+        rows.setdefault(folder or name, []).append(f"{name} {look}")
+    return {
+        folder: hashlib.sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        for folder, texts in rows.items()
+    }
+
+
 def fingerprint(found: Mapping[str, str]) -> str:
     """One word for an inventory."""
     rows = "\n".join(f"{path} {look}" for path, look in sorted(found.items()))

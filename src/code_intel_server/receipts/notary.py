@@ -15,7 +15,7 @@ from code_intel_server.receipts.checkout import Changed, Checkouts, private_fold
 from code_intel_server.receipts.compare import Receipt, Runs, receipt
 from code_intel_server.receipts.execution import CommandRun, Execution
 from code_intel_server.receipts.files import FileClass
-from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, can_mount, fingerprint, inventory
+from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, by_folder, can_mount, fingerprint, inventory
 from code_intel_server.receipts.results import Outcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import changed_tests, shadowing
@@ -96,8 +96,15 @@ class Notary:
 
     def fingerprint(self) -> str:
         """What tells whether that which is borrowed for runs is as it was."""
+        return fingerprint(self._inventory())
+
+    def borrowed(self) -> dict[str, str]:
+        """The same for each folder of what is borrowed."""
+        return by_folder(self._inventory(), self.git.at.top)
+
+    def _inventory(self) -> dict[str, str]:
         listed = frozenset(split_z(self.git.must("ls-files", "-z")))
-        return fingerprint(inventory(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow)))
+        return inventory(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow))
 
     def _begin(self) -> float:
         began = time.monotonic()

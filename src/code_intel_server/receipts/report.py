@@ -80,6 +80,8 @@ def _command(run: execution.CommandRun, bad: Sequence[Case], problems: Sequence[
 
 
 def _counted(run: execution.CommandRun) -> str:
+    if not run.suite.listed:
+        return ""
     passed = len(run.suite.ended(Outcome.PASSED))
     failed = len(run.suite.ended(Outcome.FAILED, Outcome.TIMEOUT))
     return f"{passed} passed" + (f", {failed} failed as before" if failed else "")

@@ -28,13 +28,15 @@ from code_intel_server.workspace.proofs import Asked, Judged
 from code_intel_server.workspace.seal import BrokenSeal, sealed, unsealed
 from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
 
+BORROWED_NOW = "lent to the tests, changed since the session began, and in no commit"
+_FOLDERS_AT_MOST = 6
 _KEPT_BYTES = 64 * 1024 * 1024
 _WAIT_SECONDS = 0.2
-_RUNNERS = frozenset({"pytest", "py.test", "mocha", "jest", "vitest", "tox", "nox"})
+_RUNNERS = frozenset({"pytest", "py.test", "unittest", "mocha", "jest", "vitest", "tox", "nox"})
 """Programs and modules that run nothing but tests."""
 
 _WITH_TEST = frozenset(
-    {"go", "node", "npm", "npx", "pnpm", "yarn", "bun", "make", "just", "task", "uv", "poetry", "hatch"}
+    {"go", "cargo", "node", "npm", "npx", "pnpm", "yarn", "bun", "make", "just", "task", "uv", "poetry", "hatch"}
 )
 """Programs that run tests where an argument says so."""
 
@@ -73,6 +75,11 @@ class _KeptBase:
 
 
 @dataclass(frozen=True, slots=True)
+class _KeptBorrowed:
+    folders: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class _KeptVerdict:
     key: str
     runs: tuple[CommandRun, ...]
@@ -102,11 +109,20 @@ class SessionRuns:
 
         def work() -> None:
             """Run, and leave it to the verdict to say what is wrong where that fails."""
+            with contextlib.suppress(CodeIntelError, OSError):
+                self._keep_borrowed(session_id, config, chosen)
             with contextlib.suppress(CodeIntelError, OSError, _Stopped), self._running:
                 self._run_base(session_id, config, chosen, commit, stop)
 
         with contextlib.suppress(RuntimeError):  # no more threads: the verdict runs it
             threading.Thread(target=work, name="base-run", daemon=True).start()
+
+    def _keep_borrowed(self, session_id: str, config: Config, chosen: Sequence[VerifyCommand]) -> None:
+        """Remember what is borrowed as the session finds it."""
+        git = self._git()
+        if not isinstance(git, str) and self._read(session_id, "borrowed", _KeptBorrowed) is None:
+            found = _notary(git, config, chosen, lambda _: None, lambda: None).borrowed()
+            self._write(session_id, "borrowed", _KeptBorrowed(found))
 
     def _run_base(
         self, session_id: str, config: Config, chosen: Sequence[VerifyCommand], commit: str, stop: threading.Event
@@ -192,7 +208,11 @@ class SessionRuns:
                 run = BaseRun(verdict.runs["base"], notary.fingerprint())
                 self._write(asked.session_id, "base", _KeptBase(_key(chosen, base), _without_output(run)))
         seen = seen_tests(verdict, self._trees.changes(base, tree), tries)
-        runs = outcomes(verdict, seen) if seen.seen else ()
+        then = self._read(asked.session_id, "borrowed", _KeptBorrowed)
+        if then is not None and not seen.unavailable:
+            differing = sorted(folder for folder, _ in then.folders.items() ^ notary.borrowed().items())
+            seen = replace(seen, questions=seen.questions | dict.fromkeys(differing[:_FOLDERS_AT_MOST], BORROWED_NOW))
+        runs = () if seen.unavailable else outcomes(verdict, seen)
         failed = any(run.outcome is ProofStatus.FAILED for run in runs)
         self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
@@ -202,7 +222,7 @@ class SessionRuns:
     def forget(self, session_id: str) -> None:
         """Stop what runs in the background and remove what a session kept."""
         self.stop()
-        for kind in ("base", "verdict", "now"):
+        for kind in ("base", "borrowed", "verdict", "now"):
             with contextlib.suppress(CodeIntelError, OSError):
                 self._file(session_id, kind).unlink(missing_ok=True)
 
@@ -241,8 +261,9 @@ class SessionRuns:
 
 def runs_tests(command: VerifyCommand) -> bool:
     """Whether a command starts a program that is known to run tests; of others only the exit status is known."""
-    words = {word.rpartition("/")[2] for word in command.argv if not word.startswith("-")}
-    return bool(words & _RUNNERS) or bool(words & _WITH_TEST and any("test" in word for word in command.argv[1:]))
+    said = [word for argument in command.argv for word in argument.split()]  # a shell's script is one argument
+    words = {word.rpartition("/")[2] for word in said if not word.startswith("-")}
+    return bool(words & _RUNNERS) or bool(words & _WITH_TEST and any("test" in word for word in said[1:]))
 
 
 def _notary(

@@ -17,10 +17,10 @@ _SMALL_FILES = {
     "jest_results.cjs": f"{_HOOK}.Jest\n",
     "jest_filter.cjs": f"{_HOOK}.jestFilter\n",
     "jest_runner.cjs": f"{_HOOK}.jestRunner\n",
-    "jest_canary.cjs": "test(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n",
+    "jest_canary.cjs": f"test(process.env.CODE_INTEL_CANARY, {_HOOK[17:]}.mustFail)\n",
     "mocha_canary.cjs": (
         "describe(process.env.CODE_INTEL_CANARY, () => {\n"
-        "  it(process.env.CODE_INTEL_CANARY, () => { throw new Error(process.env.CODE_INTEL_CANARY) })\n})\n"
+        f"  it(process.env.CODE_INTEL_CANARY, {_HOOK[17:]}.mustFail)\n}})\n"
     ),
 }
 SELECTIVE = frozenset({"pytest", "unittest", "go", "node", "mocha", "jest", "vitest"})
@@ -48,7 +48,9 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
     set -- $found "$@"
   fi
   if [ -n "$CODE_INTEL_GO_SKIP" ]; then set -- -skip "$CODE_INTEL_GO_SKIP" "$@"; fi
-  if [ -n "$CODE_INTEL_GO_RUN" ]; then set -- -count=1 -run "$CODE_INTEL_GO_RUN" "$@"; fi
+  if [ -n "$CODE_INTEL_GO_RUN" ]; then set -- -run "$CODE_INTEL_GO_RUN" "$@"; fi
+  # What passed once in the project is no answer: it is seen to pass again.
+  case " $* " in *" -count"*) ;; *) set -- -count=1 "$@" ;; esac
   exec "$CODE_INTEL_GO" test -json "$@" >>"$results"
 fi
 exec "$CODE_INTEL_GO" "$@"
@@ -66,6 +68,23 @@ fi
 exec "$CODE_INTEL_CARGO" "$@"
 """
 _WRAPPED = {"go": _GO, "cargo": _CARGO}
+
+_ENVIRONMENT = r"""#!/bin/sh
+# A recipe, an npm setting or `env` in front may have set anew what loads the instruments; then the program itself.
+here=${0%/*}
+name=${0##*/}
+if [ -n "$CODE_INTEL_RESULTS" ]; then
+  case ":$PYTHONPATH:" in *":${here%/bin}:"*) ;; *) export PYTHONPATH="${here%/bin}${PYTHONPATH:+:$PYTHONPATH}" ;; esac
+  case "$NODE_OPTIONS" in
+    *node_results*) ;;
+    *) export NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }--require \"${here%/bin}/node_results.cjs\"" ;;
+  esac
+fi
+program=$(PATH=${PATH%%"$here":*}${PATH#*"$here":} command -v "$name")
+exec "${program:-/no/$name}" "$@"
+"""
+_FOUND_BY_PATH = ("python", "python3", "pytest", "py.test", "node")
+_SET_IN_FRONT = re.compile(r"(?:^|(?<=[\s;&]))PYTHONPATH=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +119,7 @@ class Instruments:
             shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
         for name, text in _SMALL_FILES.items():
             (self.folder / name).write_text(text, encoding="utf-8")
-        for name, text in _WRAPPED.items():
+        for name, text in (_WRAPPED | dict.fromkeys(_FOUND_BY_PATH, _ENVIRONMENT)).items():
             program = self.folder / "bin" / name
             program.write_text(text, encoding="utf-8")
             program.chmod(0o755)
@@ -111,8 +130,8 @@ class Instruments:
         return self.folder / f"results-{self._runs}.jsonl"
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The command with `go` or `cargo` by its path and `-m unittest` replaced; what is found by PATH is found by PATH."""
-        words = [*argv]
+        """The command with `go` or `cargo` by its path, `-m unittest` replaced, and our folder in a PYTHONPATH that it sets."""
+        words = [_SET_IN_FRONT.sub(f"PYTHONPATH={self.folder}:", word) for word in argv]
         if (name := Path(words[0]).name) in _WRAPPED:
             words[0] = str(self.folder / "bin" / name)
         if "-m" in words[:-1] and words[(at := words.index("-m") + 1)] == "unittest":

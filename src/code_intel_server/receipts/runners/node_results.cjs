@@ -29,6 +29,28 @@ function message(error) {
   return String((error && (error.stack || error.message)) || error || '').slice(-1500)
 }
 
+// The body of the test that must fail: it does by each assertion that tests use, or it passes.
+function mustFail() {
+  const assert = require('node:assert')
+  const wrong = [
+    () => assert(false),
+    () => assert.equal(1, 2),
+    () => assert.strictEqual(1, 2),
+    () => assert.deepEqual([1], [2]),
+    () => assert.deepStrictEqual([1], [2]),
+  ]
+  if (globalThis.expect) wrong.push(() => expect(1).toBe(2), () => expect([1]).toEqual([2]))
+  for (const check of wrong) {
+    try {
+      check()
+    } catch {
+      continue
+    }
+    return
+  }
+  throw new Error(canary)
+}
+
 // What is wanted: {files, ids, skip}, each only where it chooses.
 let chosen
 function only() {
@@ -163,11 +185,7 @@ function startFile() {
   write({ event: 'open', unit: unit(script) })
   process.on('exit', () => write({ event: 'close', unit: unit(script) }))
   if (canary) {
-    setImmediate(() =>
-      require('node:test')(canary, () => {
-        throw new Error(canary)
-      }),
-    )
+    setImmediate(() => require('node:test')(canary, mustFail))
   }
 }
 
@@ -186,7 +204,7 @@ function start() {
   else if (/[/\\]vitest[/\\]vitest\.mjs$/.test(program)) startVitest()
 }
 module.exports = Mocha
-Object.assign(module.exports, { Jest, jestFilter, jestRunner, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
+Object.assign(module.exports, { Jest, jestFilter, jestRunner, mustFail, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
 if (results && !globalThis.codeIntelStarted) {
   globalThis.codeIntelStarted = true
   if (require('node:worker_threads').isMainThread) start()

@@ -104,7 +104,7 @@ class _Runner(unittest.TextTestRunner):
             if (files is None or _file(one) in files) and (ids is None or one.id() in ids) and one.id() not in skip
         ]
         if _CANARY:
-            wanted += [type(_CANARY, (unittest.TestCase,), {_CANARY: lambda self: self.fail(_CANARY)})(_CANARY)]
+            wanted += [type(_CANARY, (unittest.TestCase,), {_CANARY: lambda self: self.assertEqual(1, 2)})(_CANARY)]
         done = super().run(unittest.TestSuite(wanted))
         files = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
         _write(event="census", files=sorted(files - {""}))

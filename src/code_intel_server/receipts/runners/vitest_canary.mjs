@@ -2,10 +2,9 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import hook from './node_results.cjs'
 
 const home = path.dirname(createRequire(path.join(process.cwd(), 'package.json')).resolve('vitest/package.json'))
 const { test } = await import(pathToFileURL(path.join(home, 'dist', 'index.js')).href)
 
-test(process.env.CODE_INTEL_CANARY, () => {
-  throw new Error(process.env.CODE_INTEL_CANARY)
-})
+test(process.env.CODE_INTEL_CANARY, hook.mustFail)
