@@ -377,7 +377,10 @@ def _completed(chosen: CommandRun, whole: CommandRun) -> CommandRun:
         return chosen
     seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
     rest = tuple(case for case in whole.suite.cases if case.unit not in seen)
-    bad = chosen.suite.unbuilt or chosen.suite.ended(*_BAD)
     suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
-    # Without tests of its own that fail its status says what a part of a suite is worth, as does a limit of coverage.
-    return replace(chosen, suite=suite, status=whole.status if chosen.status in {0, 1} and not bad else chosen.status)
+    if chosen.status not in {0, 1} or chosen.suite.unbuilt or chosen.suite.ended(*_BAD):
+        return replace(chosen, suite=suite)
+    # All of its own passed, so its status says what a part of a suite is worth, as a limit of coverage does: the rest's counts.
+    elsewhere = any(case.outcome in _BAD for case in rest) or whole.suite.unbuilt.keys() - seen
+    mended = whole.status == 1 and not elsewhere and (whole.suite.unbuilt or whole.suite.ended(*_BAD))
+    return replace(chosen, suite=suite, status=0 if mended else whole.status)

@@ -41,6 +41,8 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
     passing = sum(len(run.suite.ended(Outcome.PASSED)) for run in verdict.runs["new"])
     tested = code and tests and "red" in verdict.runs
     asked = {} if found.failing or verdict.problems else questions(found, passing=passing, behaviour_tested=tested)
+    attributes = [change.path for change in changes if change.path.rpartition("/")[2] == ".gitattributes"]
+    asked |= dict.fromkeys(map(_short, attributes), "decides what a clone holds, and the tests ran on the bytes here")
     lists = {name: getattr(found, name) for name in (*LISTS, "pass_to_pass")}
     return SeenTests(
         counts={name: len(ids) for name, ids in lists.items()},

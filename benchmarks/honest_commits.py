@@ -1,0 +1,101 @@
+"""How often a receipt would ask: commits drawn from real repositories, and the runs of those whose suites are short.
+
+    python benchmarks/honest_commits.py MIRRORS WORK [RUNS]
+
+The rule: of every repository below, the 600 latest commits with one parent, shuffled with seed 25, taken in turn until there
+are 200. RUNS of those that belong to the projects of `receipts.py` with short suites are run, in the order drawn.
+"""
+
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+from receipts import PROJECTS, Project, _clone, _git
+
+from code_intel_server.codebase.roles import Role, role
+from code_intel_server.receipts.files import FileClass, file_class
+from code_intel_server.receipts.notary import Notary
+from code_intel_server.receipts.report import seen_tests
+from code_intel_server.workspace.config import VerifyCommand
+from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.values import Change, ChangeKind
+
+DRAWN = 200
+SEED = 25
+SHORT = ("lepture+mistune", "expressjs+express", "go-chi+chi", "yuin+goldmark")
+REPOSITORIES = (
+    *SHORT,
+    *("pallets+click", "pallets+flask", "psf+requests", "python-attrs+attrs", "Textualize+rich", "encode+httpx"),
+    *("fastify+fastify", "koajs+koa", "axios+axios", "honojs+hono", "gin-gonic+gin", "spf13+cobra", "urfave+cli"),
+    *("serde-rs+serde", "tokio-rs+tokio", "marshmallow-code+marshmallow"),
+)
+_KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}
+
+
+def main(mirrors: Path, work: Path, runs: int) -> None:
+    """Draw, class, run and print."""
+    drawn = _drawn(mirrors)
+    classes = Counter(_class([change.path for change in changes]) for _, _, changes in drawn)
+    seen: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for name, commit, changes in [one for one in drawn if one[0] in SHORT][:runs]:
+        kind = _class([change.path for change in changes])
+        why = _asked(next(one for one in PROJECTS if one.name == name), mirrors, work, commit, changes)
+        seen[kind] += 1
+        asked[kind] += bool(why)
+        print(f"  {name} {commit[:8]} {kind}: {why or 'nothing'}", file=sys.stderr, flush=True)
+    print("| changed files | drawn | run | asked or refused |\n|---|---|---|---|")
+    for kind, count in classes.most_common():
+        print(f"| {kind} | {count} | {seen[kind]} | {asked[kind]} |")
+
+
+def _drawn(mirrors: Path) -> list[tuple[str, str, tuple[Change, ...]]]:
+    lists = []
+    for name in REPOSITORIES:
+        log = _git(_repository(mirrors, name), "log", "--no-merges", "--min-parents=1", "-600", "--format=%H").split()
+        random.Random(f"{SEED} {name}").shuffle(log)
+        lists.append([(name, commit) for commit in log])
+    turns = [one for row in zip(*lists, strict=False) for one in row][:DRAWN]
+    return [(name, commit, _changes(_repository(mirrors, name), commit)) for name, commit in turns]
+
+
+def _repository(mirrors: Path, name: str) -> Path:
+    mirror = mirrors / name
+    return mirror / "repo" if (mirror / "repo").is_dir() else mirror
+
+
+def _changes(repository: Path, commit: str) -> tuple[Change, ...]:
+    rows = _git(repository, "diff-tree", "-r", "--no-renames", "--name-status", f"{commit}^", commit).splitlines()
+    fields = (row.split("\t", 1) for row in rows)
+    return tuple(Change(path=path, kind=_KINDS.get(letter, ChangeKind.MODIFIED)) for letter, path in fields)
+
+
+def _class(paths: list[str]) -> str:
+    steering = [path for path in paths if file_class(path) is FileClass.TEST]
+    both = [path for path in paths if file_class(path) is FileClass.BOTH]
+    code = [path for path in paths if role(path) is Role.CODE and path not in steering]
+    if code:
+        return "code and tests" if steering else "code alone"
+    if steering:
+        return "tests or runner files alone"
+    return "manifests" if both else "neither: documents, configuration"
+
+
+def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tuple[Change, ...]) -> str:
+    """What the receipt refuses or asks; '' for nothing."""
+    clone = _clone(project, mirrors, work)
+    _git(clone, "checkout", "-q", "--force", "--detach", commit)
+    git = open_repository(clone)
+    assert isinstance(git, Git)
+    notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)], stall=20)
+    verdict = notary.verify(_git(clone, "rev-parse", f"{commit}^"), _git(clone, "rev-parse", commit))
+    refused = [*verdict.problems, *verdict.receipt.failing, *([verdict.unavailable] if verdict.unavailable else [])]
+    if refused:
+        return f"refused: {refused[0][:120]}"
+    found = seen_tests(verdict, changes, 1).questions
+    return f"asked for {len(found)}: {next(iter(found.items()))}" if found else ""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
