@@ -11,8 +11,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from receipts import PROJECTS, Project, _clone, _git
-
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Notary
@@ -20,6 +18,7 @@ from code_intel_server.receipts.report import seen_tests
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Git, open_repository
 from code_intel_server.workspace.values import Change, ChangeKind
+from receipts import PROJECTS, Project, _clone, _git
 
 DRAWN = 200
 SEED = 25
@@ -42,8 +41,8 @@ def main(mirrors: Path, work: Path, runs: int) -> None:
     for name, commit, changes in [one for one in drawn if one[0] in SHORT][:runs]:
         kind = _class([change.path for change in changes])
         why = _asked(next(one for one in PROJECTS if one.name == name), mirrors, work, commit, changes)
-        seen[kind] += 1
-        asked[kind] += bool(why)
+        seen[kind] += not why.startswith("unavailable")
+        asked[kind] += bool(why) and not why.startswith("unavailable")
         print(f"  {name} {commit[:8]} {kind}: {why or 'nothing'}", file=sys.stderr, flush=True)
     print("| changed files | drawn | run | asked or refused |\n|---|---|---|---|")
     for kind, count in classes.most_common():
@@ -90,8 +89,9 @@ def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tu
     assert isinstance(git, Git)
     notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)], stall=20)
     verdict = notary.verify(_git(clone, "rev-parse", f"{commit}^"), _git(clone, "rev-parse", commit))
-    refused = [*verdict.problems, *verdict.receipt.failing, *([verdict.unavailable] if verdict.unavailable else [])]
-    if refused:
+    if verdict.unavailable:
+        return f"unavailable: {verdict.unavailable[-120:]}"
+    if refused := [*verdict.problems, *verdict.receipt.failing]:
         return f"refused: {refused[0][:120]}"
     found = seen_tests(verdict, changes, 1).questions
     return f"asked for {len(found)}: {next(iter(found.items()))}" if found else ""
