@@ -183,6 +183,19 @@ class TestReport:
         session.report("t1", reason="sent once more")
         assert session.error == "failures.READY.already_completed"
 
+    def test_tasks_marked_independent_are_reported_in_any_order_and_the_others_wait(self) -> None:
+        session = Session().to_ready()
+        tasks = [{"id": name, "description": name, "checklist": [f"Item of {name}"]} for name in ("t1", "t2", "t3")]
+        session.send(tasks=[tasks[0], tasks[1] | {"independent": True}, tasks[2]])
+        assert session.error == ""
+        session.edit().report("t3")
+        assert session.error == "failures.READY.wrong_order"
+        session.report("t2")
+        assert session.error == ""
+        session.edit(text="def main():\n    print(2)\n    return 2\n").report("t1", evidence="app.py:2")
+        assert session.error == ""
+        assert [task.pending for task in session.state.tasks] == [False, False, True]
+
     def test_completion_needs_tasks_and_none_pending(self) -> None:
         session = Session().to_ready()
         session.send()

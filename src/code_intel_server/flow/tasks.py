@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictBool
 
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.transitions import FAILURE_LIMIT
@@ -56,7 +56,7 @@ class SubmittedItem(ChecklistItem):
 
 
 class TaskModel(BaseModel):
-    """One task of the plan, as registered and as the server recorded its report."""
+    """One task of the plan, as registered and as the server recorded its report; an `independent` one waits for no other."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,6 +64,7 @@ class TaskModel(BaseModel):
     description: str
     status: TaskStatus = TaskStatus.PENDING
     checklist: tuple[ChecklistItem, ...] = ()
+    independent: bool = False
     failure_count: int = 0
     revert_reason: str = ""
 
@@ -87,6 +88,7 @@ class PlannedTask(BaseModel):
     description: Said = ""
     status: TaskStatus | None = None
     checklist: tuple[PlannedItem, ...] = ()
+    independent: StrictBool = False
 
 
 def next_task(tasks: Sequence[TaskModel]) -> TaskModel | None:
@@ -112,7 +114,11 @@ def register(recorded: Sequence[TaskModel], plan: Sequence[PlannedTask], revert_
 
 def plan_digest(plan: Sequence[PlannedTask]) -> str:
     """Identifies a plan as it was sent: the same one again changes nothing (SPEC 3.3)."""
-    rows = [[task.id, task.description, task.status, [entry.item for entry in task.checklist]] for task in plan]
+    rows = [
+        [task.id, task.description, task.status, [entry.item for entry in task.checklist]]
+        + ["independent"] * task.independent
+        for task in plan
+    ]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
@@ -158,6 +164,7 @@ def _registered(task: PlannedTask, known: TaskModel | None, revert_reason: str) 
         id=task.id,
         description=task.description,
         checklist=items,
+        independent=task.independent,
         failure_count=known.failure_count if known else 0,
         revert_reason=known.revert_reason if known else revert_reason,
     )
@@ -184,7 +191,10 @@ def worst(tasks: Sequence[TaskModel]) -> int:
 
 
 def expect_report(tasks: Sequence[TaskModel], task_id: str) -> TaskModel:
-    """The task that `task_id` may report now. Raises Rejected where there is none, it is done, or another is first."""
+    """The task that `task_id` may report now. Raises Rejected where there is none, it is done, or another is first.
+
+    One marked independent may be reported before others, as a helper has done it.
+    """
     if not tasks:
         raise Rejected("failures.READY.no_tasks")
     task = next((task for task in tasks if task.id == task_id), None)
@@ -193,6 +203,6 @@ def expect_report(tasks: Sequence[TaskModel], task_id: str) -> TaskModel:
     if not task.pending:
         raise Rejected("failures.READY.already_completed", task_id=task_id)
     expected = next_task(tasks)
-    if expected is not None and expected.id != task_id:
+    if expected is not None and expected.id != task_id and not task.independent:
         raise Rejected("failures.READY.wrong_order", expected_task=expected.id, task_id=task_id)
     return task
