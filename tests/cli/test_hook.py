@@ -119,6 +119,34 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
         assert ask(write(root, "pkg/made.py")).status == 2
 
 
+@pytest.mark.parametrize(
+    ("tool", "event", "given"),
+    [
+        ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
+        ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
+    ],
+)
+def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
+    root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
+) -> None:
+    with session(root, state(unseen_files=["secrets/vault.py"])) as desk:
+        assert ask(write(root, "secrets/vault.py")).status == 2
+        read = {"hook_event_name": event, "tool_name": tool, "cwd": str(root), "tool_input": given}
+        assert ask(read).status == 0
+        assert ask(write(root, "secrets/vault.py")).status == 0
+        note = desk.project.reads_file(state().session_id)
+        assert "passwd" not in note.read_text() and "nothing" not in note.read_text()
+
+
+def test_a_read_is_noted_through_no_link(root: Path, ask: Ask, tmp_path: Path) -> None:
+    with session(root, state(unseen_files=["secrets/vault.py"])) as desk:
+        desk.project.reads_file(state().session_id).symlink_to(tmp_path / "elsewhere")
+        tool_input = {"file_path": "secrets/vault.py"}
+        event = {"hook_event_name": "PostToolUse", "tool_name": "Read", "cwd": str(root), "tool_input": tool_input}
+        assert ask(event).status == 0
+        assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize("phase", ["EXPLORATION", "POST_IMPL_VERIFY", "QUALITY_REVIEW"])
 def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> None:
     with session(root, state(phase=Phase(phase), substep=None)):

@@ -263,8 +263,27 @@ class TestExploration:
         )
         assert answer["unseen_files"] == ["README.md"]
         assert answer["confidence"] == pytest.approx(0.3 * 0.5 + 0.4 * 0.5 + 0.3)
-        assert session.state.explored_files == ["app.py", "README.md"]
+        assert session.state.explored_files == ["app.py"], "what nothing has shown is not writable"
         assert "README.md" in str(answer["hints"])
+
+    @pytest.mark.parametrize("look", ["get_symbols", "client", "search_files"])
+    def test_a_file_claimed_unseen_is_writable_once_it_was_looked_at(self, look: str) -> None:
+        session = self.at()
+        session.world.call("search_text", "app.py")
+        session.world.call("get_symbols", "app.py")
+        session.send(explored_files=["app.py", "README.md"], findings=["x"])
+        for field in ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis"):
+            session.send(**{field: False}, reason="Nothing is left open.")
+        session.plan("t1")
+        session.edit("README.md", "# Other\n")
+        session.report("t1", "README.md:1", reason="The title is the work.")
+        assert session.error == "failures.READY.unexplored_changes"
+        if look == "client":
+            session.world.reads.add("README.md")
+        else:
+            session.world.call(look, "README.md")
+        answer = session.report("t1", "README.md:1", reason="The title is the work.")
+        assert answer["success"] is (look != "search_files"), "a mere name shows nothing"
 
     def test_a_document_that_step_3_listed_was_shown(self) -> None:
         """Found in play: the server called a changelog unseen that it had itself told to read."""

@@ -66,6 +66,7 @@ class World:
     stale: tuple[str, ...] = ()
     bases: dict[str, str] = field(default_factory=dict)
     calls: list[LedgerEntry] = field(default_factory=list)
+    reads: set[str] = field(default_factory=set)
     proof: ProofStatus = ProofStatus.NONE
     proof_runs: int = 0
     changes_run: list[ToCommit | None] = field(default_factory=list)
@@ -464,6 +465,9 @@ class WorldLedger:
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         return tuple(self.world.calls)
+
+    def reads(self) -> Collection[str]:
+        return self.world.reads
 
 
 class Session:

@@ -82,7 +82,7 @@ CLAUDE = Client(
     frozenset({"claude", "arguments"}),
     rules=".claude/CLAUDE.md",
     approval="approve the server `code-intel` once when asked",
-    events=("PreToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "PostToolUse", "SessionStart", "Stop"),
     evidence=_DRIVEN,
 )
 CODEX = Client(

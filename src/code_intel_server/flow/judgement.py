@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 
 from code_intel_server.codebase.reference import Reference, parse_references
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.ports import Difference, Evidence, Ports
 from code_intel_server.flow.ranges import Spots, carried, followed, meets, spots
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
@@ -25,6 +26,8 @@ from code_intel_server.workspace.values import Change, ChangeKind
 
 REASON_LENGTH = 10
 WRITE_CHECK = "check_write_target"
+SHOWING = (LOOKUPS - {"search_files"}) | {"semantic_search", "fetch_chunk_detail", "analyze_impact"}
+"""The tools whose answers show what is in a file."""
 NAMED_AT_MOST = 20
 RANGES_AT_MOST = 50
 _UNPROVEN = frozenset(
@@ -114,13 +117,36 @@ def refuse_within(changes: Iterable[Change], key: str = "failures.READY.reposito
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
     """Whether a normalised path is in the writable set."""
     existed = _existed(state, ports, path)
-    return why_writable(path, state.explored_files, state.added_files, exists=existed) is not Why.UNEXPLORED
+    explored = (*state.explored_files, *looked_at(state, ports))
+    return why_writable(path, explored, state.added_files, exists=existed) is not Why.UNEXPLORED
+
+
+def shown_files(ports: Ports) -> frozenset[str]:
+    """The files that a tool of ours, or the client by its own tools, has shown in this session; a mere name shows nothing."""
+    calls = (call for call in ports.ledger.entries() if call.outcome == "ok" and call.tool in SHOWING)
+    return frozenset(path for call in calls for path in call.files).union(ports.ledger.reads())
+
+
+def looked_at(state: SessionState, ports: Ports) -> list[str]:
+    """The files that were claimed as explored before anything had shown them, and have been looked at since."""
+    if not state.unseen_files:
+        return []
+    shown = shown_files(ports)
+    return [path for path in state.unseen_files if not shown.isdisjoint((path, printable(path)))]
+
+
+def take_looked_at(state: SessionState, ports: Ports) -> bool:
+    """Make what was looked at since its claim writable; whether there was any."""
+    found = looked_at(state, ports)
+    state.explored_files = [*state.explored_files, *found]
+    state.unseen_files = [path for path in state.unseen_files if path not in found]
+    return bool(found)
 
 
 def why_writable_now(state: SessionState, ports: Ports, path: str) -> Why:
     """Why a normalised path may, or may not, be written at this place of the session."""
     existed = _existed(state, ports, path)
-    explored, added = state.explored_files, state.added_files
+    explored, added = (*state.explored_files, *looked_at(state, ports)), state.added_files
     return why_writable_in(str(state.phase), state.substep, path, explored, added, exists=existed)
 
 

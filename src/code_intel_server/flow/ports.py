@@ -316,6 +316,10 @@ class Ledger(Protocol):
         """Every call of this session in order."""
         ...
 
+    def reads(self) -> Collection[str]:
+        """The files that the client has read by its own tools, as far as its hook noted it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:

@@ -330,7 +330,8 @@ class Desk:
 
     def ledger(self, session_id: str) -> LedgerFile:
         """The ledger of a session."""
-        return LedgerFile(self.project.ledger_file(session_id), session_id, self.key)
+        reads = self.project.reads_file(session_id)
+        return LedgerFile(self.project.ledger_file(session_id), session_id, self.key, reads)
 
     def ports(self, kit: Kit, ledger: LedgerFile, record: "Callable[..., None]", progress: Progress) -> Ports:
         """The world as one submit sees it."""

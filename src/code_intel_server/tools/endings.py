@@ -135,6 +135,7 @@ class Endings:
         self._desk.store.delete(session_id)
         self._desk.project.ledger_file(session_id).unlink(missing_ok=True)
         self.marker(session_id).unlink(missing_ok=True)
+        self._desk.project.reads_file(session_id).unlink(missing_ok=True)
         self._desk.forget_runs(session_id)
         with contextlib.suppress(CodeIntelError):
             Approvals().forget(self._desk.root, session_id)

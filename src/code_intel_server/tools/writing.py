@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow.handlers.review import uncompared
-from code_intel_server.flow.judgement import REASON_LENGTH, why_writable_now
+from code_intel_server.flow.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.responses import say
@@ -49,10 +49,25 @@ def check_write_target(bench: Workbench, paths: Sequence[str]) -> Fields:
         expected = f"1 to {CHECKED_AT_MOST} paths"
         raise Rejected("tool_errors.generic.argument_invalid", field="paths", expected=expected)
     ports = bench.sessions.ports(active)
+    active = _with_looked_at(bench, active, ports)
     verdicts = [row for path in wanted for row in _verdicts(active, ports, bench.desk.project, path)]
     remedies = dict.fromkeys(str(row.pop("remedy")) for row in verdicts if "remedy" in row)
     answer: Fields = {"results": [*verdicts], "allowed": all(row["allowed"] for row in verdicts)}
     return answer | ({"remedy": " ".join(remedies)} if remedies else {})
+
+
+def _with_looked_at(bench: Workbench, active: Active, ports: Ports) -> Active:
+    """The session with what was looked at since its claim; saved, since the hook judges a write by the checkpoint."""
+    sessions = bench.sessions
+    if not looked_at(active.state, ports):
+        return active
+    with sessions.desk.mutex:
+        active = _active(sessions)
+        state = active.state.draft()
+        take_looked_at(state, ports)
+        sessions.desk.store.save(state.session_id, state.to_checkpoint())
+        sessions.active = replace(active, state=state)
+        return sessions.active
 
 
 def _verdicts(active: Active, ports: Ports, project: Project, path: str) -> Iterator[Fields]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from code_intel_server.workspace.files import make_folder, write_all
+from code_intel_server.workspace.files import make_folder, read_regular, write_all
 from code_intel_server.workspace.paths import aimed_elsewhere
 from code_intel_server.workspace.values import LedgerEntry
 
@@ -30,6 +30,7 @@ MAX_ITEMS = 200
 MAX_LEDGER_ENTRIES = 10_000
 MAX_LEDGER_BYTES = 16 * 1024 * 1024
 _BLOCK = 256 * 1024
+_READS_BYTES = 4 * 1024 * 1024
 
 Record = Mapping[str, object]
 
@@ -111,8 +112,9 @@ class LedgerFile:
     MAX_LEDGER_ENTRIES calls are kept in memory and read back after a restart.
     """
 
-    def __init__(self, path: Path, session_id: str, key: bytes) -> None:
+    def __init__(self, path: Path, session_id: str, key: bytes, reads: Path | None = None) -> None:
         self._path = path
+        self._reads = reads
         self._session = session_id.encode()
         self._key = key
         self._mutex = threading.Lock()
@@ -123,6 +125,15 @@ class LedgerFile:
         """Every call of this session in order."""
         with self._mutex:
             return tuple(self._entries)
+
+    def reads(self) -> frozenset[str]:
+        """The files that the client has read by its own tools, as far as its hook noted it (`cli.hook`)."""
+        try:
+            lines = read_regular(self._reads, _READS_BYTES).decode().splitlines() if self._reads else []
+            found = [json.loads(line) for line in lines]
+        except (OSError, ValueError, RecursionError):
+            return frozenset()
+        return frozenset(path for path in found if isinstance(path, str))
 
     def add(
         self,

@@ -109,6 +109,10 @@ class Project:
         """The ledger of one session."""
         return self.logs / "ledger" / f"{session_id}.jsonl"
 
+    def reads_file(self, session_id: str) -> Path:
+        """Where the client's hook notes what the client has read by itself."""
+        return self.sessions / f"{session_id}.reads"
+
     def inside(self, text: object, *, follow: bool = True) -> str:
         """`inside` for this root."""
         return inside(self.root, text, follow=follow)

@@ -31,6 +31,8 @@ ALLOW_WRITES = "--allow-writes"
 
 _READ_LIMIT = 16_000_000
 _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
+_READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more)\s")
+_COMMAND_LIMIT = 4_000
 _STARTS = "start_session"
 _ASKED_ABOUT = frozenset({"", ".git", ".github", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})
 """Outside the project ('') and in what decides what a client may do nothing is written without the user's word."""
@@ -78,6 +80,7 @@ def _client(arguments: list[str]) -> str:
 def answer(event: Fields, session: Session, *, allow: bool) -> int:
     """Judge one event of a live session."""
     name = event.get("hook_event_name")
+    _note_reads(event, session)
     if name == "PreToolUse":
         return _before_write(event, session, allow=allow)
     if name == "SessionStart":
@@ -96,6 +99,31 @@ def after_a_kill(event: Fields, left: list[Session]) -> int:
     elif name == "PreToolUse" and guarding is not None:
         return _before_write(event, guarding, allow=False)
     return 0
+
+
+def _note_reads(event: Fields, session: Session) -> None:
+    """Leave a note of the files that the client itself shows the agent: it need not look at them again.
+
+    Told by a tool that has read them, or by a shell command of which a reader is the first word.
+    """
+    given = event.get("tool_input")
+    values = given if isinstance(given, dict) else {}
+    named: list[str] = []
+    if event.get("hook_event_name") == "PostToolUse" and event.get("tool_name") in dialects.READERS:
+        named = dialects.named_paths(values)
+    elif event.get("tool_name") == "Bash" and _READ_BY.match(str(values.get("command") or "")):
+        named = re.findall(r"[^\s'\"|;&<>()]+", str(values["command"])[:_COMMAND_LIMIT])
+    cwd = str(event.get("cwd") or session.root)
+    paths = [
+        path for one in named if (path := inside(session.root, cwd, one)) and os.path.isfile(f"{session.root}/{path}")
+    ]
+    if paths and (note := _note_of(session, "reads")):
+        try:
+            descriptor = os.open(note, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+            with open(descriptor, "a", encoding="utf-8") as stream:
+                stream.writelines(f"{json.dumps(path)}\n" for path in paths)
+        except OSError:
+            return
 
 
 def targets(event: Fields) -> list[str]:
@@ -158,7 +186,17 @@ def refusal(session: Session, path: str) -> str:
 
 
 def _why(session: Session, path: str, *, exists: bool) -> Why:
-    return why_writable_in(session.phase, session.substep, path, session.explored, session.added, exists=exists)
+    explored = session.explored | (session.unseen & _reads(session) if session.unseen else set())
+    return why_writable_in(session.phase, session.substep, path, explored, session.added, exists=exists)
+
+
+def _reads(session: Session) -> set[str]:
+    """What the client has read by itself, as `_note_reads` left it."""
+    try:
+        with open(_note_of(session, "reads"), encoding="utf-8") as stream:
+            return {str(json.loads(line)) for line in stream.read(_READ_LIMIT).splitlines()}
+    except (OSError, ValueError):
+        return set()
 
 
 def _existed(path: str, started_at: str) -> bool:
@@ -190,15 +228,20 @@ def _note_caller(event: Fields, root: str, *, allow: bool) -> None:
 
 
 def _mark(session: Session) -> None:
-    """Leave the note for the server; through no link, since the agent may have put one there, and clients may confine it and not us."""
+    """Leave the note of a compaction for the server."""
+    marker = _note_of(session, "compacted")
+    if marker and not os.path.islink(marker):
+        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
+
+
+def _note_of(session: Session, kind: str) -> str:
+    """Where a note for the server lies; '' behind a link, since the agent may have put one there, and clients may confine it and not us."""
     folder = session.root
     for name in (".code-intel", "sessions"):
         folder = os.path.join(folder, name)
         if os.path.islink(folder):
-            return
-    marker = os.path.join(folder, f"{session.id}.compacted")
-    if not os.path.islink(marker):
-        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644))
+            return ""
+    return os.path.join(folder, f"{session.id}.{kind}")
 
 
 def _after_start(event: Fields, session: Session) -> int:

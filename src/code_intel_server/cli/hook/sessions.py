@@ -44,6 +44,7 @@ class Session:
         self.step = int(state["phase_state"]["step"])
         self.explored = {str(path) for path in state["explored_files"]}
         self.added = {str(path) for path in state["added_files"]}
+        self.unseen = {str(path) for path in state.get("unseen_files", ())}
         self.started_at = str(state["started_at"])
         self.query = printable(" ".join(str(state["query"]).split())[:_SHOWN])
         self.branch = str((state["task_branch"] or {}).get("name", ""))

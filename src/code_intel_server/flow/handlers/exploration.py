@@ -1,13 +1,14 @@
 """Steps 5, 7, 9 and 11: looking at the code, each claim held against the files and the ledger (SPEC 4)."""
 
 import re
+from collections.abc import Iterable
 
 from code_intel_server.codebase.reference import find_references
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import disposal
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.claims import texts_of, wrong_places
-from code_intel_server.flow.judgement import files_named, missing_files, named
+from code_intel_server.flow.judgement import files_named, missing_files, named, shown_files
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
     ImpactPayload,
@@ -18,6 +19,7 @@ from code_intel_server.flow.phases import Event
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
 from code_intel_server.flow.transitions import DOCUMENT_RESEARCH
 from code_intel_server.flow.turn import Note, Outcome, Turn
+from code_intel_server.printable import printable
 
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
 _TOOL_KINDS_FULL = 4
@@ -34,9 +36,10 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
         raise Rejected("failures.EXPLORATION.file_not_found", files=named(missing))
     found = [files_named(turn.ports.evidence, name) for name in payload.explored_files]
     explored = list(dict.fromkeys(paths[0] for paths in found))
-    state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in found for path in paths)]))
-    seen = {path for call in turn.calls() for path in call.files}
-    state.unseen_files = [path for path in explored if path not in seen]
+    seen = shown_files(turn.ports)
+    shown = [paths for paths in found if not seen.isdisjoint((*paths, printable(paths[0])))]
+    state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in shown for path in paths)]))
+    state.unseen_files = [path for path in explored if path not in state.explored_files]
     if state.unseen_files and state.road.runs(DOCUMENT_RESEARCH):
         listed = turn.ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST)
         state.unseen_files = [path for path in state.unseen_files if path not in listed]
@@ -67,7 +70,15 @@ def semantic(turn: Turn[SemanticPayload]) -> Outcome:
         searches = [call for call in turn.calls() if call.tool == "semantic_search"]
         if not searches or searches[-1].results:
             raise Rejected("failures.SEMANTIC.empty_search_results")
-    return Outcome(Event.OK)
+    return Outcome(Event.OK, hints=_not_shown(turn, texts_of([*turn.payload.search_results])))
+
+
+def _not_shown(turn: Turn[SemanticPayload] | Turn[VerificationPayload], texts: Iterable[str]) -> tuple[Note, ...]:
+    """A hint that names the files of claimed places which nothing has shown in this session."""
+    shown = shown_files(turn.ports)
+    places = (turn.ports.evidence.normal(one.path) for text in texts for one in find_references(text))
+    unseen = sorted({path for path in places if path and path not in shown and turn.ports.evidence.exists(path)})
+    return (Note("hints.not_shown", {"files": named(unseen)}),) if unseen else ()
 
 
 def verification(turn: Turn[VerificationPayload]) -> Outcome:
@@ -83,7 +94,7 @@ def verification(turn: Turn[VerificationPayload]) -> Outcome:
             raise Rejected(
                 "failures.VERIFICATION.evidence_invalid", hypothesis=hypothesis.hypothesis, evidence=hypothesis.evidence
             )
-    return Outcome(Event.OK)
+    return Outcome(Event.OK, hints=_not_shown(turn, (hypothesis.evidence for hypothesis in hypotheses)))
 
 
 def _names_a_tool(evidence: str, tools: set[str]) -> bool:

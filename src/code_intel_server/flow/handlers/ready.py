@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import Judge, has_reason, named, refuse_uncommitted_within, refuse_unexplored
+from code_intel_server.flow.judgement import (
+    Judge,
+    has_reason,
+    named,
+    refuse_uncommitted_within,
+    refuse_unexplored,
+    take_looked_at,
+)
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import READY_PLAN, Event
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
@@ -34,6 +41,7 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
     dropped = [task.id for task in state.tasks if task.pending and task.id not in {t.id for t in turn.payload.tasks}]
     state.dropped = [name for name in [*state.dropped, *dropped] if name not in {t.id for t in turn.payload.tasks}]
     state.tasks = register(state.tasks, turn.payload.tasks, state.revert_reason)
+    take_looked_at(state, ports)
     if not state.trees.ready:
         _enter_ready(turn)
     state.revert_reason, state.plan_digest = "", identity
