@@ -26,7 +26,7 @@ from code_intel_server.workspace.values import Change, ChangeKind
 
 REASON_LENGTH = 10
 WRITE_CHECK = "check_write_target"
-SHOWING = (LOOKUPS - {"search_files"}) | {"semantic_search", "fetch_chunk_detail", "analyze_impact"}
+SHOWING = (LOOKUPS - {"search_files"}) | {"start_session", "semantic_search", "fetch_chunk_detail", "analyze_impact"}
 """The tools whose answers show what is in a file."""
 NAMED_AT_MOST = 20
 RANGES_AT_MOST = 50
