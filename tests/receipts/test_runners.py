@@ -64,6 +64,14 @@ def test_a_go_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Rep
 
 
 @pytest.mark.needs("go")
+def test_the_test_that_must_fail_is_put_into_a_package_that_runs(repo: Repo) -> None:
+    other = {"_tools/go.mod": "module example.com/tools\n", "_tools/a_test.go": GO["calc_test.go"]}
+    _write(repo, GO | other)
+    _write(repo, {"_tools/a.go": "package calc\n"})
+    assert _verdict(repo, "go", "test", "./...").good
+
+
+@pytest.mark.needs("go")
 def test_a_go_package_that_ends_itself_well_is_shown_by_a_test_that_must_fail(repo: Repo) -> None:
     _write(repo, GO)
     ends = 'package calc\n\nimport "os"\n\nfunc init() { os.Exit(0) }\n'

@@ -49,13 +49,19 @@ def alone(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Sel
     if "go" in run.runners:
         folders = {(place.checkout / path).parent for path in changed if path.endswith(".go")}
         tests = [file for folder in sorted(folders) for file in sorted(folder.glob("*_test.go"))]
-        found = next((file for file in [*tests, *sorted(place.checkout.rglob("*_test.go"))] if _package(file)), None)
-        preferred = [str(found.relative_to(place.checkout))] if found else []
+        tests += sorted(place.checkout.rglob("*_test.go"))
+        preferred = [str(file.relative_to(place.checkout)) for file in tests if _package(file)]
+        preferred = [path for path in preferred if _has_run(os.path.dirname(path), units)][:1]  # noqa: PTH120
     elif run.runners & _ONE_FILE:
         preferred = (preferred or sorted(units))[:1]
     files = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
     with beside(run.runners, place, files or None) as selection:
         yield selection if run.runners & _ONE_FILE else replace(selection, ids=(selection.canary,))
+
+
+def _has_run(folder: str, units: Collection[str]) -> bool:
+    """Whether a folder's package is among those that ran; other modules and folders that Go passes over are not."""
+    return not folder or any(unit.endswith(f"/{folder}") for unit in units)
 
 
 def _in_a_package(tests: Sequence[Path], name: str) -> Path | None:
