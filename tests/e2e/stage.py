@@ -214,7 +214,8 @@ class Stage:
     def explore(self, *paths: str) -> Fields:
         """The EXPLORATION phase, done as it should be."""
         self.call("search_text", patterns="def main")
-        self.call("get_symbols", path="app.py")
+        for path in paths or ("app.py",):
+            self.call("get_symbols", path=path)
         return self.accepted(**exploration(*(paths or ("app.py",))))
 
     def shut_gates(self) -> Fields:
