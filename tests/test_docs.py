@@ -282,7 +282,7 @@ def test_steps_phases_and_places_are_counted_alike_everywhere() -> None:
 def test_the_clients_of_the_readme_are_those_the_tests_drive() -> None:
     drives = (ROOT / "tests/e2e/clients/installed.py").read_text(encoding="utf-8")
     claude, codex = re.findall(r"@(?:anthropic-ai/claude-code|openai/codex)@(\d+\.\d+)", drives)
-    assert f"Claude Code {claude} and Codex {codex}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Claude Code {claude}, Codex {codex}," in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("word", ["submit", "gate", "lane", "Map", "Forest"])

@@ -144,8 +144,8 @@ def test_a_folder_of_the_users_that_was_replaced_comes_back(repo: Repo, there: s
 
 
 def test_what_stands_in_its_place_for_good_stays_and_is_told(repo: Repo) -> None:
-    session = Session(repo).on_a_branch()
     repo.write(".git/info/exclude", "*.log\n")
+    session = Session(repo).on_a_branch()
     (repo.path / "mine.txt").unlink()
     repo.write("mine.txt/build.log", "ignored\n")
     done = session.abandon("mine.txt")
