@@ -91,7 +91,7 @@ DIRECTIVE = re.compile(
 
 AT_THE_HEAD = re.compile(r"#\s*(?:frozen_string_literal|encoding|syntax|escape|check)\s*[:=]|//go:build|// \+build")
 """Those of them that are obeyed only above all code."""
-HEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+HEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*")
 JUMPS_BY_CALL = re.compile(
     r"(?:panic|sys\.exit|os\._exit|os\.Exit|log\.Fatal\w*|process\.exit|System\.exit|exit|abort|die|fatalError|unreachable|return|stop"
     r"|std::process::exit|Environment\.Exit)!?\s*\(|(?:exit|return|raise|die|fail|throw)\b(?![\w.]*\s*[=:])"
