@@ -26,7 +26,7 @@ _parser: Any = importlib.import_module("re._parser")
 
 _SIZES = (24, 250, 1_000, 8_000, 64_000)
 _SCREEN = 8_000
-_PASSES = 0.003
+_PASSES = 0.001
 """Seconds for `_SCREEN` letters: what takes the square of them takes longer."""
 _QUICK = 0.1
 """Seconds for the longest text of those that are cut."""
@@ -59,6 +59,7 @@ _CUT = {
     "tools.lanes._NAME": (2_000, "of a longer request the beginning is read"),
     "codebase.query_router.": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.query_router:": (2_000, "a question is cut at MAX_QUESTION"),
+    "codebase.dead_code.": (600, "a longer statement does something"),
     "codebase.effects.": (600, "a longer statement does something"),
     "codebase.node_kinds.": (600, "a longer statement does something"),
     "codebase.stubs._DRESS": (600, "a longer statement is no stub"),

@@ -124,6 +124,7 @@ def test_a_package_of_an_npm_workspace_is_taken_from_the_checkout_or_it_is_said_
         assert "node_modules/@calc" in verdict.unavailable
 
 
+@pytest.mark.needs("make")
 def test_a_command_that_sets_the_search_path_itself_is_listed_by_test(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,6 @@ _SCALAR = re.compile(r"true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _REMARK = re.compile(r"[ \t]*//[^\n]*")
 """A comment behind a value, on its line: it belongs to that value."""
-_TRAILING_REMARKS = re.compile(r"(?:^(?!# code-intel:)#.*\n?|^[ \t]*\n)*\Z", re.MULTILINE)
 _BOM = "\ufeff"
 _MAX_DEPTH = 100
 
@@ -144,7 +143,19 @@ def without_block(text: str) -> str:
     block = re.compile(
         rf"(?:^\n)?^{re.escape(TOML_TITLE)}\n(?:(?!^\[(?!mcp_servers\.code_intel\b)).*\n?)*", re.MULTILINE
     )
-    return block.sub(lambda match: _TRAILING_REMARKS.search(match[0])[0], text, count=1)  # type: ignore[index]  # matches ''
+    return block.sub(lambda match: _trailing_remarks(match[0]), text, count=1)
+
+
+def _trailing_remarks(block: str) -> str:
+    lines = block.splitlines(keepends=True)
+    last = len(lines)
+    while last and (not lines[last - 1].strip() or _is_remark(lines[last - 1])):
+        last -= 1
+    return "".join(lines[last:])
+
+
+def _is_remark(line: str) -> bool:
+    return line.startswith("#") and not line.startswith("# code-intel:")
 
 
 def _toml(text: str) -> Any:
