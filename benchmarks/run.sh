@@ -19,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 all=(server_costs tree_cost hook_latency enforcement evidence guards lookups definitions outlines resolution references_vs_typescript impact_recall
-    peers span_precision retrieval index_speed index_growth http_chroma)
+    peers span_precision retrieval index_speed index_growth worktrees http_chroma)
 
 quick=0 names=()
 for word in "$@"; do
@@ -85,6 +85,7 @@ benchmark() {
             [ -n "${RETRIEVAL:-}" ] || { skip "retrieval needs RETRIEVAL (--score, --data, --repos)"; return; }
             run retrieval run ours $RETRIEVAL --out "$scratch/ours.json" && run retrieval table "$scratch/ours.json" | kept retrieval ;;
         index_speed) run index_speed --source "$("$python" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" --chunks "$(size 2000 10000)" | kept index_speed ;;
+        worktrees) run worktrees "$(size 300 5000)" "$(size 3 50)" | kept worktrees ;;
         *) echo "no benchmark '$1' (benchmarks/run.sh --list)"; return 2 ;;
     esac
 }

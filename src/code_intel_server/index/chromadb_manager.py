@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from code_intel_server.child_link import ChildFailedError
 from code_intel_server.index.chroma_link import ChromaLink
+from code_intel_server.index.dense import compared
 from code_intel_server.index.rows import OutboxItem, unpack
 from code_intel_server.index.seal import Seal
 from code_intel_server.index.store import Store
@@ -104,7 +105,7 @@ class ChromaManager:
             self.kick()
             return None
         cosines = dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
-        return cosines | _compared(waiting, vector)
+        return cosines | compared(waiting, vector)
 
     @property
     def answers(self) -> bool:
@@ -296,7 +297,7 @@ class ChromaManager:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
         if self._seal is None:
             return
-        if _holds_links(self._folder):
+        if self._seal.holds_links():
             self._set_aside("it holds links that lead elsewhere")
         changed = self._seal.broken()
         if changed:
@@ -411,21 +412,6 @@ class ChromaManager:
         if link is None:
             raise ChildFailedError("it ended", crashed=True)
         return link.ask(request, vectors, timeout=max(self._settings.timeout, BATCH_SECONDS))
-
-
-def _compared(items: list[OutboxItem], vector: "Matrix") -> dict[str, float]:
-    """Cosines of what waits for ChromaDB, each by the vector it has now."""
-    waiting = {item.id: item.vector for item in items if item.vector is not None}
-    if not waiting:
-        return {}
-    scores = unpack([*waiting.values()], int(vector.shape[-1])) @ vector.reshape(-1)
-    return dict(zip(waiting, map(float, scores), strict=True))
-
-
-def _holds_links(folder: Path) -> bool:
-    """Whether the folder is a link, or one lies anywhere in it: ChromaDB makes none, a repository may have brought it."""
-    inside = ((place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names))
-    return folder.is_symlink() or any(Path(place, name).is_symlink() for place, name in inside)
 
 
 def project_key(root: Path) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from code_intel_server.index.rows import OutboxItem, unpack
 from code_intel_server.index.store import Store
 
 if TYPE_CHECKING:
@@ -73,3 +74,12 @@ class BruteForce:
         with self._lock:
             if time.monotonic() - self._used_at >= UNUSED_SECONDS:
                 self._seqs, self._matrix, self._version = [], None, ()
+
+
+def compared(items: list[OutboxItem], vector: "Matrix") -> dict[str, float]:
+    """Cosines of what waits for ChromaDB, each by the vector it has now."""
+    waiting = {item.id: item.vector for item in items if item.vector is not None}
+    if not waiting:
+        return {}
+    scores = unpack([*waiting.values()], int(vector.shape[-1])) @ vector.reshape(-1)
+    return dict(zip(waiting, map(float, scores), strict=True))

@@ -44,6 +44,11 @@ class Seal:
             return ""
         return next((name for name in sorted({*noted, *present}) if noted.get(name) != present.get(name)), "")
 
+    def holds_links(self) -> bool:
+        """Whether the folder is a link, or one lies anywhere in it: ChromaDB makes none, a repository may have brought it."""
+        inside = ((place, name) for place, folders, names in os.walk(self._folder) for name in (*folders, *names))
+        return self._folder.is_symlink() or any(Path(place, name).is_symlink() for place, name in inside)
+
     def _present(self) -> dict[str, list[int]]:
         """Path below the folder → size and time of the last change in ns."""
         found: dict[str, list[int]] = {}
