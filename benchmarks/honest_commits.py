@@ -3,7 +3,7 @@
     python benchmarks/honest_commits.py MIRRORS WORK [RUNS]
 
 The rule: of every repository below, the 600 latest commits with one parent, shuffled with seed 25, taken in turn until there
-are 200. RUNS of those that belong to the projects of `receipts.py` with short suites are run, in the order drawn.
+are 200. RUNS are drawn in the same way from the 60 latest commits of projects of `receipts.py` with short suites, and run.
 """
 
 import random
@@ -14,10 +14,10 @@ from pathlib import Path
 from code_intel_server.codebase.roles import Role, role
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Notary
-from code_intel_server.receipts.report import seen_tests
+from code_intel_server.receipts.report import outcomes, seen_tests
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Git, open_repository
-from code_intel_server.workspace.values import Change, ChangeKind
+from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
 from receipts import PROJECTS, Project, _clone, _git
 
 DRAWN = 200
@@ -34,11 +34,11 @@ _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}
 
 def main(mirrors: Path, work: Path, runs: int) -> None:
     """Draw, class, run and print."""
-    drawn = _drawn(mirrors)
+    drawn = _drawn(mirrors, REPOSITORIES, 600, DRAWN)
     classes = Counter(_class([change.path for change in changes]) for _, _, changes in drawn)
     seen: Counter[str] = Counter()
     asked: Counter[str] = Counter()
-    for name, commit, changes in [one for one in drawn if one[0] in SHORT][:runs]:
+    for name, commit, changes in _drawn(mirrors, SHORT, 60, runs):
         kind = _class([change.path for change in changes])
         why = _asked(next(one for one in PROJECTS if one.name == name), mirrors, work, commit, changes)
         seen[kind] += not why.startswith("unavailable")
@@ -49,13 +49,15 @@ def main(mirrors: Path, work: Path, runs: int) -> None:
         print(f"| {kind} | {count} | {seen[kind]} | {asked[kind]} |")
 
 
-def _drawn(mirrors: Path) -> list[tuple[str, str, tuple[Change, ...]]]:
+def _drawn(mirrors: Path, names: tuple[str, ...], latest: int, count: int) -> list[tuple[str, str, tuple[Change, ...]]]:
     lists = []
-    for name in REPOSITORIES:
-        log = _git(_repository(mirrors, name), "log", "--no-merges", "--min-parents=1", "-600", "--format=%H").split()
+    for name in names:
+        log = _git(
+            _repository(mirrors, name), "log", "--no-merges", "--min-parents=1", f"-{latest}", "--format=%H"
+        ).split()
         random.Random(f"{SEED} {name}").shuffle(log)
         lists.append([(name, commit) for commit in log])
-    turns = [one for row in zip(*lists, strict=False) for one in row][:DRAWN]
+    turns = [one for row in zip(*lists, strict=False) for one in row][:count]
     return [(name, commit, _changes(_repository(mirrors, name), commit)) for name, commit in turns]
 
 
@@ -89,12 +91,13 @@ def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tu
     assert isinstance(git, Git)
     notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)], stall=20)
     verdict = notary.verify(_git(clone, "rev-parse", f"{commit}^"), _git(clone, "rev-parse", commit))
-    if verdict.unavailable:
-        return f"unavailable: {verdict.unavailable[-120:]}"
-    if refused := [*verdict.problems, *verdict.receipt.failing]:
-        return f"refused: {refused[0][:120]}"
-    found = seen_tests(verdict, changes, 1).questions
-    return f"asked for {len(found)}: {next(iter(found.items()))}" if found else ""
+    seen = seen_tests(verdict, changes, 1)
+    if seen.unavailable:
+        return f"unavailable: {seen.unavailable[-120:]}"
+    refused = [run.output_tail[:160] for run in outcomes(verdict, seen) if run.outcome is ProofStatus.FAILED]
+    if refused:
+        return f"refused: {refused[0]!r}"
+    return f"asked for {len(seen.questions)}: {next(iter(seen.questions.items()))}" if seen.questions else ""
 
 
 if __name__ == "__main__":
