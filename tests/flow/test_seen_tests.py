@@ -17,9 +17,13 @@ ASKED = {"t.py::old": "passed before", "t.py::new": "skipped now"}
         (SeenTests(only_status=True), "exit status only"),
     ],
 )
-def test_where_no_test_was_seen_the_answer_says_so_and_no_trailer_counts(tests: SeenTests, said: str) -> None:
+def test_where_no_test_was_seen_the_answer_and_the_commit_say_so(tests: SeenTests, said: str) -> None:
     assert fields(tests, {}) == {"tests": said}
-    assert trailers(tests, {}) == []
+    kept = {"Cargo.toml": "The suite\nmoved."}
+    assert trailers(tests, {}, kept) == [
+        ("Code-Intel-Uncompared", "Cargo.toml: The suite moved."),
+        ("Code-Intel-Tests", said),
+    ]
 
 
 def test_where_nothing_was_to_be_committed_nothing_is_said() -> None:

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 
+from code_intel_server.receipts.checkout import Changed, Entry
 from code_intel_server.receipts.files import FileClass, file_class, merged
 
 
@@ -28,6 +29,17 @@ from code_intel_server.receipts.files import FileClass, file_class, merged
         ("src/contest.java", FileClass.PRODUCT),
         ("packages/a/package.json", FileClass.BOTH),
         ("pyproject.toml", FileClass.BOTH),
+        ("web/tsconfig.json", FileClass.BOTH),
+        (".pytest.toml", FileClass.TEST),
+        ("shop.egg-info/entry_points.txt", FileClass.TEST),
+        ("go.work", FileClass.TEST),
+        (".npmrc", FileClass.TEST),
+        ("build/local.mk", FileClass.TEST),
+        (".env.test", FileClass.TEST),
+        (".cargo/config.toml", FileClass.TEST),
+        ("a/.cargo/config.toml", FileClass.TEST),
+        ("x.cargo/config.toml", FileClass.PRODUCT),
+        ("__init__.py", FileClass.PRODUCT),
     ],
 )
 def test_a_file_is_test_product_or_both_by_its_path(path: str, expected: FileClass) -> None:
@@ -56,6 +68,19 @@ def test_package_json_takes_its_scripts_from_one_side_and_its_dependencies_from_
     found = merged("package.json", json.dumps(product).encode(), json.dumps(runner).encode())
     assert found is not None
     assert json.loads(found) == {"dependencies": {"a": "2"}, "scripts": {"test": "mocha"}}
+
+
+def test_tsconfig_takes_where_names_lead_from_one_side() -> None:
+    product = {"compilerOptions": {"strict": True, "paths": {"@a/*": ["src/fakes/*"]}}, "include": ["src"]}
+    found = merged("tsconfig.json", json.dumps(product).encode(), b'{"compilerOptions": {"baseUrl": "."}}')
+    assert found is not None
+    assert json.loads(found) == {"compilerOptions": {"strict": True, "baseUrl": "."}, "include": ["src"]}
+
+
+def test_an_added_file_above_the_tests_package_is_no_product() -> None:
+    there, gone = Entry("100644", "1" * 40), Entry("000000", "0" * 40)
+    assert Changed("__init__.py", gone, there).file_class is FileClass.TEST
+    assert Changed("__init__.py", there, there).file_class is FileClass.PRODUCT
 
 
 def test_setup_cfg_takes_its_pytest_section_from_one_side() -> None:

@@ -161,6 +161,22 @@ def test_what_passed_passes_and_a_new_test_is_seen_to_fail_before(
     assert not any("must fail" in note for note in verdict.notes), verdict.notes
 
 
+@pytest.mark.needs("npm")
+def test_an_npm_setting_that_replaces_the_options_of_node_hides_no_test_and_repairs_none(repo: Repo) -> None:
+    test = RUNNERS["node"][1] + TEST + "test('adds', () => a.equal(add(1, 1), 2))\n"
+    package = json.dumps({"name": "calc", "version": "1.0.0", "scripts": {"test": "node --test"}})
+    _write(repo, {"package.json": package, "add.js": ADD, "one.test.js": test})
+    _write(repo, {".npmrc": "node-options=--max-old-space-size=512\n", "two.test.js": test})
+    honest = _verdict(repo, "npm", "test")
+    assert honest.good, honest
+    assert honest.receipt.pass_to_pass == ("one.test.js > adds",)
+    repair = "require('../add.js').add = (a, b) => a + b\n"
+    _write(
+        repo, {".npmrc": "node-options=--require ./tools/r.js\n", "tools/r.js": repair, "add.js": "exports.add = 0\n"}
+    )
+    assert _verdict(repo, "npm", "test").receipt.broken == ("one.test.js > adds", "two.test.js > adds")
+
+
 def test_a_test_that_hangs_is_named_and_the_rest_goes_on(repo: Repo, runner: tuple[tuple[str, ...], str]) -> None:
     argv, begin = runner
     _base(repo, begin)

@@ -208,11 +208,28 @@ def test_a_project_without_a_known_runner_pays_nothing(world: World) -> None:
     assert (judged.runs, judged.tests and judged.tests.only_status) == ({}, True)
     assert not [*world.folder.iterdir()]
     for argv in (
-        *(("uv", "run", "pytest"), ("npm", "test"), ("go", "test", "./..."), (".venv/bin/pytest",), ("cargo", "test")),
-        *(("python3", "-m", "unittest"), ("env", "X=1", "pytest"), ("sh", "-c", "PYTHONPATH=src pytest -q")),
+        ("uv", "run", "pytest"),
+        ("npm", "test"),
+        ("go", "test", "./..."),
+        (".venv/bin/pytest",),
+        ("cargo", "test"),
+        ("python3", "-m", "unittest", "discover"),
+        ("sh", "test.sh"),
+        ("./mvnw", "test"),
+        ("sh", "run-tests.sh"),
+        ("env", "X=1", "pytest"),
+        ("sh", "-c", "PYTHONPATH=src pytest -q"),
     ):
         assert runs_tests(VerifyCommand(argv=argv))
-    for argv in (("uv", "run", "ruff"), ("node", "check.js"), ("go", "vet"), ("make", "lint")):
+    for argv in (
+        ("uv", "run", "ruff"),
+        ("node", "check.js"),
+        ("go", "vet"),
+        ("make", "lint"),
+        ("sh", "-c", "test -f x"),
+        ("sh", "latest.sh"),
+        ("cargo", "clippy"),
+    ):
         assert not runs_tests(VerifyCommand(argv=argv))
 
 

@@ -41,8 +41,8 @@ RUNNER_FILES = (
         ".coveragerc",
     ),
     *("sitecustomize.py", "usercustomize.py", "*.pth"),
-    *("entry_points.txt", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".env.test"),
-    *("go.work", "rust-toolchain", "rust-toolchain.toml", "*.mk"),
+    *("entry_points.txt", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".env", ".env.*"),
+    *("go.work", "go.work.sum", "rust-toolchain", "rust-toolchain.toml", "*.mk"),
     *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml"),
     *(".mocharc*", "jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", ".nycrc*", ".c8rc*"),
     *(
@@ -60,9 +60,10 @@ RUNNER_FILES = (
 
 TEST_TABLES: Mapping[str, tuple[str, ...]] = {
     "pyproject.toml": ("tool.pytest", "tool.coverage", "tool.tox", "tool.nox", "tool.hatch.envs", "tool.poe"),
-    "Cargo.toml": ("test", "bench", "profile.test"),
+    "Cargo.toml": ("test", "bench", "profile.test", "dev-dependencies"),
     "setup.cfg": ("tool:pytest", "coverage:*", "aliases", "tox*"),
     "package.json": ("scripts", "mocha", "jest", "vitest", "ava", "tap", "nyc", "c8"),
+    "tsconfig.json": ("compilerOptions.paths", "compilerOptions.baseUrl"),
 }
 """Files that are product and steer tests at once, with the tables in them that steer tests."""
 
@@ -209,5 +210,6 @@ def is_runner_file(path: str) -> bool:
     """Whether a file says how tests are found and run, told from its path."""
     name = path.rpartition("/")[2]
     return any(
-        fnmatchcase(name, pattern) or path.endswith(f"/{pattern}") or path == pattern for pattern in RUNNER_FILES
+        fnmatchcase(name if "/" not in pattern else path, pattern) or path.endswith(f"/{pattern}")
+        for pattern in RUNNER_FILES
     )

@@ -174,6 +174,7 @@ class SessionState(_Stored):
     altered: list[str] = []
     beside: list[str] = []
     test_reasons: dict[str, str] = {}
+    file_reasons: dict[str, str] = {}
     undone: dict[str, str] = {}
     dropped: list[str] = []
     only_skipped: list[str] = []

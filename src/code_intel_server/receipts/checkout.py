@@ -70,6 +70,9 @@ class Changed:
     @property
     def file_class(self) -> FileClass:
         """What the file is to the tests."""
+        # With tests in a package pytest imports what is above it first, a new file there before all that it tests.
+        if self.path == "__init__.py" and not self.old.there:
+            return FileClass.TEST
         return file_class(self.path)
 
 

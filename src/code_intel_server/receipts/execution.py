@@ -11,7 +11,7 @@ from code_intel_server.receipts.checkout import MARK, end_marked
 from code_intel_server.receipts.isolation import Place
 from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
 from code_intel_server.receipts.runners.events import Events, written_since
-from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
+from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
 from code_intel_server.receipts.runners.texts import junit_rows
 from code_intel_server.workspace.config import VerifyCommand
 from code_intel_server.workspace.git import Repository
@@ -87,6 +87,7 @@ class Execution:
         if not (place.checkout / inside).resolve().is_relative_to(place.checkout.resolve()):
             suite = SuiteRun(unavailable=f"its folder {command.cwd} leads out of the project", whole=False)
             return CommandRun(command.argv, suite, _CANNOT_START, b"", frozenset())
+        env |= npm_options([place.checkout / inside, place.checkout], env["NODE_OPTIONS"])
         argv = place.command(self.instruments.command(command.argv), inside)
         began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
         watch = _Watch(events, results, self.stall, self.check)

@@ -54,8 +54,16 @@ def merged(path: str, product: bytes, runner: bytes) -> bytes | None:
 
 
 def _merged_json(product: dict[str, Any], runner: dict[str, Any], tables: tuple[str, ...]) -> bytes:
-    kept = {key: value for key, value in product.items() if key not in tables}
-    return json.dumps(kept | {key: runner[key] for key in tables if key in runner}, indent=2).encode()
+    made = _without(product, tables)
+    for table in tables:
+        *above, last = table.split(".")
+        theirs = _at(runner, table)
+        if theirs is not None:
+            inner = made
+            for key in above:
+                inner = inner.setdefault(key, {})
+            inner[last] = theirs
+    return json.dumps(made, indent=2).encode()
 
 
 def _merged_toml(product: str, runner: str, tables: tuple[str, ...]) -> bytes | None:

@@ -7,6 +7,7 @@ server that was killed runs nothing twice and an agent that edits the file has c
 import contextlib
 import hashlib
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -32,13 +33,21 @@ BORROWED_NOW = "lent to the tests, changed since the session began, and in no co
 _FOLDERS_AT_MOST = 6
 _KEPT_BYTES = 64 * 1024 * 1024
 _WAIT_SECONDS = 0.2
-_RUNNERS = frozenset({"pytest", "py.test", "unittest", "mocha", "jest", "vitest", "tox", "nox"})
+_RUNNERS = frozenset(
+    {"pytest", "py.test", "unittest", "mocha", "jest", "vitest", "tox", "nox", "ctest", "phpunit", "rspec"}
+)
 """Programs and modules that run nothing but tests."""
 
 _WITH_TEST = frozenset(
-    {"go", "cargo", "node", "npm", "npx", "pnpm", "yarn", "bun", "make", "just", "task", "uv", "poetry", "hatch"}
+    {
+        *("go", "cargo", "node", "npm", "npx", "pnpm", "yarn", "bun", "make", "just", "task", "uv", "poetry", "hatch"),
+        *("mvn", "mvnw", "gradle", "gradlew", "dotnet", "swift", "mix", "sbt", "bundle"),
+    }
 )
 """Programs that run tests where an argument says so."""
+
+_TEST_SCRIPT = re.compile(r"(?:\w[\w-]*[-_])?tests?(?:[-_]\w[\w-]*)?\.sh|(?:run|all)[-_]?tests?")
+"""Names of scripts that run tests."""
 
 Kept = TypeVar("Kept")
 
@@ -263,7 +272,8 @@ def runs_tests(command: VerifyCommand) -> bool:
     """Whether a command starts a program that is known to run tests; of others only the exit status is known."""
     said = [word for argument in command.argv for word in argument.split()]  # a shell's script is one argument
     words = {word.rpartition("/")[2] for word in said if not word.startswith("-")}
-    return bool(words & _RUNNERS) or bool(words & _WITH_TEST and any("test" in word for word in said[1:]))
+    with_test = words & _WITH_TEST and any("test" in word for word in said[1:])
+    return bool(words & _RUNNERS or with_test or any(map(_TEST_SCRIPT.fullmatch, words)))
 
 
 def _notary(

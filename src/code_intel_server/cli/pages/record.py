@@ -171,7 +171,9 @@ class SessionRecord:
         if why := text(seen, "unavailable"):
             return [f"Which tests passed is unknown: {why}."]
         if seen.get("only_status") is True:
-            return ["Of the verify commands only the exit status is known."]
+            given = mapping(self.state, "file_reasons")
+            said = [f"{path}: no run compared it. Reason: {text(given, path)}" for path in given]
+            return ["Of the verify commands only the exit status is known.", *said]
         counts, before = mapping(seen, "counts"), number(seen, "passed_before")
         if not counts:
             return []

@@ -302,7 +302,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
             for run in state.receipt.commands
             if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
         ]
-        rows += test_trailers(state.receipt.tests, state.test_reasons)
+        rows += test_trailers(state.receipt.tests, state.test_reasons, state.file_reasons)
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))

@@ -9,7 +9,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.judgement import named, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
-from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Turn
 from code_intel_server.printable import printable
 from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
@@ -107,6 +107,7 @@ def _require_reasons(
     strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
     if strays:
         raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
+    state.file_reasons = {}
     for path in sorted(kept):
         why = uncompared(state, ports, changed[path])
         entry = decisions[path]
@@ -114,6 +115,8 @@ def _require_reasons(
         given = entry.reason.strip() if ports.evidence.normal(entry.path) == path else ""
         if why and not given:
             raise Rejected("failures.PRE_COMMIT.tests_changed_need_reason", files=f"{path} ({'; '.join(why)})")
+        if why:
+            state.file_reasons[printable(path)] = given[:REASON_AT_MOST]
 
 
 def uncompared(state: SessionState, ports: Ports, change: Change) -> tuple[str, ...]:

@@ -57,11 +57,16 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     return {"tests": fields}
 
 
-def test_trailers(tests: SeenTests | None, reasons: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a commit says of its tests; nothing where they were not seen one by one."""
+def test_trailers(
+    tests: SeenTests | None, reasons: Mapping[str, str], of_files: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """What a commit says of its tests, and the reasons for files that may bear on them, which no run compared."""
     if tests is None:
         return []
-    rows = []
+    rows = [("Code-Intel-Uncompared", f"{path}: {' '.join(why.split())}") for path, why in (of_files or {}).items()]
+    if not tests.seen:
+        said = f"unavailable: {tests.unavailable}" if tests.unavailable else "exit status only"
+        rows.append(("Code-Intel-Tests", " ".join(said.split())[:_TRAILER_CHARACTERS]))
     if tests.seen:
         if "red" in tests.runs or tests.counts["fail_to_pass"]:
             rows.append(("Code-Intel-Fail-To-Pass", str(tests.counts["fail_to_pass"])))

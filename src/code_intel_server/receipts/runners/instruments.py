@@ -67,6 +67,8 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
 fi
 exec "$CODE_INTEL_CARGO" "$@"
 """
+_NPM_OPTIONS = re.compile(r"^[ \t]*node-options[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_QUOTES = "\"'"
 _WRAPPED = {"go": _GO, "cargo": _CARGO}
 
 _ENVIRONMENT = r"""#!/bin/sh
@@ -161,6 +163,18 @@ class Instruments:
             only.write_text(json.dumps(kept), encoding="utf-8")
             added["CODE_INTEL_ONLY"] = str(only)
         return added | _for_go(selection, results.with_suffix(".packages"))
+
+
+def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
+    """What keeps `node_options` where npm's own settings replace NODE_OPTIONS; the `.npmrc` of the first folder counts."""
+    for folder in folders:
+        try:
+            text = (folder / ".npmrc").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if found := _NPM_OPTIONS.findall(text):
+            return {"npm_config_node_options": f"{found[-1].strip(_QUOTES)} {node_options}"}
+    return {}
 
 
 def _for_go(selection: Selection, packages: Path) -> dict[str, str]:

@@ -6,17 +6,21 @@ const { named, unit, wantsFile, write } = hook
 
 export default async function* (source) {
   const open = new Map()
+  let diagnosed = ''
   yield ''
   for await (const { type, data } of source) {
     const names = open.get(data?.file) ?? open.set(data?.file, []).get(data?.file)
-    if (type === 'test:start') names[data.nesting] = data.name
+    if (type === 'test:diagnostic' && /^(Error|Warning): /.test(data.message)) diagnosed = data.message
+    else if (type === 'test:start') names[data.nesting] = data.name
     else if (type === 'test:pass' || type === 'test:fail') {
       const whole = data.nesting === 0 && path.resolve(data.name) === data.file
       if (whole && !wantsFile(data.file)) continue
       const error = data.details?.error
       const cause = error?.cause ?? error
       const message = type === 'test:fail' ? String(cause?.stack ?? cause).slice(-1500) : ''
-      if (whole) write({ event: 'unbuilt', unit: unit(data.file), message: String(error?.message ?? '') })
+      const said = diagnosed || String(error?.message ?? '')
+      if (whole) write({ event: 'unbuilt', unit: unit(data.file), message: said.slice(0, 500) })
+      diagnosed = ''
       const skipped = data.skip !== undefined || data.todo !== undefined
       const outcome = skipped ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed'
       const id = whole ? unit(data.file) : named(data.file, [...names.slice(0, data.nesting), data.name])
