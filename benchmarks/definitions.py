@@ -13,11 +13,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from code_intel_server.codebase import ctags, tagging
-from code_intel_server.codebase.ctags import Tag
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.kinds import CALLABLE
+from code_intel_server.codebase.files.ignore import project_files
+from code_intel_server.codebase.symbols import ctags, tagging
+from code_intel_server.codebase.symbols.ctags import Tag
+from code_intel_server.codebase.symbols.kinds import CALLABLE
 
 Found = set[tuple[str, int, str, str]]
 
@@ -51,8 +51,8 @@ def by_ctags(root: Path, paths: Sequence[str]) -> Found:
 
 
 def by_tree(root: Path, paths: Sequence[str]) -> Found:
-    from code_intel_server.codebase import structure
-    from code_intel_server.codebase.languages import BY_NAME
+    from code_intel_server.codebase.files.languages import BY_NAME
+    from code_intel_server.codebase.syntax import structure
 
     found: Found = set()
     for path in paths:

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.structure import outline
-from code_intel_server.codebase.syntax import SymbolKind
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.syntax.structure import outline
+from code_intel_server.codebase.syntax.values import SymbolKind
 
 Found = tuple[str, str, int, int]
 _KINDS = {SymbolKind.FUNCTION: "function", SymbolKind.METHOD: "function", SymbolKind.CLASS: "class"}

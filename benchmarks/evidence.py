@@ -12,8 +12,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.codebase.changes import CHANGES, HOLLOW, HONEST, MISSED, STRANGERS, Change  # noqa: E402
 
-from code_intel_server.codebase.changed_syntax import compare  # noqa: E402
-from code_intel_server.codebase.languages import language_of  # noqa: E402
+from code_intel_server.codebase.evidence.changed_syntax import compare  # noqa: E402
+from code_intel_server.codebase.files.languages import language_of  # noqa: E402
 
 BEFORE = {HONEST: 41, HOLLOW: 171}
 """Wrong verdicts of release 1.16 on the same table."""

@@ -14,11 +14,11 @@ class Guard:
     test: str
 
 
-JUDGE, READY, TASKS = "flow/judgement.py", "flow/handlers/ready.py", "flow/tasks.py"
+JUDGE, READY, TASKS = "flow/checks/judgement.py", "flow/handlers/ready.py", "flow/tasks.py"
 DISPATCH, VERIFY, DELIVERY = "flow/dispatch.py", "flow/handlers/verification.py", "flow/handlers/delivery.py"
 EXPLORE, GATES, INTAKE = "flow/handlers/exploration.py", "flow/handlers/gates.py", "flow/handlers/intake.py"
-REVIEW, CHILD = "flow/handlers/review.py", "workspace/git_child.py"
-STORE, SESSIONS, MERGES = "workspace/checkpoints.py", "tools/sessions.py", "workspace/merges.py"
+REVIEW, CHILD = "flow/handlers/review.py", "workspace/git/child.py"
+STORE, SESSIONS, MERGES = "workspace/state/checkpoints.py", "tools/session/sessions.py", "workspace/branches/merges.py"
 
 GUARDS = (
     # the tree
@@ -31,7 +31,7 @@ GUARDS = (
     ),
     Guard(
         "new files only beside explored ones",
-        "flow/writable.py",
+        "flow/checks/writable.py",
         "    if not exists and dirname(path) in {dirname(known) for known in (*explored, *added)}:",
         "    if not exists:",
         "new_file_where_nothing",
@@ -74,7 +74,7 @@ GUARDS = (
     ),
     Guard(
         "the change time in the stat cache",
-        "workspace/reading_room.py",
+        "workspace/git/isolated_directory.py",
         '    "core.precomposeunicode",\n',
         '    "core.precomposeunicode",\n    "core.trustctime",\n    "core.checkstat",\n',
         "settings_of_the_stat_cache",
@@ -322,7 +322,7 @@ GUARDS = (
     ),
     Guard(
         "approvals are signed",
-        "workspace/trust.py",
+        "workspace/project/trust.py",
         "            if not hmac.compare_digest(str(mac).encode(), self._mac(path, str(data)).encode()):",
         "            if False:",
         "forged_without",
@@ -366,7 +366,7 @@ GUARDS = (
     ),
     Guard(
         "HEAD is where it was left",
-        "workspace/commits.py",
+        "workspace/branches/commits.py",
         "        if not current or current != self._branch or tip != self._request.expected_tip:",
         "        if False:",
         "moved_before_the_commit or switched_before",
@@ -429,7 +429,7 @@ GUARDS = (
     ),
     Guard(
         "trailers stay in the message",
-        "workspace/messages.py",
+        "workspace/branches/messages.py",
         "    return with_trailers(message, rows) if rows else message",
         "    return message",
         "takes_the_trailers_out",
@@ -641,14 +641,14 @@ GUARDS = (
     # records
     Guard(
         "checkpoints have a checksum",
-        "workspace/seal.py",
+        "workspace/state/seal.py",
         '    if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):',
         "    if False:",
         "every_generation_edited",
     ),
     Guard(
         "checkpoints are signed",
-        "workspace/seal.py",
+        "workspace/state/seal.py",
         '    if not hmac.compare_digest(_mac(key, rest), seal["mac"].decode()):',
         "    if False:",
         "checksum_was_made_to_fit",
@@ -669,7 +669,7 @@ GUARDS = (
     ),
     Guard(
         "ledger lines are signed",
-        "workspace/journals.py",
+        "workspace/state/journals.py",
         "        if not hmac.compare_digest(mac, self._mac(content)):",
         "        if False:",
         "line_of_the_ledger",
@@ -683,7 +683,7 @@ GUARDS = (
     ),
     Guard(
         "one client a project",
-        "workspace/lock.py",
+        "workspace/state/lock.py",
         "fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)",
         "fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)",
         "second_client_while",
@@ -697,7 +697,7 @@ GUARDS = (
     ),
     Guard(
         "hidden characters are shown",
-        "printable.py",
+        "common/printable.py",
         "    return _HIDDEN.sub(lambda match: _escape(ord(match[0])), text)",
         "    return text",
         "terminal_codes",

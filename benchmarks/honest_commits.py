@@ -11,12 +11,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Notary
 from code_intel_server.receipts.report import outcomes, seen_tests
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
 from receipts import PROJECTS, Project, _clone, _git
 

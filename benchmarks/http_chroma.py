@@ -29,7 +29,7 @@ from tests.e2e.driver import git, repository  # noqa: E402
 from tests.index.chroma_server import chroma_server, free_port  # noqa: E402
 from wire import Client  # noqa: E402
 
-from code_intel_server.index.opened import DATABASE  # noqa: E402
+from code_intel_server.index.storage.opened import DATABASE  # noqa: E402
 
 PROJECTS = ("alpha", "beta")
 
@@ -143,7 +143,7 @@ def compare(port: int, roots: Sequence[Path]) -> list[list[object]]:
     """What the ChromaDB server holds for each checkout against that checkout's own SQLite."""
     import numpy as np
 
-    from code_intel_server.index.chromadb_manager import project_key
+    from code_intel_server.index.vectors.chromadb_manager import project_key
 
     client = chromadb.HttpClient(host="127.0.0.1", port=port, settings=Settings(anonymized_telemetry=False))
     rows: list[list[object]] = []

@@ -28,12 +28,12 @@ import numpy as np
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.files.languages import LanguageKind, language_of
+from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.impact.analyzer import FIRST_FILES, gathered
-from code_intel_server.codebase.languages import LanguageKind, language_of
-from code_intel_server.codebase.roles import Role, role
 from code_intel_server.tools.exploration import impact_fields
 from code_intel_server.tools.shaping import as_json
-from code_intel_server.workspace.history import LOG, changed_paths
+from code_intel_server.workspace.git.history import LOG, changed_paths
 
 FIRST, PAGED = 20, 50
 HISTORY = 2000

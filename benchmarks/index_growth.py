@@ -81,10 +81,10 @@ def resident(pid: int) -> float:
 def ours(project: Path, store: Path, encoder: str) -> dict[str, object]:
     """Index a tree into `store` as the server does, and ask it."""
     from code_intel_server.codebase.explorer import Explorer
-    from code_intel_server.codebase.ignore import project_files
+    from code_intel_server.codebase.files.ignore import project_files
     from code_intel_server.index.code_index import CodeIndex
-    from code_intel_server.index.embedding import load_encoder
     from code_intel_server.index.values import ChromaSettings, IndexSettings
+    from code_intel_server.index.vectors.embedding import load_encoder
 
     explorer = Explorer(project)
     index = CodeIndex(
@@ -112,7 +112,7 @@ def ours(project: Path, store: Path, encoder: str) -> dict[str, object]:
     assert opened.store is not None
     result["MB on disk"] = sum(path.stat().st_size for path in store.rglob("*") if path.is_file()) / 1e6
     blobs = [blob for _, blob in opened.store.sample_ids(10**9)]
-    from code_intel_server.index.rows import unpack
+    from code_intel_server.index.storage.rows import unpack
 
     np.save(store / "vectors.npy", unpack(blobs, len(blobs[0]) // 2))
     index.close()
@@ -134,7 +134,7 @@ def _one_file(index: "object", project: Path, number: int) -> float:
 
 def _searches(index: "object") -> dict[str, object]:
     """Ours, and the FTS5 query alone that stands in it, taking turns question by question."""
-    from code_intel_server.index.lexical import match_expression, query_terms
+    from code_intel_server.index.retrieval.lexical import match_expression, query_terms
 
     store = index._open().store  # type: ignore[attr-defined]
     mine: list[float] = []

@@ -19,11 +19,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from code_intel_server.codebase.ignore import Listing
+from code_intel_server.codebase.files.ignore import Listing
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.embedding import load_encoder
-from code_intel_server.index.rows import unpack
+from code_intel_server.index.storage.rows import unpack
 from code_intel_server.index.values import ChromaSettings, IndexSettings
+from code_intel_server.index.vectors.embedding import load_encoder
 
 SETTINGS = IndexSettings(chroma=ChromaSettings(min_chunks=0))
 """With ChromaDB at any size, for both ways of comparing vectors to be measured."""

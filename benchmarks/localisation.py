@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from code_intel_server.codebase.issue_report import read_report
-from code_intel_server.index import starting_points
 from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.retrieval import starting_points
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.shaping import fitting, size_of
 

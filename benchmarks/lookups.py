@@ -20,13 +20,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_intel_server.codebase import ctags, ripgrep, skeletons
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.references import collect
-from code_intel_server.codebase.references import find_references as references_alone
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.ignore import project_files
+from code_intel_server.codebase.references.finder import collect
+from code_intel_server.codebase.references.finder import find_references as references_alone
+from code_intel_server.codebase.symbols import ctags
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.syntax import skeletons
 
 PATTERNS = (
     "QuerySet",

@@ -27,10 +27,10 @@ from typing import Any
 
 from measuring import HERE, table, write
 
-from code_intel_server.codebase import ctags, kinds
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.codebase.structure import outline
-from code_intel_server.codebase.syntax import Outline, Symbol, SymbolKind
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.symbols import ctags, kinds
+from code_intel_server.codebase.syntax.structure import outline
+from code_intel_server.codebase.syntax.values import Outline, Symbol, SymbolKind
 
 Row = tuple[str, str, int]
 """(type or callable, name, line)."""

@@ -30,7 +30,7 @@ import corpus  # noqa: E402
 import measuring  # noqa: E402
 from wire import Client, Refused  # noqa: E402
 
-from code_intel_server.codebase import ripgrep  # noqa: E402
+from code_intel_server.codebase.files import ripgrep  # noqa: E402
 
 Act = Callable[[str], object]
 CALL_SECONDS = 20.0

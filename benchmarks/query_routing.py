@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.index.starting_points import is_aside
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.index.retrieval.starting_points import is_aside
 from code_intel_server.tools import exploration
 from code_intel_server.tools.workbench import Workbench
 

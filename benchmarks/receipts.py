@@ -24,8 +24,8 @@ from xml.etree import ElementTree as Xml
 from measuring import median
 
 from code_intel_server.receipts.notary import Notary
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
 
 Outcomes = dict[str, str]
 TIMEOUT = 240.0

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.files.ignore import project_files
 
 Place = tuple[str, int]
 Role = tuple[str, int, str]

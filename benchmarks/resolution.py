@@ -18,8 +18,8 @@ from typing import Any
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.references import collect
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.references.finder import collect
 from code_intel_server.errors import Rejected
 from code_intel_server.tools.shaping import rows as shaped
 from code_intel_server.tools.shaping import size_of

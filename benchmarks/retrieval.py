@@ -37,10 +37,10 @@ class Ours:
         """Index a folder in a throw-away `.code-intel`."""
         import tempfile
 
-        from code_intel_server.codebase.ignore import Listing
+        from code_intel_server.codebase.files.ignore import Listing
         from code_intel_server.index.code_index import CodeIndex
-        from code_intel_server.index.embedding import load_encoder
         from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
+        from code_intel_server.index.vectors.embedding import load_encoder
 
         project = Path(root)
         mode = ChromaMode.OFF if self.part else ChromaMode.LOCAL
@@ -62,10 +62,10 @@ class Ours:
         return [(hit.path, hit.start_line, hit.end_line) for hit in self.index.search(question, limit=10).hits]
 
     def _ablated(self, question: str) -> list[tuple[str, int, int]]:
-        from code_intel_server.index import ranking, search
-        from code_intel_server.index.dense import BruteForce
-        from code_intel_server.index.embedding import load_encoder
-        from code_intel_server.index.questions import understand
+        from code_intel_server.index.retrieval import ranking, search
+        from code_intel_server.index.retrieval.questions import understand
+        from code_intel_server.index.vectors.dense import BruteForce
+        from code_intel_server.index.vectors.embedding import load_encoder
 
         opened = self.index._open()
         self.brute = getattr(self, "brute", None) or BruteForce(opened.store)

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from code_intel_server.workspace.tree import TreeJudge  # noqa: E402
+from code_intel_server.workspace.tree.tree import TreeJudge  # noqa: E402
 
 SIZES = (1_000, 10_000, 50_000)
 REPEATS = 7

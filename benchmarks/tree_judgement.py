@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.tree.tree import TreeJudge
 
 BIG_MEBIBYTES = 300
 ROUNDS = 7

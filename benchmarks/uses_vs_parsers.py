@@ -20,9 +20,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_intel_server.codebase import structure, tagging
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.syntax import Use
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.symbols import tagging
+from code_intel_server.codebase.syntax import structure
+from code_intel_server.codebase.syntax.values import Use
 
 HERE = Path(__file__).parent / "parsers"
 COUNTED = frozenset({"definition", "call", "import", "attribute", "type"})

@@ -4,6 +4,7 @@ With --check nothing is written; the exit status is 1 where a page is not what t
 """
 
 import argparse
+import ast
 import asyncio
 import importlib
 import io
@@ -240,8 +241,8 @@ def _help(*command: str) -> str:
 
 def configuration() -> str:
     """Every setting of config.json: what it may be, its default, what it is for."""
-    from code_intel_server.resources import templates_dir
-    from code_intel_server.workspace.config import ABOUT, MAX_BYTES, Config
+    from code_intel_server.common.resources import templates_dir
+    from code_intel_server.workspace.project.config import ABOUT, MAX_BYTES, Config
 
     schema = Config.model_json_schema()
     parts = {"verify_commands": "VerifyCommand", "headless": "Headless", "chroma": "Chroma"}
@@ -308,21 +309,39 @@ def clients() -> str:
     )
 
 
+def rooms() -> str:
+    """Every package with what it is for, and its modules with the sentence that each begins with."""
+    source = ROOT / "src" / "code_intel_server"
+    parts = ["# Rooms\n\nWhat each package is for, and what its modules do, in their own words.\n"]
+    for init in sorted(source.rglob("__init__.py"), key=lambda path: path.parent.as_posix()):
+        name = init.parent.relative_to(source.parent).as_posix().replace("/", ".")
+        modules = sorted(path for path in init.parent.glob("*.py") if path != init)
+        rows = ((f"`{path.stem}`", _first_sentence(path)) for path in modules)
+        parts.append(f"## {name}\n\n{_first_sentence(init)}\n\n{table(['module', 'what it does'], rows)}")
+    return _NOTE + "\n".join(parts)
+
+
+def _first_sentence(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "tools.md": tools,
     "messages.md": messages,
     "commands.md": commands,
     "configuration.md": configuration,
+    "rooms.md": rooms,
     "clients.md": clients,
 }
 
 
 def plugin() -> dict[str, str]:
     """The Claude Code plugin: the templates under the names that tools have in a plugin."""
+    from code_intel_server.common.resources import templates_dir
     from code_intel_server.contract.clients import CLAUDE
     from code_intel_server.contract.skills import skill_files
-    from code_intel_server.resources import templates_dir
 
     settings = (templates_dir() / "claude" / "settings.json").read_text(encoding="utf-8")
     hooks = json.loads(settings.replace("mcp__code-intel", "mcp__plugin_code-intel_code-intel"))["hooks"]

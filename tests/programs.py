@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from code_intel_server.codebase import ctags
+from code_intel_server.codebase.symbols import ctags
 
 HOME = Path.home()
 """Of who runs the tests: what may be kept from run to run lies there, and the settings of pip and npm. A test has a home of its own."""

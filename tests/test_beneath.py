@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server import beneath
+from code_intel_server.common import beneath
 
 READING = """
 import os
-from code_intel_server import beneath
+from code_intel_server.common import beneath
 if os.geteuid() == 0:  # whom no permission stops
     os.setgroups([])
     os.setgid(65534)

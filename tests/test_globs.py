@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server import globs, process
-from code_intel_server.codebase import ripgrep
+from code_intel_server import process
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.common import globs
 
 WRITTEN = (
     *("[", "[]", "[!]", "[!a", "{", "}", "{a", "a}", "a\\", "[z-a]", "[a", "{a,[}", "[a\\"),

@@ -9,7 +9,7 @@ import pytest
 
 DEAF = """
 import os, select, signal, sys
-from code_intel_server import lifetime
+from code_intel_server.common import lifetime
 lifetime.end_with_the_client(os.dup(0))
 # As where a signal comes a moment before the wait begins, or to another thread: the wait of this one is not interrupted.
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -33,7 +33,8 @@ def test_a_signal_that_does_not_wake_the_main_thread_ends_the_process(number: si
 
 SLOW = """
 import threading, time
-from code_intel_server import lifetime, process
+from code_intel_server import process
+from code_intel_server.common import lifetime
 begun = threading.Event()
 def slowly():
     begun.set()
@@ -54,7 +55,8 @@ def test_who_comes_second_waits_until_the_first_has_ended_the_children() -> None
 
 INTERRUPTED = """
 import os, signal
-from code_intel_server import lifetime, process
+from code_intel_server import process
+from code_intel_server.common import lifetime
 signal.signal(signal.SIGTERM, lifetime.end_now)
 def once():
     os.kill(os.getpid(), signal.SIGTERM)

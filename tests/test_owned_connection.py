@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
+from code_intel_server.common.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
 
 MEGABYTE = 1 << 20
 LOG_AT_MOST = 4.5 * MEGABYTE

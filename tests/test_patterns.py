@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 import code_intel_server
-from code_intel_server.codebase import files, stubs
-from code_intel_server.codebase.markup import less_names, mentions
-from code_intel_server.codebase.telling import occurrences
+from code_intel_server.codebase.evidence import stubs
+from code_intel_server.codebase.files import search_files
+from code_intel_server.codebase.references.classify import occurrences
+from code_intel_server.codebase.syntax.markup import less_names, mentions
 
 _parser: Any = importlib.import_module("re._parser")
 
@@ -35,17 +36,17 @@ _ENOUGH = 0.03
 
 _OURS = {
     "names of nodes, which the grammars give": (
-        "codebase.anatomy.BLOCK",
-        "codebase.anatomy._FORTRAN_HEADER",
-        "codebase.effects.BLOCK",
-        "codebase.node_kinds.BLOCK",
-        "codebase.node_kinds.KINDS",
-        "codebase.node_kinds.WRAPS",
-        "codebase.uses._STRING",
-        "codebase.uses._INTERPOLATION",
-        "codebase.uses._TYPE_POSITION",
-        "codebase.uses._WORD",
-        "codebase.uses._STATEMENT",
+        "codebase.evidence.definition_parts.BLOCK",
+        "codebase.evidence.definition_parts._FORTRAN_HEADER",
+        "codebase.evidence.effects.BLOCK",
+        "codebase.evidence.node_kinds.BLOCK",
+        "codebase.evidence.node_kinds.KINDS",
+        "codebase.evidence.node_kinds.WRAPS",
+        "codebase.syntax.uses._STRING",
+        "codebase.syntax.uses._INTERPOLATION",
+        "codebase.syntax.uses._TYPE_POSITION",
+        "codebase.syntax.uses._WORD",
+        "codebase.syntax.uses._STATEMENT",
     ),
     "the skills' sources and the prompts, which are packaged": (
         "contract.skills.",
@@ -56,18 +57,18 @@ _OURS = {
 """What is applied to our own texts alone: by the beginning of its place."""
 
 _CUT = {
-    "tools.lanes._NAME": (2_000, "of a longer request the beginning is read"),
+    "tools.session.lanes._NAME": (2_000, "of a longer request the beginning is read"),
     "codebase.query_router.": (2_000, "a question is cut at MAX_QUESTION"),
     "codebase.query_router:": (2_000, "a question is cut at MAX_QUESTION"),
-    "codebase.dead_code.": (600, "a longer statement does something"),
-    "codebase.effects.": (600, "a longer statement does something"),
-    "codebase.node_kinds.": (600, "a longer statement does something"),
-    "codebase.stubs._DRESS": (600, "a longer statement is no stub"),
-    "codebase.stubs._compiled": (600, "a longer statement is no stub"),
-    "index.lexical._DOUBLED": (64, "a longer word has no terms"),
-    "codebase.standing._MARK": (4_096, "beside a signature's own length 4,096 bytes are read"),
-    "codebase.standing._COMMENT": (4_096, "beside a signature's own length 4,096 bytes are read"),
-    "codebase.markup._MIXIN_CALL": (400, "so far is looked behind a name"),
+    "codebase.evidence.dead_code.": (600, "a longer statement does something"),
+    "codebase.evidence.effects.": (600, "a longer statement does something"),
+    "codebase.evidence.node_kinds.": (600, "a longer statement does something"),
+    "codebase.evidence.stubs._DRESS": (600, "a longer statement is no stub"),
+    "codebase.evidence.stubs._compiled": (600, "a longer statement is no stub"),
+    "index.retrieval.lexical._DOUBLED": (64, "a longer word has no terms"),
+    "codebase.symbols.freshness._MARK": (4_096, "beside a signature's own length 4,096 bytes are read"),
+    "codebase.symbols.freshness._COMMENT": (4_096, "beside a signature's own length 4,096 bytes are read"),
+    "codebase.syntax.markup._MIXIN_CALL": (400, "so far is looked behind a name"),
 }
 """What no longer text is given to, and why: within that it must be quick."""
 
@@ -357,13 +358,15 @@ def _grows(pattern: _Pattern, run: Callable[[Any], object], text: tuple[str, str
 def _every() -> list[_Tried]:
     """Each expression once, with all ways in which it is applied."""
     made = [
-        _Tried("codebase.stubs._compiled(_ANY)", stubs._compiled(stubs._ANY)),
+        _Tried("codebase.evidence.stubs._compiled(_ANY)", stubs._compiled(stubs._ANY)),
         *(
-            _Tried(f"codebase.stubs._compiled({name})", stubs._compiled(own))
+            _Tried(f"codebase.evidence.stubs._compiled({name})", stubs._compiled(own))
             for name, own in stubs._OF_LANGUAGE.items()
         ),
-        _Tried("codebase.files._nearest", re.compile(files._nearest("aa_a.b")), {"match"}),
-        _Tried("codebase.telling.occurrences", occurrences(["run", "a", "operator==", "operator()", "valid?"])),
+        _Tried("codebase.files.search_files._nearest", re.compile(search_files._nearest("aa_a.b")), {"match"}),
+        _Tried(
+            "codebase.references.classify.occurrences", occurrences(["run", "a", "operator==", "operator()", "valid?"])
+        ),
     ]
     found: dict[tuple[object, int], _Tried] = {}
     for tried in (*_expressions(), *made):
@@ -430,4 +433,4 @@ def test_no_expression_repeats_a_group_possessively() -> None:
     sources = {tried.where: str(tried.pattern.pattern) for tried in _expressions()}
     possessive = re.compile(r"(?<!\\)\)(?:[*+?]|\{[\d,]*\})\+")
     found = {where for where, source in sources.items() if possessive.search(source.replace("\\\\", "\\"))}
-    assert found == {"codebase.ripgrep._LINES"}  # where what follows such a turn is passed over anyway
+    assert found == {"codebase.files.ripgrep._LINES"}  # where what follows such a turn is passed over anyway

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.printable import _HIDDEN, _escape, printable
+from code_intel_server.common.printable import _HIDDEN, _escape, printable
 
 
 def test_what_steers_or_hides_is_written_as_an_escape() -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract import Contract
 from code_intel_server.contract.clients import CLAUDE, CODEX
 from code_intel_server.contract.skills import skill_files
 from code_intel_server.contract.strict_yaml import parse
-from code_intel_server.resources import templates_dir
 
 TEMPLATES = templates_dir()
 SCAFFOLD = TEMPLATES / "code-intel"

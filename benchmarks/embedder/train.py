@@ -21,7 +21,7 @@ import pairs as mined
 import torch
 from torch.nn import functional
 
-from code_intel_server.index.words import Vocabulary
+from code_intel_server.index.retrieval.words import Vocabulary
 
 SEED = 20261121
 GROUPS, GROUP = 16, 64

@@ -46,7 +46,7 @@ def main() -> int:
 
 def _unknown(word: str) -> int:
     from code_intel_server.cli.console import did_you_mean, show, show_anything
-    from code_intel_server.printable import printable
+    from code_intel_server.common.printable import printable
 
     show_anything()
     show(f"code-intel-server: no command '{printable(word)}'{did_you_mean(word, COMMANDS)}", error=True)

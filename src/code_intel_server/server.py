@@ -32,9 +32,10 @@ from mcp.types import (
 )
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from code_intel_server import __version__, lifetime, tools
-from code_intel_server.printable import printable
-from code_intel_server.request_id import request_id
+from code_intel_server import __version__, tools
+from code_intel_server.common import lifetime
+from code_intel_server.common.printable import printable
+from code_intel_server.common.request_id import request_id
 from code_intel_server.tools.late import Late
 
 if TYPE_CHECKING:

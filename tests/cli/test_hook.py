@@ -16,11 +16,11 @@ import pytest
 
 from code_intel_server.cli import abandon, hook
 from code_intel_server.cli.status.view import look
+from code_intel_server.common.own_folder import CALLER_NOTE
 from code_intel_server.flow.phases import Phase
-from code_intel_server.own_folder import CALLER_NOTE
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.workbench import Workbench
-from code_intel_server.workspace.seal import sealed, unsealed
+from code_intel_server.workspace.state.seal import sealed, unsealed
 from code_intel_server.workspace.values import TaskBranch
 from tests.cli.helpers import own_state, project, session, state
 from tests.e2e.driver import git

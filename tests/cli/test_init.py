@@ -16,8 +16,8 @@ from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init import proposals
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.workspace.config import ConfigFile
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.config import ConfigFile
+from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import fingerprint, own_state, project
 from tests.e2e.driver import git
 

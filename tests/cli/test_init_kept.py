@@ -15,7 +15,7 @@ from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.workspace.key import load_key
+from code_intel_server.workspace.state.key import load_key
 from tests.cli.helpers import fingerprint, own_state, project, session, state
 from tests.e2e.driver import git
 

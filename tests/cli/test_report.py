@@ -15,7 +15,7 @@ from code_intel_server.cli import report
 from code_intel_server.cli.pages.record import SessionRecord, Submit, submits, taken_apart
 from code_intel_server.cli.pages.report import changed_files, course, report_page
 from code_intel_server.cli.words import duration
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 from tests.cli.helpers import fingerprint, own_state, session, state
 from tests.e2e.driver import Server, repository
 

@@ -9,7 +9,7 @@ from code_intel_server.cli import init
 from code_intel_server.cli.proof import SampleWork, prove
 from code_intel_server.cli.proof.agent import handshake, run_session
 from code_intel_server.cli.proof.script import Call, Edit, Fields, Script, Stuck
-from code_intel_server.resources import templates_dir
+from code_intel_server.common.resources import templates_dir
 from tests.cli.helpers import own_state, project
 from tests.e2e.driver import Server
 

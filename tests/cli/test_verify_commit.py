@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from code_intel_server.cli.verify_commit import main
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.trust import Approvals
 from tests.workspace.git_repo import Repo
 
 COMMAND = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]

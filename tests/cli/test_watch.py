@@ -24,8 +24,8 @@ from code_intel_server.cli.status.watch import Watch
 from code_intel_server.flow.phases import Flags, Phase
 from code_intel_server.flow.session import Receipt
 from code_intel_server.flow.tasks import ChecklistItem, TaskModel
-from code_intel_server.tools.archives import archive
 from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.session.archives import archive
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import own_state, parsed, project, session, state
 from tests.e2e.driver import ENVIRONMENT

@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
-from code_intel_server.codebase.changed_syntax import compare
-from code_intel_server.codebase.reference import Replaced
+from code_intel_server.codebase.evidence.changed_syntax import compare
+from code_intel_server.codebase.evidence.location import Replaced
 
 HONEST, HOLLOW, MISSED = "honest", "hollow", "missed"
 """`MISSED` is hollow, and known to be taken."""

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
-from code_intel_server.codebase import ctags, definitions
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.symbols import ctags, definitions
+from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.errors import Rejected
 
 FILES = {

@@ -4,9 +4,9 @@ import pytest
 from tests.codebase.changes import CHANGES, HOLLOW, HONEST, STRANGERS, Change, StrangersChange
 from tests.codebase.emptiness_corpus import CASES, CODE, EMPTY, FORMS, TRIVIAL, Case, parts
 
-from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.codebase.reference import RangeVerdict
+from code_intel_server.codebase.evidence.changed_syntax import Comparison, compare, whole
+from code_intel_server.codebase.evidence.location import RangeVerdict
+from code_intel_server.codebase.files.languages import language_of
 
 
 def identity(case: Case) -> str:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.evidence import ProjectEvidence
-from code_intel_server.codebase.reference import Reference, parse_reference
+from code_intel_server.codebase.evidence.location import Reference, parse_reference
+from code_intel_server.codebase.evidence.reader import ProjectEvidence
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from code_intel_server.codebase import structure
-from code_intel_server.codebase.languages import language_of
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.syntax import structure
 
 DEADLY = {
     "nested.yaml": "".join(" " * level + "a:\n" for level in range(400)),

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server import globs
-from code_intel_server.codebase import ctags, ripgrep, symbols, tagging
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.search import search_text
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.symbols import cache, ctags, tagging
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.text_search.search import search_text
+from code_intel_server.common import globs
 from code_intel_server.errors import Rejected, Unavailable
 
 MARK = "MARKER"
@@ -409,7 +410,7 @@ def test_a_broken_ctags_is_passed_over_in_time_for_the_syntax_tree(
     # It answers the question for its features like a sound one, and goes wrong with the files.
     program(tmp_path / "bin", "ctags", f'case "$*" in *list-features*) echo "json  supports json";; *) {script};; esac')
     only_on_path(monkeypatch, tmp_path / "bin")
-    monkeypatch.setattr(symbols, "LOOKUP_SECONDS", 1.0)
+    monkeypatch.setattr(cache, "LOOKUP_SECONDS", 1.0)
     monkeypatch.setattr(ctags, "MAX_OUTPUT", 1_000_000)
     found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n"})
     started = time.monotonic()
@@ -426,7 +427,7 @@ def test_a_ctags_that_hung_once_is_not_waited_for_again(tmp_path: Path, monkeypa
         f'case "$*" in *list-features*) echo "json  x";; *) echo >> {calls}; sleep 600;; esac',
     )
     only_on_path(monkeypatch, tmp_path / "bin")
-    monkeypatch.setattr(symbols, "LOOKUP_SECONDS", 2.5)
+    monkeypatch.setattr(cache, "LOOKUP_SECONDS", 2.5)
     found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n"})
     found.find_definitions("needle")
     for number in range(3):

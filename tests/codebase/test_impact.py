@@ -7,8 +7,8 @@ import pytest
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import Page
+from code_intel_server.codebase.files.roles import Role
 from code_intel_server.codebase.impact import Impact, ImpactRow, Tie, analyze_impact
-from code_intel_server.codebase.roles import Role
 from code_intel_server.errors import Rejected
 
 FILES = {

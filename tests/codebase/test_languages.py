@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.languages import BY_NAME, LANGUAGES, LanguageKind, language_of
+from code_intel_server.codebase.files.languages import BY_NAME, LANGUAGES, LanguageKind, language_of
 
 KNOWN = {
     "a/b.py": "python", "A.JAVA": "java", "x.tsx": "tsx", "x.d.ts": "typescript", "Dockerfile": "dockerfile",

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import write
 
-from code_intel_server.codebase import listing, ripgrep
-from code_intel_server.codebase.listing import Lister
-from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.files import listing, ripgrep
+from code_intel_server.codebase.files.listing import Lister
+from code_intel_server.codebase.files.project import Project
 
 FILES = {
     ".gitignore": "*.log\nbuild/\n",

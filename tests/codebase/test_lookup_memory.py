@@ -25,7 +25,7 @@ TAGS = (
 )
 CHILD = """
 import json, sys, time
-from code_intel_server.codebase.definitions import NameMatch
+from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
 
 found = Explorer(sys.argv[1])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.markup import Side, mentions
+from code_intel_server.codebase.syntax.markup import Side, mentions
 
 
 def names(path: str, text: str) -> set[tuple[str, int, str]]:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.codebase import grammars, members, skeletons, telling
-from code_intel_server.codebase.languages import BY_NAME, Language, language_of
-from code_intel_server.codebase.ripgrep import FileMatches
-from code_intel_server.codebase.skeletons import Skeletons
-from code_intel_server.codebase.structure import Parsed
-from code_intel_server.codebase.telling import Asked, ReferenceRow
+from code_intel_server.codebase.files.languages import BY_NAME, Language, language_of
+from code_intel_server.codebase.files.ripgrep import FileMatches
+from code_intel_server.codebase.references import classify
+from code_intel_server.codebase.references.classify import Asked, ReferenceRow
+from code_intel_server.codebase.syntax import grammars, members, skeletons
+from code_intel_server.codebase.syntax.skeletons import Skeletons
+from code_intel_server.codebase.syntax.structure import Parsed
 
 REPOSITORY = Path(__file__).parents[2]
 WORDS = Asked(re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_]\w*"), include_comments=True)
@@ -38,7 +39,7 @@ def told(parsed: Parsed, lines: list[int]) -> list[ReferenceRow]:
         b"%d:%s\n" % (line, parsed.text[parsed.line_starts[line - 1] : parsed.line_end(line)].rstrip(b"\n"))
         for line in lines
     )
-    return list(telling._by_tree(parsed, FileMatches("a", len(lines), printed), WORDS))
+    return list(classify._by_tree(parsed, FileMatches("a", len(lines), printed), WORDS))
 
 
 def in_part(data: bytes, language: Language, lines: list[int]) -> Parsed | None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.codebase import grammars, outlines, structure
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.masking import masked, mended
-from code_intel_server.codebase.structure import outline
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.syntax import grammars, outlines, structure
+from code_intel_server.codebase.syntax.masking import masked, mended
+from code_intel_server.codebase.syntax.structure import outline
 
 CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
     "a definition outside of its class has its own name in C++, whatever the class's arguments": (

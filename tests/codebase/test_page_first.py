@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import page_first, structure
 from code_intel_server.codebase.answers import Answer, Page
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.languages import Language
-from code_intel_server.codebase.syntax import Use
-from code_intel_server.codebase.telling import ReferenceRow
+from code_intel_server.codebase.files.languages import Language
+from code_intel_server.codebase.references import first_page
+from code_intel_server.codebase.references.classify import ReferenceRow
+from code_intel_server.codebase.syntax import structure
+from code_intel_server.codebase.syntax.values import Use
 
 LINES = (
     "sell()\n",
@@ -117,7 +118,7 @@ def test_whatever_the_page_all_pages_together_hold_what_telling_the_whole_holds(
     root = write(tmp_path_factory.mktemp("shop"), {f"f{at}.py": "".join(lines) for at, lines in enumerate(files)})
     whole = Explorer(root).find_references("sell", page=Page(1000))
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(page_first, "WHOLE_BYTES", 0)
+        changed.setattr(first_page, "WHOLE_BYTES", 0)
         found = Explorer(root)
         if cached:
             found.refresh_all()

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, answer
-from code_intel_server.codebase.definitions import DefinitionRow
 from code_intel_server.codebase.query_router import route
+from code_intel_server.codebase.symbols.definitions import DefinitionRow
 from code_intel_server.errors import Rejected
 
 FILES = {

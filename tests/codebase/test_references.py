@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import references, structure, telling
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.codebase.memory import FileMemory
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.structure import Parsed
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.files.memory import FileMemory
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.references import classify, finder
+from code_intel_server.codebase.syntax import structure
+from code_intel_server.codebase.syntax.structure import Parsed
 from code_intel_server.errors import Rejected
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -121,7 +122,7 @@ def test_nothing_is_said_to_be_complete_only_when_it_is(tmp_path: Path) -> None:
 def test_files_that_cannot_be_parsed_in_time_are_still_told_as_unclassified(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
     ticks = iter([0.0, 1.0, *[100.0] * 50])
-    found = references.collect(Project.at(root), ("Basket",), seconds=10, clock=lambda: next(ticks))
+    found = finder.collect(Project.at(root), ("Basket",), seconds=10, clock=lambda: next(ticks))
     assert len(found.problems) == 1
     assert "not parsed in time" in found.problems[0]
     assert {row.path for row in found.rows} >= {"shop.py", "use.py", "web.ts"}
@@ -293,7 +294,7 @@ def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names:
     line = text.encode()
     places: dict[int, bytes] = {}
     for name in names:
-        for found in re.finditer(rb"(?=(" + telling.occurrences([name]).pattern + rb"))", line):
+        for found in re.finditer(rb"(?=(" + classify.occurrences([name]).pattern + rb"))", line):
             places[found.start()] = max(places.get(found.start(), b""), found[1], key=len)
     expected: list[tuple[int, bytes]] = []
     end = 0
@@ -301,7 +302,7 @@ def test_many_names_are_found_where_each_alone_is_found_the_longest_first(names:
         if start >= end:
             expected.append((start, longest))
             end = start + len(longest)
-    assert [(found.start(), found[0]) for found in telling.occurrences(names).finditer(line)] == expected
+    assert [(found.start(), found[0]) for found in classify.occurrences(names).finditer(line)] == expected
 
 
 def told(tmp_path: Path, file: str, text: str, name: str, **options: object) -> list[tuple[int, str]]:

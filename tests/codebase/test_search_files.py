@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server import globs
-from code_intel_server.codebase import project, ripgrep
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.files import fuzzy, search_files
-from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.files import project, ripgrep
+from code_intel_server.codebase.files.ignore import project_files
+from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.search_files import fuzzy, search_files
+from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
 from code_intel_server.workspace.paths import SERVER_WRITES
 

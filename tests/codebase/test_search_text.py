@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
-from code_intel_server.codebase import ripgrep, search, search_order, standing
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.search import search_text
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.symbols import freshness
+from code_intel_server.codebase.text_search import order, search
+from code_intel_server.codebase.text_search.search import search_text
 from code_intel_server.errors import Rejected
 
 PROJECT = {
@@ -47,7 +49,7 @@ def test_the_order_does_not_hang_on_how_many_files_are_looked_through_at_once(
     }
     found = explorer(tmp_path, PROJECT | more)
     whole = found.search_text(pattern).results
-    monkeypatch.setattr(search_order, "_CHUNKS", (1, 2))
+    monkeypatch.setattr(order, "_CHUNKS", (1, 2))
     assert found.search_text(pattern).results == whole
     assert found.search_text(pattern, page=Page(5, 3)).results == whole[3:8]
 
@@ -231,7 +233,7 @@ def test_a_file_is_read_once_for_all_its_long_lines(tmp_path: Path, monkeypatch:
         read.append(path)
         return (root / path).read_bytes()
 
-    monkeypatch.setattr(standing, "read_bytes", noted)
+    monkeypatch.setattr(freshness, "read_bytes", noted)
     found = explorer(tmp_path, {f"{name}.txt": f"{'x' * 3000} one two\n" * 30 for name in "ab"})
     answer = found.search_text(["one", "two"], page=Page(1))
     assert dict(answer.counts) == {"one": 60, "two": 60}

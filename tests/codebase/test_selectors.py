@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
-from code_intel_server.codebase import ctags
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.names import parts, readings, written
+from code_intel_server.codebase.symbols import ctags
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.names import parts, readings, written
 
 FILES = {
     "Cache.h": "@interface Cache : NSObject\n- (void)addImage:(Image *)image withIdentifier:(NSString *)name;\n@end\n",
@@ -52,7 +52,7 @@ def test_a_method_is_found_by_its_selector_and_by_its_first_word(found: Explorer
 def test_on_a_cold_cache_a_selector_is_looked_for_by_its_first_word(
     found: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_intel_server.codebase.definitions.INLINE_LIMIT", 0)
+    monkeypatch.setattr("code_intel_server.codebase.symbols.definitions.INLINE_LIMIT", 0)
     assert places(found, "addImage:withIdentifier:") == {("Cache.m", 3), ("Cache.h", 2)}
 
 

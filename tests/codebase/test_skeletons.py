@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import grammars, skeletons
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.skeletons import Skeleton, Skeletons
-from code_intel_server.codebase.structure import Parsed
-from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
+from code_intel_server.codebase.syntax import grammars, skeletons
+from code_intel_server.codebase.syntax.skeletons import Skeleton, Skeletons
+from code_intel_server.codebase.syntax.structure import Parsed
 
 SHOP = "class Shop:\n" + "".join(
     f"    def method{n}(self):\n        return self.other{n}  # {'.' * 40}\n\n" for n in range(60)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program
 
-from code_intel_server.codebase import ripgrep, telling
-from code_intel_server.codebase import standing as module
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.telling import Asked
-from code_intel_server.codebase.text import Lines, split_lines
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.text import Lines, split_lines
+from code_intel_server.codebase.references import classify
+from code_intel_server.codebase.references.classify import Asked
+from code_intel_server.codebase.symbols import freshness as module
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.freshness import Standing
 
 
 def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, *, kind: str = "-e") -> None:
@@ -183,13 +184,13 @@ def test_a_late_line_costs_a_small_part_of_splitting_its_file(record_property: C
 def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = explorer(tmp_path, {"a.txt": "x\n" * 50 + "needle\n", "b.txt": "y\n" * 500})
     (file,) = ripgrep.search(found.project, ripgrep.Query(("needle",), regex=False, word=True)).files
-    asked = Asked(telling.occurrences(("needle",)), include_comments=True)
+    asked = Asked(classify.occurrences(("needle",)), include_comments=True)
     standing = Standing(tmp_path)
     assert standing.matches(file, asked.names) == file
     monkeypatch.setattr(module, "_REMEMBERED_BYTES", 1050)
     standing.content("b.txt")
     (tmp_path / "a.txt").write_text("needle\n")
-    rows = telling.classify(standing, file, asked)
+    rows = classify.classify(standing, file, asked)
     assert rows is not None
     assert [(row.start_line, row.text) for row in rows] == [(1, "needle")]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
-from code_intel_server.codebase.grammars import queries_of
-from code_intel_server.codebase.languages import BY_NAME, LANGUAGES, language_of
-from code_intel_server.codebase.structure import enclosing, has_grammar, outline
-from code_intel_server.codebase.syntax import SymbolKind
+from code_intel_server.codebase.files.languages import BY_NAME, LANGUAGES, language_of
+from code_intel_server.codebase.syntax.grammars import queries_of
+from code_intel_server.codebase.syntax.structure import enclosing, has_grammar, outline
+from code_intel_server.codebase.syntax.values import SymbolKind
 
 SAMPLES = Path(__file__).parent / "samples"
 CALLABLE_OR_TYPE = {
@@ -167,8 +167,8 @@ def test_python_definitions_are_those_of_pythons_own_parser(package: object) -> 
     "language", [item for item in LANGUAGES if has_grammar(item)], ids=lambda language: language.name
 )
 def test_every_query_file_compiles_and_bears_any_text(language: object) -> None:
-    from code_intel_server.codebase.languages import Language
-    from code_intel_server.codebase.structure import analyze
+    from code_intel_server.codebase.files.languages import Language
+    from code_intel_server.codebase.syntax.structure import analyze
 
     assert isinstance(language, Language)
     for text in (b"", b"\n", b"\0\xff\xfe{[(<", "ä ö\n".encode(), b"a b c\n" * 50):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.grammars import node_text
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.structure import Borders, Parsed, Uses, analyze, blocks_of, outline_of, parse
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.syntax.grammars import node_text
+from code_intel_server.codebase.syntax.structure import Borders, Parsed, Uses, analyze, blocks_of, outline_of, parse
 
 if TYPE_CHECKING:
     import tree_sitter

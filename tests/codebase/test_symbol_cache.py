@@ -18,15 +18,16 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase import definitions, ripgrep, symbol_file, symbol_store, symbols, tagging
-from code_intel_server.codebase.ctags import Tag
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.ignore import Listing
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
-from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
-from code_intel_server.codebase.symbols import BATCH, Difference
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.symbols import cache, definitions, store, store_file, tagging
+from code_intel_server.codebase.symbols.cache import BATCH, Difference
+from code_intel_server.codebase.symbols.ctags import Tag
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.store import Entry, Stamp, SymbolStore
+from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
 
 SOURCE = Path(__file__).parents[2] / "src"
 CACHE = f".code-intel/cache/symbols-{SCHEMA_VERSION}.sqlite3"
@@ -63,7 +64,7 @@ def test_what_was_not_compared_in_time_is_said_and_nothing_is_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n", "b.py": "def other(): pass\n"})
-    monkeypatch.setattr(symbols, "COMPARE_SECONDS", -1.0)
+    monkeypatch.setattr(cache, "COMPARE_SECONDS", -1.0)
     assert found.refresh_all().tagged == 2, "a refresh takes its time"
     found.cache.verify(fresh=True)
     answer = found.find_definitions("needle")
@@ -148,7 +149,7 @@ def test_a_file_that_time_did_not_suffice_to_compare_is_tagged_where_it_holds_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
-    monkeypatch.setattr(symbols, "COMPARE_SECONDS", -1.0)
+    monkeypatch.setattr(cache, "COMPARE_SECONDS", -1.0)
     answer = found.find_definitions("needle")
     assert [row.path for row in answer.results] == ["a.py"] and not answer.complete
 
@@ -161,7 +162,7 @@ def test_the_second_search_for_a_name_ends_with_the_lookup(tmp_path: Path, monke
         return (), ()
 
     monkeypatch.setattr(ripgrep, "matching_files", nothing)
-    monkeypatch.setattr(symbols, "INLINE_LIMIT", 0)
+    monkeypatch.setattr(cache, "INLINE_LIMIT", 0)
     monkeypatch.setattr(definitions, "INLINE_LIMIT", 0)
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     found.cache.verify()
@@ -253,14 +254,14 @@ def test_a_file_that_only_looks_changed_is_hashed_not_tagged(tmp_path: Path, mon
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     found.refresh_all()
     os.utime(tmp_path / "a.py", (1, 1))
-    monkeypatch.setattr(symbols, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
+    monkeypatch.setattr(cache, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
     refresh = found.cache.refresh_all()
     assert (refresh.tagged, refresh.unchanged) == (0, 1)
     assert places(found, "needle") == [("a.py", 1)]
 
 
 def test_a_cold_cache_tags_only_files_that_hold_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("code_intel_server.codebase.definitions.INLINE_LIMIT", 5)
+    monkeypatch.setattr("code_intel_server.codebase.symbols.definitions.INLINE_LIMIT", 5)
     files = {f"f{number}.py": f"def other{number}(): pass\n" for number in range(20)} | {"a.py": "def needle(): pass\n"}
     found = explorer(tmp_path, files)
     answer = found.find_definitions("needle")
@@ -273,7 +274,7 @@ def test_a_cold_cache_tags_only_files_that_hold_the_name(tmp_path: Path, monkeyp
 def test_a_fuzzy_lookup_on_a_cold_cache_says_that_it_is_incomplete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_intel_server.codebase.definitions.INLINE_LIMIT", 5)
+    monkeypatch.setattr("code_intel_server.codebase.symbols.definitions.INLINE_LIMIT", 5)
     found = explorer(tmp_path, {f"f{number}.py": f"def other{number}(): pass\n" for number in range(20)})
     answer = found.find_definitions("othr", match=NameMatch.FUZZY)
     assert not answer.complete
@@ -285,7 +286,7 @@ def test_a_fuzzy_lookup_on_a_cold_cache_says_that_it_is_incomplete(
 
 def test_a_second_process_finds_the_cache_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explorer(tmp_path, {"a.py": "def needle(): pass\n"}).refresh_all()
-    monkeypatch.setattr(symbols, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
+    monkeypatch.setattr(cache, "tag_files", lambda *_arguments, **_options: pytest.fail("tagged again"))
     assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
 
 
@@ -300,7 +301,7 @@ def test_the_log_beside_the_cache_is_short_after_a_refresh_that_wrote_much_at_on
 
 
 def test_progress_is_told_and_a_cancel_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symbols, "BATCH", 2)
+    monkeypatch.setattr(cache, "BATCH", 2)
     found = explorer(tmp_path, {f"f{number}.py": f"def f{number}(): pass\n" for number in range(60)})
     steps: list[tuple[int, int]] = []
     refresh = found.cache.refresh_all(lambda done, total: steps.append((done, total)), lambda: len(steps) >= 2)
@@ -357,7 +358,7 @@ def test_a_cache_that_the_disk_once_opened_for_reading_only_is_opened_anew(
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     assert places(found, "needle") == [("a.py", 1)]
     found.cache.store.close()
-    connect, refused = symbol_file.connect, [True]
+    connect, refused = store_file.connect, [True]
 
     def once_for_reading(path: Path) -> sqlite3.Connection:
         if not refused:
@@ -365,7 +366,7 @@ def test_a_cache_that_the_disk_once_opened_for_reading_only_is_opened_anew(
         refused.clear()
         return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
 
-    monkeypatch.setattr(symbol_store, "connect", once_for_reading)
+    monkeypatch.setattr(store, "connect", once_for_reading)
     write(tmp_path, {"a.py": "\n\ndef needle(): pass\n"})
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         places(found, "needle")
@@ -379,7 +380,7 @@ def test_a_cache_that_came_with_a_clone_is_not_believed(tmp_path: Path) -> None:
         [
             Entry(
                 "a.py",
-                symbols.stamp_of(original.project, "a.py") or Stamp(0, 0),
+                cache.stamp_of(original.project, "a.py") or Stamp(0, 0),
                 "x",
                 [Tag("lie", "function", "", "", 1, 1, "Python")],
             )
@@ -410,7 +411,7 @@ def test_a_cache_of_an_older_version_is_made_again_and_not_believed(tmp_path: Pa
 def test_two_versions_of_the_server_beside_each_other_read_none_of_each_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(symbol_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    monkeypatch.setattr(store_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
     older = explorer(tmp_path, {"a.py": "def needle(): pass  # by_other_rules\n"})
     older.refresh_all()
     monkeypatch.undo()
@@ -421,7 +422,7 @@ def test_two_versions_of_the_server_beside_each_other_read_none_of_each_others_r
     with ThreadPoolExecutor(1) as another_thread:  # with a connection that it opens now
         assert another_thread.submit(places, older, "needle").result() == [("a.py", 1)]
         assert another_thread.submit(places, older, "by_other_rules").result() == []
-    monkeypatch.setattr(symbol_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    monkeypatch.setattr(store_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
     assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
     with ThreadPoolExecutor(1) as another_thread:
         assert another_thread.submit(places, newer, "by_other_rules").result() == [("a.py", 1)]
@@ -452,7 +453,7 @@ def test_a_fuzzy_lookup_does_not_wait_for_a_writer_of_another_process(tmp_path: 
     other.execute("BEGIN IMMEDIATE")
     started = time.monotonic()
     assert lettered(found, "ndl") == [("a.py", "needle")]
-    assert time.monotonic() - started < symbol_file._BUSY_SECONDS, "it waited"
+    assert time.monotonic() - started < store_file._BUSY_SECONDS, "it waited"
     other.execute("ROLLBACK")
     other.close()
 
@@ -482,10 +483,10 @@ def test_where_the_folder_cannot_be_written_the_cache_lives_in_memory_and_the_an
 
 WRITER = """
     import sys
-    from code_intel_server.codebase.ctags import Tag
-    from code_intel_server.codebase.project import Project
-    from code_intel_server.codebase.symbol_file import SCHEMA_VERSION
-    from code_intel_server.codebase.symbol_store import Entry, Stamp, SymbolStore
+    from code_intel_server.codebase.symbols.ctags import Tag
+    from code_intel_server.codebase.files.project import Project
+    from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
+    from code_intel_server.codebase.symbols.store import Entry, Stamp, SymbolStore
     store = SymbolStore(Project.at(sys.argv[1]))
     mark, rounds = sys.argv[2], int(sys.argv[3])
     for number in range(rounds):
@@ -538,7 +539,7 @@ def test_a_lookup_does_not_wait_for_a_writer_of_another_process(tmp_path: Path) 
     other.execute("BEGIN IMMEDIATE")
     started = time.monotonic()
     assert places(found, "needle") == [("a.py", 1)]
-    assert time.monotonic() - started < symbol_file._BUSY_SECONDS, "it waited"
+    assert time.monotonic() - started < store_file._BUSY_SECONDS, "it waited"
     other.execute("ROLLBACK")
     other.close()
 

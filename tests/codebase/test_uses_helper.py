@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import write
 
-from code_intel_server.codebase import references, ripgrep, skeletons, telling, uses_helper
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.ripgrep import FileMatches
-from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.telling import Asked, Told
-from code_intel_server.codebase.uses_helper import UsesHelper
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.ripgrep import FileMatches
+from code_intel_server.codebase.references import classify, finder, worker_link
+from code_intel_server.codebase.references.classify import Asked, Told
+from code_intel_server.codebase.references.worker_link import UsesHelper
+from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.syntax import skeletons
 
 BODIES = {
     "py": "# Basket\nfrom shop import Basket\n\n\ndef ring(b: Basket) -> int:\n    return Basket(b).Basket + 'Basket'\n",
@@ -41,8 +43,8 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[UsesHelper]:
     """A helper that thinks every question worth its process."""
-    monkeypatch.setattr(uses_helper, "WORTH_A_PROCESS", 0)
-    monkeypatch.setattr(uses_helper, "WORTH_ASKING", 0)
+    monkeypatch.setattr(worker_link, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(worker_link, "WORTH_ASKING", 0)
     made = UsesHelper()
     yield made
     made.close()
@@ -56,19 +58,19 @@ class Question:
         found = ripgrep.search(project, ripgrep.Query(("Basket",), regex=False, word=True))
         self.files = sorted(found.files, key=lambda file: file.path)
         self.sizes = [os.lstat(os.path.join(project.root, file.path)).st_size for file in self.files]  # noqa: PTH118
-        self.asked = Asked(telling.occurrences(("Basket",)), include_comments=True)
+        self.asked = Asked(classify.occurrences(("Basket",)), include_comments=True)
         self.done_here: list[str] = []
 
     def here(self, file: FileMatches) -> Told:
         self.done_here.append(file.path)
-        return telling.classify(Standing(self.project.root), file, self.asked)
+        return classify.classify(Standing(self.project.root), file, self.asked)
 
     def answer(self, helper: UsesHelper, here: Callable[[FileMatches], Told] | None = None) -> list[Told]:
         self.done_here.clear()
         return helper.tell(self.project.root, self.files, self.sizes, self.asked, here or self.here)
 
     def alone(self) -> list[Told]:
-        return [telling.classify(Standing(self.project.root), file, self.asked) for file in self.files]
+        return [classify.classify(Standing(self.project.root), file, self.asked) for file in self.files]
 
     def patient(self, helper: UsesHelper) -> Callable[[FileMatches], Told]:
         """Does a file only when the process has answered something, or ended."""
@@ -93,9 +95,9 @@ def test_the_rows_are_the_same_with_help_and_without(project: Project, helper: U
 
 
 def test_an_answer_with_help_is_the_whole_answer_without(project: Project, helper: UsesHelper) -> None:
-    alone = references.collect(project, ("Basket",))
+    alone = finder.collect(project, ("Basket",))
     assert alone.rows
-    assert references.collect(project, ("Basket",), helper=helper) == alone
+    assert finder.collect(project, ("Basket",), helper=helper) == alone
 
 
 def test_a_killed_process_costs_nothing_and_the_next_question_has_another(project: Project, helper: UsesHelper) -> None:
@@ -128,7 +130,7 @@ def test_a_process_that_hangs_is_not_waited_for_and_given_up_later(
     assert question.answer(helper) == question.alone()
     assert sorted(question.done_here) == [file.path for file in question.files]
     assert helper.process_id == hung
-    monkeypatch.setattr(uses_helper, "_STALE_SECONDS", -1.0)
+    monkeypatch.setattr(worker_link, "_STALE_SECONDS", -1.0)
     assert question.answer(helper) == question.alone()
     assert helper.process_id not in {None, hung}
 
@@ -146,7 +148,7 @@ def test_an_answer_that_lay_unread_is_no_sign_of_a_process_that_hangs(project: P
         selector.register(helper._child.link.answers, selectors.EVENT_READ)
         assert selector.select(60), "the process says nothing"
     for given in helper._child.owes.values():
-        given.at -= 10 * uses_helper._STALE_SECONDS
+        given.at -= 10 * worker_link._STALE_SECONDS
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert helper.process_id == warm
 
@@ -184,7 +186,7 @@ def test_a_process_that_answers_nonsense_is_given_up(
     def nonsense(_: object) -> None:
         raise ValueError("no such use")
 
-    monkeypatch.setattr(telling.ReferenceRow, "unpacked", nonsense)
+    monkeypatch.setattr(classify.ReferenceRow, "unpacked", nonsense)
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert helper.process_id is None
 
@@ -236,7 +238,7 @@ def test_where_no_process_can_be_started_everything_is_done_here(
     def refused(*_: object, **__: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(uses_helper, "ChildLink", refused)
+    monkeypatch.setattr(worker_link, "ChildLink", refused)
     question = Question(project)
     assert question.answer(helper) == question.alone()
 
@@ -258,7 +260,7 @@ def test_what_the_process_found_out_about_a_file_serves_the_next_question(tmp_pa
     of_process = [file.path for file in question.files if file.path not in question.done_here]
     assert of_process
     assert all(known.of(file.path) is not None for file in question.files)
-    question.asked = Asked(telling.occurrences(("at7",)), include_comments=True)
+    question.asked = Asked(classify.occurrences(("at7",)), include_comments=True)
     question.files = list(ripgrep.search(shop, ripgrep.Query(("at7",), regex=False, word=True)).files)
     by_both = question.answer(helper, question.patient(helper))
     assert len(question.done_here) < len(question.files)

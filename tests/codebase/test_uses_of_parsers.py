@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tests.codebase.lookup_project import explorer
 
-from code_intel_server.codebase import ctags
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.languages import BY_NAME
-from code_intel_server.codebase.structure import Uses, outline, parse
-from code_intel_server.codebase.syntax import Use
+from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.symbols import ctags
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.syntax.structure import Uses, outline, parse
+from code_intel_server.codebase.syntax.values import Use
 
 MARKED = re.compile(r"‹(\w+)›")
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract import loader
 from code_intel_server.contract.loader import MAX_WARNINGS, Contract, PhaseText
 from code_intel_server.contract.messages import Template, misused_brace
 from code_intel_server.contract.nodes import MAX_BYTES
 from code_intel_server.contract.schema import MAX_TEXT_CHARACTERS, AnyOf, PhasePart, Texts
 from code_intel_server.contract.strict_yaml import parse
-from code_intel_server.resources import templates_dir
 
 DEFAULT = Contract.load(None)
 PACKAGED_FILE = templates_dir() / "code-intel" / "phase_contract.yml"

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from code_intel_server.common.printable import printable
 from code_intel_server.contract.messages import (
     MAX_LISTED,
     MAX_VALUE_CHARACTERS,
@@ -13,7 +14,6 @@ from code_intel_server.contract.messages import (
     shown,
     substitute,
 )
-from code_intel_server.printable import printable
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 

@@ -13,7 +13,7 @@ from typing import Self
 
 import pytest
 
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.trust import Approvals
 from tests.e2e.driver import Fields, Server, git, repository
 
 APP = "def main():\n    return 1\n\n\ndef helper(value):\n    return value + 1\n\n\ndef spare(value):\n    return value - 1\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import waive
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.trust import Approvals
 from tests.e2e.driver import Fields, Server, git, repository
 from tests.programs import HOME
 

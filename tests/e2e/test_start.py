@@ -31,7 +31,7 @@ def test_the_handshake_is_answered_before_anything_heavy_is_loaded(tmp_path: Pat
 
 def test_a_first_call_loads_the_rooms_it_needs_and_still_nothing_heavy(tmp_path: Path) -> None:
     names = loaded_by(repository(tmp_path / "repo", {"app.py": "x = 1\n"}), "get_session_status")
-    assert "code_intel_server.tools.sessions" in names
+    assert "code_intel_server.tools.session.sessions" in names
     assert not (HEAVY - {"git"}) & {name.partition(".")[0] for name in names}
 
 

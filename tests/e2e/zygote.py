@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).resolve().parents[2]
 WARM = ("contract", "flow", "workspace", "codebase", "tools")
-SOON = ("anyio._backends._asyncio", "numpy", "code_intel_server.index.code_index", "code_intel_server.index.opened")
+SOON = (
+    "anyio._backends._asyncio",
+    "numpy",
+    "code_intel_server.index.code_index",
+    "code_intel_server.index.storage.opened",
+)
 """What a server loads soon after it begins."""
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
 """A process that forks may have no second thread."""

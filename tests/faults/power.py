@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
+from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded
 from tests.faults.scenarios import Place
 
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir"

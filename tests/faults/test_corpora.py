@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.common.printable import printable
 from code_intel_server.contract.nodes import Broken
 from code_intel_server.contract.strict_yaml import parse
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.flow.phases import Flags
 from code_intel_server.flow.session import SessionState
-from code_intel_server.printable import printable
 from tests.e2e.driver import Server, repository
 from tests.faults.results import Record, size, spread
 from tests.faults.scenarios import FILES, frame, moves, plan, start

@@ -15,8 +15,8 @@ import pytest
 from code_intel_server import process
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.process import Completed
-from code_intel_server.workspace import git as door
-from code_intel_server.workspace.trash import Trash
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.git import repository as door
 from code_intel_server.workspace.values import CommitRequest, TaskBranch
 from tests.faults.results import Record, size, spread
 from tests.workspace.git_repo import Repo

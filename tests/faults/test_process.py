@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.trust import Approvals
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
 from tests.faults.results import Record
 from tests.faults.scenarios import FILES, moves

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server import beneath
 from code_intel_server.codebase import query_router
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.common import beneath
 from code_intel_server.errors import Rejected
-from code_intel_server.index.cutting import Rules, cut_file
+from code_intel_server.index.chunks.cutting import Rules, cut_file
 from code_intel_server.index.values import ChunkStrategy
 from tests.e2e.driver import repository
 from tests.faults.results import Record, size

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.codebase.evidence import ProjectEvidence
+from code_intel_server.codebase.evidence.reader import ProjectEvidence
 from code_intel_server.workspace import placing
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.placing import Incoming
 from tests.e2e.driver import repository
 from tests.faults.results import Record, size

@@ -1,6 +1,6 @@
 """Which changed places a range touches, and where they are after later changes."""
 
-from code_intel_server.flow.ranges import followed, spots
+from code_intel_server.flow.checks.ranges import followed, spots
 from code_intel_server.workspace.values import Hunk
 
 REPLACED = Hunk(3, 1, 3, 2)

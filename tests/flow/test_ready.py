@@ -509,7 +509,7 @@ class TestReport:
         assert session.error == "failures.READY.checklist_evidence_file_not_found"
 
     def test_without_git_what_exists_must_have_been_explored(self) -> None:
-        from code_intel_server.flow.judgement import is_writable
+        from code_intel_server.flow.checks.judgement import is_writable
 
         session = Session(Flags(quick=True), world=World(git=False))
         session.state.explored_files.append("app.py")
@@ -518,7 +518,7 @@ class TestReport:
         assert not is_writable(session.state, session.ports, "README.md")
 
     def test_a_file_may_be_written_once_a_plan_is_accepted(self) -> None:
-        from code_intel_server.flow.judgement import why_writable_now
+        from code_intel_server.flow.checks.judgement import why_writable_now
 
         session = Session().to_ready()
         assert why_writable_now(session.state, session.ports, "app.py") == "no plan yet"
@@ -540,7 +540,7 @@ class TestReport:
         assert session.error == "failures.READY.repository_uncommitted"
 
     def test_where_a_file_below_was_explored_its_repository_may_move(self) -> None:
-        from code_intel_server.flow.judgement import unexplored, why_writable_now
+        from code_intel_server.flow.checks.judgement import unexplored, why_writable_now
 
         session = self.at(files={"app.py": "x\n", "README.md": "#\n", "sub": "one\n", "other": "one\n"})
         session.state.explored_files.append("sub/a.py")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from code_intel_server.flow.checks.ranges import carried
 from code_intel_server.flow.handlers.undone import undone
 from code_intel_server.flow.payloads import CommitPayload
-from code_intel_server.flow.ranges import carried
 from code_intel_server.flow.turn import Turn
 from code_intel_server.workspace.values import Hunk
 from tests.flow.world import Session, World

@@ -2,7 +2,7 @@
 
 import pytest
 
-from code_intel_server.flow.verifiers import fitting
+from code_intel_server.flow.checks.verifiers import fitting
 
 ALL = {"api", "backend", "database", "docs", "frontend_markup", "generic", "tests"}
 

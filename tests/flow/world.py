@@ -13,8 +13,8 @@ from itertools import takewhile
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.changed_syntax import Comparison, compare, whole
-from code_intel_server.codebase.reference import RangeVerdict, Reference, Replaced
+from code_intel_server.codebase.evidence.changed_syntax import Comparison, compare, whole
+from code_intel_server.codebase.evidence.location import RangeVerdict, Reference, Replaced
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.flow import responses
@@ -24,7 +24,7 @@ from code_intel_server.flow.pipeline import elements, submit_list
 from code_intel_server.flow.ports import Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
-from code_intel_server.tools.standing import told_at_start
+from code_intel_server.tools.session.answers import told_at_start
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,

@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from code_intel_server.codebase.ignore import Listing
-from code_intel_server.index.chromadb_manager import ChromaManager
+from code_intel_server.codebase.files.ignore import Listing
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.lexical import index_terms
-from code_intel_server.index.rows import unpack
+from code_intel_server.index.retrieval.lexical import index_terms
+from code_intel_server.index.storage.rows import unpack
 from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
+from code_intel_server.index.vectors.chromadb_manager import ChromaManager
 
 SAMPLE = {
     "src/auth/throttle.py": '"""Slows down repeated logins."""\n\n\nclass LoginThrottle:\n    """Counts failed attempts."""\n\n'

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.index.chroma_link import ChromaLink
-from code_intel_server.index.chromadb_manager import ChromaManager
 from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.vectors.chroma_link import ChromaLink
+from code_intel_server.index.vectors.chromadb_manager import ChromaManager
 from tests.index.builders import HashEncoder, engine_of, manager_of, ready
 from tests.index.cases import Case
 from tests.index.holding import LONG, Held, aside

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.index.chroma_link import ChromaLink
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
+from code_intel_server.index.vectors.chroma_link import ChromaLink
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,
@@ -77,7 +77,7 @@ def test_what_set_up_leaves_out_is_needed_neither_for_a_folder_nor_for_a_server(
 _USED = """
 import sys
 import numpy as np
-from code_intel_server.index.chroma_child import Collections, connect
+from code_intel_server.index.vectors.chroma_child import Collections, connect
 
 sys.modules |= dict.fromkeys(eval(sys.argv[1]))
 for request in eval(sys.argv[2]):

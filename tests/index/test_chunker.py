@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.index.chunker import chunk_file
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.index.chunks.chunker import chunk_file
+from code_intel_server.index.chunks.windows import Lines, Span
 from code_intel_server.index.values import Chunk, ChunkStrategy
-from code_intel_server.index.windows import Lines, Span
 
 CLASS = '''"""Module."""
 

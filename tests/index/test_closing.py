@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.codebase.ignore import Listing
-from code_intel_server.index import background, code_index, search
+from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.index import background, code_index
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
+from code_intel_server.index.retrieval import search
 from code_intel_server.tools.desk import Desk
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
 from tests.index.holding import LONG, OFF, Held, aside

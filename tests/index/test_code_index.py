@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.embedding import Encoder, load_encoder
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
+from code_intel_server.index.vectors.embedding import Encoder, load_encoder
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
 
 OFF = IndexSettings(chroma=ChromaSettings(mode=ChromaMode.OFF))
@@ -449,7 +449,7 @@ def test_symbols_are_compared_with_a_question(index: CodeIndex) -> None:
 def test_nothing_heavy_is_loaded_before_it_is_needed() -> None:
     script = (
         "import sys\n"
-        "import code_intel_server.index.code_index, code_intel_server.index.chromadb_manager\n"
+        "import code_intel_server.index.code_index, code_intel_server.index.vectors.chromadb_manager\n"
         "heavy = {'numpy', 'chromadb', 'tree_sitter', 'torch', 'sentence_transformers'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

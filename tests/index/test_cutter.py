@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
-from code_intel_server.child_link import ChildLink
-from code_intel_server.child_wire import frame
-from code_intel_server.index import cutter as cutter_module
-from code_intel_server.index.cutter import WORTH_A_PROCESS, Cutter, Job
-from code_intel_server.index.cutting import Cut, Rules, cut_file, from_frame, to_frame
-from code_intel_server.index.embedding import MODEL_DIR, load_encoder
-from code_intel_server.index.lexical import words_of
+from code_intel_server.common.child_link import ChildLink
+from code_intel_server.common.child_wire import frame
+from code_intel_server.index.chunks import cutter as cutter_module
+from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
+from code_intel_server.index.chunks.cutting import Cut, Rules, cut_file, from_frame, to_frame
+from code_intel_server.index.retrieval.lexical import words_of
+from code_intel_server.index.retrieval.words import Vocabulary, packed
 from code_intel_server.index.values import ChunkStrategy, FileState
-from code_intel_server.index.words import Vocabulary, packed
+from code_intel_server.index.vectors.embedding import MODEL_DIR, load_encoder
 from tests.index.builders import children_of, write_files
 
 RULES = Rules(ChunkStrategy.AST, 512, 1_000_000)
@@ -222,7 +222,7 @@ def test_bags_that_do_not_fit_their_body_are_refused() -> None:
 
 def test_an_answer_that_came_in_time_is_taken_by_a_reader_who_comes_late(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.py": "def f():\n    return 1\n"})
-    link = ChildLink("code_intel_server.index.cutter_child", tmp_path, {})
+    link = ChildLink("code_intel_server.index.chunks.cutter_child", tmp_path, {})
     opening = Job(tmp_path, RULES, vocabulary()).opening()
     link.send(frame(opening) + frame({"paths": ["a.py"]}), time.monotonic() + 60)
     link.receive(time.monotonic() + 60)

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.index import embedding
-from code_intel_server.index.embedding import MODEL_DIR, Encoder, load_encoder, load_static
-from code_intel_server.index.words import MAX_CHARACTERS, MAX_WORD, Vocabulary, split_words
+from code_intel_server.index.retrieval.words import MAX_CHARACTERS, MAX_WORD, Vocabulary, split_words
+from code_intel_server.index.vectors import embedding
+from code_intel_server.index.vectors.embedding import MODEL_DIR, Encoder, load_encoder, load_static
 
 CODE = """def parse_cookie_header(header: str) -> dict[str, str]:
     jar = {}
@@ -239,7 +239,7 @@ def test_a_lone_surrogate_is_just_a_character() -> None:
 def test_loading_and_encoding_imports_neither_torch_nor_a_tokenizer_library() -> None:
     script = (
         "import sys, time; import numpy; begin = time.perf_counter()\n"
-        "from code_intel_server.index.embedding import load_encoder\n"
+        "from code_intel_server.index.vectors.embedding import load_encoder\n"
         "load_encoder().encode(['read a file'], 'query')\n"
         "print(round((time.perf_counter() - begin) * 1000), *[m for m in sys.modules if m.split('.')[0] in\n"
         "      {'torch', 'transformers', 'tokenizers', 'sentence_transformers', 'onnxruntime', 'chromadb'}])"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from code_intel_server.index import chromadb_manager, dense
-from code_intel_server.index.chromadb_manager import ChromaManager, ChromaState
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
+from code_intel_server.index.vectors import chromadb_manager, dense
+from code_intel_server.index.vectors.chromadb_manager import ChromaManager, ChromaState
 from tests.index.builders import SAMPLE, engine_of, everything_found, make_index, manager_of, ready, write_files
 from tests.index.holding import LONG, aside
 

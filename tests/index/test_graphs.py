@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from code_intel_server.index.chroma_link import ChromaLink
+from code_intel_server.index.vectors.chroma_link import ChromaLink
 
 
 def _threads(pid: int) -> set[str]:

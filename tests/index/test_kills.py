@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.index.cutter import WORTH_A_PROCESS
+from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS
 from code_intel_server.index.values import ChromaMode
 from tests.index.builders import children_of, everything_found, everything_held, make_index, ready, write_files
 
@@ -41,7 +41,11 @@ SMALL = 60
 LARGE = 3 * WORTH_A_PROCESS
 """So many that those that change in one generation are cut in processes of their own."""
 
-SERVER, CHROMA, CUTTER = "the server", "code_intel_server.index.chroma_child", "code_intel_server.index.cutter_child"
+SERVER, CHROMA, CUTTER = (
+    "the server",
+    "code_intel_server.index.vectors.chroma_child",
+    "code_intel_server.index.chunks.cutter_child",
+)
 
 
 def project_files(generation: int, count: int = SMALL) -> dict[str, str]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.index.lexical import expand, index_terms, match_expression, query_terms, stem
+from code_intel_server.index.retrieval.lexical import expand, index_terms, match_expression, query_terms, stem
 
 
 @pytest.mark.parametrize("spelling", ["getHTTPResponse", "get_http_response", "GetHttpResponse", "GET_HTTP_RESPONSE"])

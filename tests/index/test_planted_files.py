@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import UserActionNeeded
-from code_intel_server.index.chromadb_manager import ChromaManager
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
-from code_intel_server.index.seal import Seal
-from code_intel_server.index.store import Store
+from code_intel_server.index.storage.seal import Seal
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import ChromaSettings
+from code_intel_server.index.vectors.chromadb_manager import ChromaManager
 from tests.index.builders import SAMPLE, make_index, write_files
 
 QUERY = "how many failed attempts may a login have"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.codebase.ignore import Listing
+from code_intel_server.codebase.files.ignore import Listing
 from code_intel_server.index import code_index
 from code_intel_server.index import map as map_
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.dense import BruteForce
-from code_intel_server.index.rows import OutboxItem
-from code_intel_server.index.store import Store
+from code_intel_server.index.storage.rows import OutboxItem
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import JOINED
 from code_intel_server.index.values import Agreement, ChromaMode, SyncReport
+from code_intel_server.index.vectors.dense import BruteForce
 from tests.index.builders import (
     SAMPLE,
     HashEncoder,

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from code_intel_server import process
-from code_intel_server.codebase.ignore import Listing
+from code_intel_server.codebase.files.ignore import Listing
 from code_intel_server.index import sync
-from code_intel_server.index.store import Store
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import PARTLY_LISTED, Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
 from tests.index.builders import SAMPLE, HashEncoder, lister, write_files

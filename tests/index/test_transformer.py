@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.index import transformer
-from code_intel_server.index.embedding import load_encoder
-from code_intel_server.index.transformer import TransformerEncoder, _identity
+from code_intel_server.index.vectors import transformer
+from code_intel_server.index.vectors.embedding import load_encoder
+from code_intel_server.index.vectors.transformer import TransformerEncoder, _identity
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -12,8 +12,8 @@ import pytest
 from code_intel_server.receipts.checkout import Checkouts
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -158,8 +158,8 @@ def test_a_kill_in_a_run_leaves_nothing_that_the_next_start_does_not_end(repo: R
         "import os, tempfile\nfrom pathlib import Path\n"
         f"tempfile.tempdir = {tempfile.tempdir!r}\n"
         "from code_intel_server.receipts.notary import Notary\n"
-        "from code_intel_server.workspace.config import VerifyCommand\n"
-        "from code_intel_server.workspace.git import open_repository\n"
+        "from code_intel_server.workspace.project.config import VerifyCommand\n"
+        "from code_intel_server.workspace.git.repository import open_repository\n"
         f"notary = Notary(open_repository(Path({str(repo.path)!r})), [VerifyCommand(argv={PYTEST!r})])\n"
         "notary.verify('HEAD^', 'HEAD')\n"
     )

@@ -11,9 +11,9 @@ import pytest
 from code_intel_server.receipts.checkout import Checkouts, private_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, open_repository
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
+from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
 PYTEST = (sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.receipts.notary import Notary, Verdict
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
 from tests.workspace.git_repo import Repo
 
 NODE_MODULES = Path(os.environ.get("CODE_INTEL_NODE_MODULES", "/nowhere"))

@@ -13,10 +13,10 @@ import pytest
 
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.session_runs import SessionRuns, runs_tests
-from code_intel_server.workspace.config import Config, VerifyCommand
-from code_intel_server.workspace.git import open_repository
+from code_intel_server.workspace.git.repository import open_repository
+from code_intel_server.workspace.project.config import Config, VerifyCommand
 from code_intel_server.workspace.proofs import Asked, Judged
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import ProofStatus, ToCommit
 from tests.workspace.git_repo import Repo
 
@@ -250,8 +250,8 @@ _SERVER = """
 import sys, tempfile
 from pathlib import Path
 from code_intel_server.receipts.notary import Notary
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import open_repository
+from code_intel_server.workspace.project.config import VerifyCommand
+from code_intel_server.workspace.git.repository import open_repository
 tempfile.tempdir = sys.argv[2]
 notary = Notary(open_repository(Path(sys.argv[1])), [VerifyCommand(argv=tuple(sys.argv[3:]))])
 notary.run_base("HEAD")

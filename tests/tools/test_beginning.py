@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 from tests.e2e.driver import repository
 
-from code_intel_server.resources import templates_dir
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.tools.workbench import Workbench
 
 FILES = {
@@ -68,7 +68,9 @@ def test_the_prompts_and_folders_that_context_yml_names_come_first(bench: Workbe
 def test_a_model_whose_extra_is_missing_is_said_at_the_start(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, *, missing: bool
 ) -> None:
-    monkeypatch.setattr("code_intel_server.index.embedding.find_spec", lambda _name: None if missing else object())
+    monkeypatch.setattr(
+        "code_intel_server.index.vectors.embedding.find_spec", lambda _name: None if missing else object()
+    )
     write(bench, ".code-intel/config.json", json.dumps({"embedding_model": "e5", "sync_on_start": False}))
     said = str(bench.sessions.start("Change main", "MODIFY", {"fast": True}).get("warnings"))
     assert ("'e5', whose extra is not installed" in said) is missing

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.driver import repository
 
-from code_intel_server.own_folder import CALLER_NOTE
-from code_intel_server.resources import templates_dir
+from code_intel_server.common.own_folder import CALLER_NOTE
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.tools import caller
 from code_intel_server.tools.workbench import Workbench
 

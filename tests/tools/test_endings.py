@@ -9,7 +9,7 @@ from tests.e2e.driver import repository
 from code_intel_server.flow.dispatch import Submission
 from code_intel_server.flow.session import SessionState
 from code_intel_server.tools.desk import Desk
-from code_intel_server.tools.endings import Endings
+from code_intel_server.tools.session.endings import Endings
 
 
 def test_each_project_of_a_worktree_keeps_its_own_last_answer(tmp_path: Path) -> None:

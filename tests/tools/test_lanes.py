@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.driver import repository
 
-from code_intel_server.tools.lanes import Lane, fitting, names_in
+from code_intel_server.tools.session.lanes import Lane, fitting, names_in
 from code_intel_server.tools.workbench import Workbench
 
 FILES = {

@@ -11,8 +11,9 @@ from tests.tools.past_sessions import ALIKE, PAST, UNLIKE
 from code_intel_server.flow.phases import Flags, Intent, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.tasks import TaskModel
-from code_intel_server.tools import archives, learning
+from code_intel_server.tools import learning
 from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.session import archives
 
 AT = "2026-01-01T00:00:00+00:00"
 ESCAPE = "\x1b[31mred"

@@ -9,9 +9,9 @@ import pytest
 from pydantic import JsonValue
 from tests.e2e.driver import git, repository
 
-from code_intel_server.tools import endings
+from code_intel_server.tools.session import endings
 from code_intel_server.tools.workbench import Workbench
-from code_intel_server.workspace.checkpoints import CheckpointStore
+from code_intel_server.workspace.state.checkpoints import CheckpointStore
 
 FILES = {"app.py": "def main():\n    return 1\n", ".code-intel/config.json": json.dumps({"sync_on_start": False})}
 REASON = "Nothing is left open."

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected
-from code_intel_server.index.starting_points import Place, fused
+from code_intel_server.index.retrieval.starting_points import Place, fused
 from code_intel_server.tools.exploration import query
 from code_intel_server.tools.workbench import Workbench
 

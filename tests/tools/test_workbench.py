@@ -16,11 +16,11 @@ from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.payloads import digest
 from code_intel_server.flow.session import SessionState
 from code_intel_server.index.values import SyncReport
-from code_intel_server.tools.archives import KEPT_ARCHIVES
 from code_intel_server.tools.desk import Desk, made_once
 from code_intel_server.tools.exploration import semantic_search
 from code_intel_server.tools.guard import Guard
 from code_intel_server.tools.maintenance import cleanup_stale_branches
+from code_intel_server.tools.session.archives import KEPT_ARCHIVES
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS
 from code_intel_server.tools.workbench import Workbench
 
@@ -492,7 +492,7 @@ def test_the_ledger_goes_on_with_a_session_that_could_not_be_ended(
         raise Unavailable("tool_errors.git.failed")
 
     monkeypatch.setattr(sessions._ends, "drop" if dropping else "clean", failing)
-    monkeypatch.setattr("code_intel_server.tools.sessions.to_restore", lambda store, *_: store.load(session_id))
+    monkeypatch.setattr("code_intel_server.tools.session.sessions.to_restore", lambda store, *_: store.load(session_id))
     with pytest.raises(Unavailable):
         sessions.status(discard_active=True) if dropping else sessions.start("", "MODIFY", {"clean": True})
     assert sessions.active is not None

@@ -7,8 +7,8 @@ import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.flow.ports import Branches, WorkTree
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.tree import BIG_BYTES, TreeJudge
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.tree.tree import BIG_BYTES, TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, TaskBranch
 from tests.workspace.git_repo import Repo
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.workspace import git as door
-from code_intel_server.workspace import shelf
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.branches import shelf
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.git import repository as door
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, TaskBranch
 from tests.workspace.git_repo import Repo
 
@@ -617,7 +617,7 @@ def test_a_discard_whose_copy_cannot_be_cleared_away_is_told_and_can_be_repeated
     work.repo.write("left.log", "left over\n")
     work.repo.write("a.py", "one = 2\n")
     with monkeypatch.context() as patch:
-        patch.setattr("code_intel_server.workspace.shelf.shutil.rmtree", fails)
+        patch.setattr("code_intel_server.workspace.branches.shelf.shutil.rmtree", fails)
         with pytest.raises(OSError, match="Input/output"):
             work.commit("a.py", discard=("left.log",))
     work.commit("a.py", discard=("left.log",))

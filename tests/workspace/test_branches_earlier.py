@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.workspace import abandon
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.trash import Trash
-from code_intel_server.workspace.tree import BIG_BYTES, TreeJudge
+from code_intel_server.workspace.branches import abandon
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.tree.tree import BIG_BYTES, TreeJudge
 from code_intel_server.workspace.values import Abandoned, GitIntent, TaskBranch
 from tests.workspace.git_repo import Repo
 

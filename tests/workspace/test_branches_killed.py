@@ -20,9 +20,9 @@ import pytest
 from code_intel_server import process
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.trash import Trash
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, Record, TaskBranch
 from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import GitIntent, MergeResult, TaskBranch
 from tests.workspace.git_repo import Repo
 

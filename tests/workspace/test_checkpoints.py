@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
-from code_intel_server.workspace import checkpoints, files
-from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
-from code_intel_server.workspace.seal import MAX_FILE_BYTES, SCHEMA_VERSION, sealed, unsealed
+from code_intel_server.workspace import files
+from code_intel_server.workspace.state import checkpoints
+from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
+from code_intel_server.workspace.state.seal import MAX_FILE_BYTES, SCHEMA_VERSION, sealed, unsealed
 from tests.faults.results import Record, size
 
 KEY = bytes(range(32))

@@ -13,7 +13,7 @@ import pytest
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace import files
-from code_intel_server.workspace.checkpoints import CheckpointStore
+from code_intel_server.workspace.state.checkpoints import CheckpointStore
 
 KEY = bytes(32)
 SESSION = "20260201_123456"
@@ -22,7 +22,7 @@ STEPS = ("open", "write", "fsync", "link", "rename", "replace")
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from code_intel_server.workspace.checkpoints import CheckpointStore
+from code_intel_server.workspace.state.checkpoints import CheckpointStore
 folder, deadly = Path(sys.argv[1]), int(sys.argv[2])
 store = CheckpointStore(folder, bytes(32))
 store.load("20260201_123456")
@@ -194,7 +194,7 @@ def test_a_power_loss_that_keeps_any_part_of_the_unsynced_names_leaves_a_whole_g
 BUSY_WRITER = """
 import sys
 from pathlib import Path
-from code_intel_server.workspace.checkpoints import CheckpointStore
+from code_intel_server.workspace.state.checkpoints import CheckpointStore
 store = CheckpointStore(Path(sys.argv[1]), bytes(32))
 print("ready", flush=True)
 for number in range(3, 100_000):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from code_intel_server.codebase import ripgrep
-from code_intel_server.resources import templates_dir
-from code_intel_server.workspace.config import (
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.common.resources import templates_dir
+from code_intel_server.workspace.project.config import (
     ABOUT,
     WHOLE_FILE,
     Chroma,

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.nodes import Broken
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.flow.ports import Documents
-from code_intel_server.resources import templates_dir
-from code_intel_server.workspace.context_edit import with_values
-from code_intel_server.workspace.context_provider import Context, ContextProvider, load_context
 from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.project.context_edit import with_values
+from code_intel_server.workspace.project.context_provider import Context, ContextProvider, load_context
 
 V1_16 = """\
 # Who reads this: agents at session start.
@@ -217,7 +217,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: py
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("code_intel_server.workspace.context_provider.write_whole", full)
+    monkeypatch.setattr("code_intel_server.workspace.project.context_provider.write_whole", full)
     with pytest.raises(Unavailable, match="No space left"):
         one.update_context("DO:\n- It all.")
     assert (tmp_path / ".code-intel" / "context.yml").read_text() == V1_16
@@ -301,7 +301,7 @@ def test_a_folder_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypa
 
 
 def test_a_walk_over_a_giant_tree_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("code_intel_server.workspace.document_walk.MAX_FILES_SEEN", 10)
+    monkeypatch.setattr("code_intel_server.workspace.project.document_walk.MAX_FILES_SEEN", 10)
     one = provider(tmp_path, {f"src/{number:02}.py": "" for number in range(20)} | {"src/zz.md": ""})
     assert not one.any_document()
 
@@ -359,7 +359,7 @@ def test_any_printable_summary_comes_back_as_it_was_given(
     except Rejected as error:
         assert "context_broken" in error.key
         return
-    from code_intel_server.printable import printable
+    from code_intel_server.common.printable import printable
 
     assert rules.summary == printable(f"DO: keep it\n{summary}".strip())
 

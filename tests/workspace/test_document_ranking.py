@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from code_intel_server.workspace.document_ranking import rank
+from code_intel_server.workspace.project.document_ranking import rank
 
 DOCUMENTS = {
     "docs/advanced.md": "Contexts and callbacks.",

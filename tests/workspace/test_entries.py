@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.workspace.entries import Entries, Entry, side_by_side
+from code_intel_server.workspace.git.entries import Entries, Entry, side_by_side
 
 NAMES = st.binary(min_size=1, max_size=6).filter(lambda name: b"\0" not in name)
 ROWS = st.dictionaries(

@@ -12,15 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_intel_server.errors import Unavailable, UserActionNeeded
-from code_intel_server.workspace import git as door
-from code_intel_server.workspace import git_child
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.git import Git, RefChange, is_oid, is_safe_name, open_readable, open_repository
-from code_intel_server.workspace.git_child import Manner
-from code_intel_server.workspace.merges import merged_tree
-from code_intel_server.workspace.review import review
-from code_intel_server.workspace.trash import Trash
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.merges import merged_tree
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.git import child
+from code_intel_server.workspace.git import repository as door
+from code_intel_server.workspace.git.child import Manner
+from code_intel_server.workspace.git.repository import (
+    Git,
+    RefChange,
+    is_oid,
+    is_safe_name,
+    open_readable,
+    open_repository,
+)
+from code_intel_server.workspace.tree.review import review
+from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
 SESSION = "20261121_110000"
@@ -394,7 +401,7 @@ def test_a_question_that_git_cannot_answer_is_an_error(repo: Repo) -> None:
 
 
 def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_child, "MAX_OUTPUT", 10)
+    monkeypatch.setattr(child, "MAX_OUTPUT", 10)
     with pytest.raises(Unavailable) as caught:
         opened(repo)
     assert caught.value.key == "tool_errors.git.too_much_output"
@@ -403,12 +410,12 @@ def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest
 def test_only_a_list_of_files_may_be_as_long_as_that_of_a_million(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     git = opened(repo)
     blob = git.write_blob(b"x" * 2000)
-    assert git_child.MAX_OUTPUT == 64 * 1024 * 1024 < git_child.MAX_LISTING
+    assert child.MAX_OUTPUT == 64 * 1024 * 1024 < child.MAX_LISTING
     for number in range(50):
         (repo.path / f"{number:040}.txt").touch()
     repo.git("add", ".")
     repo.git("commit", "-q", "-m", "many")
-    monkeypatch.setattr(git_child, "MAX_OUTPUT", 1000)
+    monkeypatch.setattr(child, "MAX_OUTPUT", 1000)
     assert len(git.must("ls-files", "-z")) > 2000
     assert len(git.must("--literal-pathspecs", "ls-tree", "-r", "-z", "HEAD")) > 2000
     with pytest.raises(Unavailable) as caught:

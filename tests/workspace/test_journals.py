@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_intel_server.flow.ports import Ledger
-from code_intel_server.workspace import journals
-from code_intel_server.workspace.journals import Journal, LedgerFile, decode, encode
+from code_intel_server.workspace.state import journals
+from code_intel_server.workspace.state.journals import Journal, LedgerFile, decode, encode
 
 KEY = bytes(range(32))
 SESSION = "20260201_123456"
@@ -24,7 +24,7 @@ SESSION = "20260201_123456"
 APPENDER = """
 import sys
 from pathlib import Path
-from code_intel_server.workspace.journals import Journal
+from code_intel_server.workspace.state.journals import Journal
 journal = Journal(Path(sys.argv[1]), max_bytes=int(sys.argv[3]), keep=50)
 for number in range(int(sys.argv[2])):
     journal.append({"who": sys.argv[4], "n": number})

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace.key import load_key, private_folder, state_home
+from code_intel_server.workspace.state.key import load_key, private_folder, state_home
 
 ASK = """
 import sys
 from pathlib import Path
-from code_intel_server.workspace.key import load_key
+from code_intel_server.workspace.state.key import load_key
 sys.stdin.readline()
 print(load_key(Path(sys.argv[1])).hex())
 """
@@ -61,7 +61,7 @@ def test_a_key_that_a_crash_tore_is_made_anew(tmp_path: Path, torn: bytes) -> No
 def test_a_process_stopped_while_making_it_keeps_nobody_waiting_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_intel_server.workspace.key._TRIES", 2)
+    monkeypatch.setattr("code_intel_server.workspace.state.key._TRIES", 2)
     with (tmp_path / "key").open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(Unavailable, match="does not finish"):

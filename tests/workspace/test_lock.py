@@ -14,15 +14,15 @@ import pytest
 
 from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.process import spawn
-from code_intel_server.workspace.key import private_folder
-from code_intel_server.workspace.lock import Owner, ProjectLock
+from code_intel_server.workspace.state.key import private_folder
+from code_intel_server.workspace.state.lock import Owner, ProjectLock
 
 HOLDER = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a run under nohup hands an ignored one down
 from pathlib import Path
 from code_intel_server.errors import UserActionNeeded
-from code_intel_server.workspace.lock import ProjectLock
+from code_intel_server.workspace.state.lock import ProjectLock
 for line in sys.stdin:
     folder = Path(line.rstrip())
     lock = ProjectLock(folder)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.workspace import placing, shelf
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace import placing
+from code_intel_server.workspace.branches import shelf
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.placing import Incoming
-from code_intel_server.workspace.trash import Trash
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
 CALLS = ("open", "mkdir", "write", "fsync", "fchmod", "link", "rename", "unlink", "symlink", "close")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.prompts import MAX_PROMPT_BYTES, Kind, PromptLibrary
+from code_intel_server.workspace.project.prompts import MAX_PROMPT_BYTES, Kind, PromptLibrary
 
 
 def library(root: Path, own: dict[str, str], packaged: dict[str, str]) -> PromptLibrary:

@@ -13,11 +13,11 @@ import pytest
 
 from code_intel_server.flow.ports import Proofs
 from code_intel_server.workspace import proofs as proofs_module
-from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.project.config import ConfigFile
+from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.proofs import ProofRunner, named_command, output_tail
-from code_intel_server.workspace.tree import TreeJudge
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 
 SESSION = "20260201_123456"

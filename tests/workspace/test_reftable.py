@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import UserActionNeeded
-from code_intel_server.workspace.branch_manager import BranchManager
-from code_intel_server.workspace.trash import Trash
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.trash import Trash
+from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest
 from tests.workspace.git_repo import Repo
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.workspace.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
-from code_intel_server.workspace.tree import TreeJudge
+from code_intel_server.workspace.tree.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
+from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, Unavailable
-from code_intel_server.workspace import trust
-from code_intel_server.workspace.config import ConfigFile
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project import trust
+from code_intel_server.workspace.project.config import ConfigFile
+from code_intel_server.workspace.project.trust import Approvals
 
 SESSION = "20260201_123456"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
 from code_intel_server.cli.status.view import look
-from code_intel_server.workspace.bases import stale_branches
-from code_intel_server.workspace.git import Git, open_repository
+from code_intel_server.workspace.branches.bases import stale_branches
+from code_intel_server.workspace.git.repository import Git, open_repository
 
 
 def main(arguments: list[str]) -> int:
@@ -32,7 +32,7 @@ def _run(project: Path | None, *, yes: bool) -> int:
     if not ask(f"Give up {names or 'left-over task branches'}? Everything is kept in the trash.", yes=yes):
         raise Failed("nothing was changed (use --yes where nobody can be asked)")
     from code_intel_server.tools.desk import Desk
-    from code_intel_server.tools.sessions import Sessions
+    from code_intel_server.tools.session.sessions import Sessions
 
     desk = Desk(root)
     desk.lock.acquire()

@@ -16,8 +16,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER, find_root
 
 Report = Callable[[float, float, str], None]

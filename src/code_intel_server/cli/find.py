@@ -8,15 +8,15 @@ from typing import Any
 
 from code_intel_server.cli.console import Failed, explained, guarded, parser, project_root, show, shown_path, typed_path
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.references import HOW_TO_GO_ON, HOW_TO_SEE_THEM
+from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SEE_THEM
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.printable import printable
 from code_intel_server.tools.desk import Desk
 from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
-from code_intel_server.workspace.config import Config
 from code_intel_server.workspace.paths import FOLDER
+from code_intel_server.workspace.project.config import Config
 
 _MOST_CHARACTERS = 200
 _ADVICE = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
 from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.archives import Record
     from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.session.archives import Record
 
 _OUTCOMES_READ = 2000
 
@@ -84,7 +84,7 @@ def _verdict(desk: "Desk", session_id: object) -> str:
 def _record(desk: "Desk", session_id: str | None) -> "Record":
     """The record of a session, over or not. Raises Failed where there is none."""
     from code_intel_server.cli.status.view import look
-    from code_intel_server.tools.archives import finished_sessions, read_archive
+    from code_intel_server.tools.session.archives import finished_sessions, read_archive
 
     seen, over = look(desk.root), finished_sessions(desk)
     live = next((one.session_id for one in seen.sessions if one.live), None)
@@ -103,8 +103,8 @@ def _record(desk: "Desk", session_id: str | None) -> "Record":
 def _unfinished(desk: "Desk", session_id: str) -> "Record":
     """The record of a session that another process leads, or that was interrupted; nothing of it is changed."""
     from code_intel_server.flow.session import SessionState
-    from code_intel_server.tools.archives import gather
     from code_intel_server.tools.desk import now
+    from code_intel_server.tools.session.archives import gather
 
     state = SessionState.from_checkpoint(desk.store.load(session_id).body)
     return gather(desk, state, desk.ledger(session_id).entries(), "", now())

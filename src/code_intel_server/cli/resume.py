@@ -5,7 +5,7 @@ from pathlib import Path
 
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
 from code_intel_server.cli.status.view import look
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 
 
 def main(arguments: list[str]) -> int:

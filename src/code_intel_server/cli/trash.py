@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root, show
-from code_intel_server.printable import printable
-from code_intel_server.workspace.git import ARCHIVE, open_repository
-from code_intel_server.workspace.shelf import Kind
-from code_intel_server.workspace.trash import KEEP_DAYS, Trash, TrashEntry
+from code_intel_server.common.printable import printable
+from code_intel_server.workspace.branches.shelf import Kind
+from code_intel_server.workspace.branches.trash import KEEP_DAYS, Trash, TrashEntry
+from code_intel_server.workspace.git.repository import ARCHIVE, open_repository
 
 _HOLDS = {
     Kind.BRANCH: "a branch",

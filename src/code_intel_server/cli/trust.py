@@ -4,10 +4,10 @@ import argparse
 import shlex
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
-from code_intel_server.printable import printable
-from code_intel_server.workspace.config import ConfigFile
+from code_intel_server.common.printable import printable
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.config import ConfigFile
+from code_intel_server.workspace.project.trust import Approvals
 
 
 def main(arguments: list[str]) -> int:

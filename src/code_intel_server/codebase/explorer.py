@@ -5,29 +5,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from code_intel_server.codebase import (
-    definitions,
-    file_structure,
-    files,
-    go_to,
-    references,
-    ripgrep,
-    search,
-    skeletons,
-)
 from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page
-from code_intel_server.codebase.definitions import DefinitionRow, NameMatch
-from code_intel_server.codebase.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
-from code_intel_server.codebase.files import FileRow
-from code_intel_server.codebase.ignore import SkipCounter
+from code_intel_server.codebase.files import ripgrep, search_files
+from code_intel_server.codebase.files.ignore import SkipCounter
+from code_intel_server.codebase.files.memory import FileMemory
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.search_files import FileRow
 from code_intel_server.codebase.impact import FIRST_FILES as FIRST_TOUCHED
 from code_intel_server.codebase.impact import History, Impact, analyze_impact
-from code_intel_server.codebase.memory import FileMemory
-from code_intel_server.codebase.project import Project
-from code_intel_server.codebase.search import TextRow, Wanted
-from code_intel_server.codebase.symbols import Progress, Refresh, SymbolCache
-from code_intel_server.codebase.telling import ReferenceRow
-from code_intel_server.codebase.uses_helper import UsesHelper
+from code_intel_server.codebase.references import finder, go_to_definition
+from code_intel_server.codebase.references.classify import ReferenceRow
+from code_intel_server.codebase.references.worker_link import UsesHelper
+from code_intel_server.codebase.symbols import definitions, file_structure
+from code_intel_server.codebase.symbols.cache import Progress, Refresh, SymbolCache
+from code_intel_server.codebase.symbols.definitions import DefinitionRow, NameMatch
+from code_intel_server.codebase.symbols.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
+from code_intel_server.codebase.syntax import skeletons
+from code_intel_server.codebase.text_search import search
+from code_intel_server.codebase.text_search.search import TextRow, Wanted
 
 
 class Explorer:
@@ -81,12 +76,12 @@ class Explorer:
     def files_mentioning(self, words: Sequence[str], seconds: float) -> tuple[str, ...] | None:
         """The files that hold one of these words, project-relative; None where it took longer or some could not be read."""
         query = ripgrep.Query(tuple(words), regex=False, word=True)
-        files, problems = ripgrep.matching_files(self.project, query, seconds=seconds)
-        return None if problems else files
+        search_files, problems = ripgrep.matching_files(self.project, query, seconds=seconds)
+        return None if problems else search_files
 
     def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> Answer[FileRow]:
         """See `files.search_files`."""
-        return files.search_files(self.project, pattern, path=path, page=page, skipped=self.skips.latest)
+        return search_files.search_files(self.project, pattern, path=path, page=page, skipped=self.skips.latest)
 
     def find_definitions(
         self,
@@ -100,7 +95,7 @@ class Explorer:
     ) -> Answer[DefinitionRow]:
         """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
         if at:
-            return go_to.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
+            return go_to_definition.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
         return definitions.find_definitions(
             self.project,
             self.cache,
@@ -123,7 +118,7 @@ class Explorer:
         page: Page = FIRST_PAGE,
     ) -> Answer[ReferenceRow]:
         """See `references.find_references`."""
-        found = references.find_references(
+        found = finder.find_references(
             self.project,
             self.cache,
             symbol,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from operator import eq
 
-from code_intel_server.codebase.languages import language_of
+from code_intel_server.codebase.files.languages import language_of
 
 READ = 200_000
 """Characters of a report that are read; of a longer one the beginning and the end."""

@@ -12,12 +12,12 @@ from enum import Enum
 from itertools import chain, pairwise
 from typing import Any
 
-from code_intel_server import globs
 from code_intel_server.codebase.answers import Answer, Page
-from code_intel_server.codebase.definitions import NameMatch
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.codebase.names import style_kind
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.names import style_kind
+from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
 
 MAX_QUESTION = 2000

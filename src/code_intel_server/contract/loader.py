@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.messages import Message
 from code_intel_server.contract.nodes import MAX_BYTES, Broken, Table
 from code_intel_server.contract.schema import (
@@ -17,7 +18,6 @@ from code_intel_server.contract.schema import (
     overlay,
     read_default,
 )
-from code_intel_server.resources import templates_dir
 
 MAX_WARNINGS = 20
 

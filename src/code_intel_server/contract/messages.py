@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 
 MAX_VALUE_CHARACTERS = 4000
 MAX_LISTED = 20

@@ -8,9 +8,9 @@ import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from code_intel_server.common.printable import printable
 from code_intel_server.contract.messages import Template, misused_brace, placeholders
 from code_intel_server.contract.nodes import Node, Scalar, Sequence, Table
-from code_intel_server.printable import printable
 
 MAX_TEXT_CHARACTERS = 8000
 MAX_AT_LEAST = 8

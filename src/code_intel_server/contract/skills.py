@@ -10,8 +10,8 @@ from collections.abc import Mapping, Set
 from enum import StrEnum
 from pathlib import Path
 
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.clients import CLIENTS, CODEX, PROMPT, Client, Form
-from code_intel_server.resources import templates_dir
 
 ARGUMENTS = "$ARGUMENTS"
 

@@ -14,8 +14,8 @@ from code_intel_server.contract.schema import AnyOf, RequiredTool
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
+from code_intel_server.flow.checks.judgement import WRITE_CHECK, named, unchecked
 from code_intel_server.flow.handlers import HANDLERS
-from code_intel_server.flow.judgement import WRITE_CHECK, named, unchecked
 from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
     Payload,

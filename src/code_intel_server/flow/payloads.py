@@ -20,10 +20,10 @@ from pydantic import (
     ValidationError,
 )
 
+from code_intel_server.common.finite import finite, no_constant
 from code_intel_server.errors import Rejected
-from code_intel_server.finite import finite, no_constant
+from code_intel_server.flow.checks.query_frame import Slot
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
-from code_intel_server.flow.query_frame import Slot
 from code_intel_server.flow.tasks import PlannedTask, Said, SubmittedItem
 
 FIELD_LIMIT = 64 * 1024

@@ -11,6 +11,7 @@ from typing import Protocol, TypeGuard
 
 from pydantic import JsonValue
 
+from code_intel_server.common.printable import blank
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
@@ -19,7 +20,6 @@ from code_intel_server.flow.payloads import GATE_FIELDS, chained, digest, parse_
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
-from code_intel_server.printable import blank
 
 Fields = dict[str, JsonValue]
 

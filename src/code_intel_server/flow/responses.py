@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.checks.verifiers import PACKAGED, fitting
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
@@ -18,7 +19,6 @@ from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
 from code_intel_server.flow.turn import Note
-from code_intel_server.flow.verifiers import PACKAGED, fitting
 
 Fields = dict[str, JsonValue]
 

@@ -14,9 +14,9 @@ from typing import Self, cast, get_origin
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from code_intel_server.errors import Unavailable
+from code_intel_server.flow.checks.query_frame import QueryFrame
 from code_intel_server.flow.packing import packed, unpacked
 from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
-from code_intel_server.flow.query_frame import QueryFrame
 from code_intel_server.flow.tasks import TaskModel, worst
 from code_intel_server.flow.transitions import Answers, Counters, Road, escalates, hands_over
 from code_intel_server.workspace.values import GitIntent, ProofStatus, SeenTests, TaskBranch

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictBool
 
+from code_intel_server.common.printable import blank
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.transitions import FAILURE_LIMIT
-from code_intel_server.printable import blank
 
 Said = Annotated[str, AfterValidator(lambda text: "" if blank(text) else text)]
 """A text of the agent's; '' where a reader would see nothing of it."""

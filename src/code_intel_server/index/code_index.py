@@ -14,20 +14,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.files.project import shown
 from code_intel_server.codebase.issue_report import IssueReport
-from code_intel_server.codebase.project import shown
 from code_intel_server.contract.packaged import in_words
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
-from code_intel_server.index.embedding import Encoder
 from code_intel_server.index.map import SHORT_CUT, Map
-from code_intel_server.index.opened import Opened, Project, open_index
-from code_intel_server.index.ownership import OwnerLock
-from code_intel_server.index.questions import Question, relevance, understand
-from code_intel_server.index.ranking import Candidate
-from code_intel_server.index.rows import Row
-from code_intel_server.index.search import DenseSearch, Scope, agreed, describe, find
-from code_intel_server.index.starting_points import MOST, StartingPoint, starting_points
-from code_intel_server.index.store import Store
+from code_intel_server.index.retrieval.questions import Question, relevance, understand
+from code_intel_server.index.retrieval.ranking import Candidate
+from code_intel_server.index.retrieval.search import DenseSearch, Scope, agreed, describe, find
+from code_intel_server.index.retrieval.starting_points import MOST, StartingPoint, starting_points
+from code_intel_server.index.storage.opened import Opened, Project, open_index
+from code_intel_server.index.storage.ownership import OwnerLock
+from code_intel_server.index.storage.rows import Row
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import (
     Agreement,
     Answer,
@@ -39,6 +38,7 @@ from code_intel_server.index.values import (
     Status,
     SyncReport,
 )
+from code_intel_server.index.vectors.embedding import Encoder
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_intel_server.index.embedding import Encoder
-from code_intel_server.index.lexical import query_terms
-from code_intel_server.index.rows import pack, unpack
-from code_intel_server.index.store import Store
+from code_intel_server.index.retrieval.lexical import query_terms
+from code_intel_server.index.storage.rows import pack, unpack
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import Agreement
+from code_intel_server.index.vectors.embedding import Encoder
 from code_intel_server.workspace.files import make_folder, write_whole
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
 

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from code_intel_server.index.database import BESIDE, Database
+from code_intel_server.index.storage.database import BESIDE, Database
 from code_intel_server.workspace.paths import aimed_elsewhere
 
 _TRIED = 3

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from code_intel_server.index.chunker import CHUNKER_VERSION
-from code_intel_server.index.cutter import WORTH_A_PROCESS, Cutter, Job
-from code_intel_server.index.cutting import Cut, Rules
-from code_intel_server.index.embedding import Encoder, StaticEncoder
-from code_intel_server.index.rows import FileWrite, pack
-from code_intel_server.index.store import Store
+from code_intel_server.index.chunks.chunker import CHUNKER_VERSION
+from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
+from code_intel_server.index.chunks.cutting import Cut, Rules
+from code_intel_server.index.storage.rows import FileWrite, pack
+from code_intel_server.index.storage.store import Store
 from code_intel_server.index.turns import Turns
 from code_intel_server.index.values import (
     FileLister,
@@ -27,6 +26,7 @@ from code_intel_server.index.values import (
     Progress,
     SyncReport,
 )
+from code_intel_server.index.vectors.embedding import Encoder, StaticEncoder
 from code_intel_server.workspace.files import read_beneath
 
 BATCH_CHUNKS = 512

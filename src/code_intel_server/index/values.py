@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from code_intel_server.codebase.ignore import Listing
+    from code_intel_server.codebase.files.ignore import Listing
 
     Matrix = NDArray[np.float32]
     """Unit vectors, one a row."""
@@ -73,7 +73,7 @@ class ChromaSettings:
 class IndexSettings:
     """The part of `config.json` that shapes the index; the defaults are the configuration's (SPEC 9).
 
-    What `exclude_patterns` leave out is not in it: no listing of files has it (`codebase.ignore`).
+    What `exclude_patterns` leave out is not in it: no listing of files has it (`codebase.files.ignore`).
     """
 
     source_dirs: tuple[str, ...] = ()

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.files import FileClass, file_class, merged
-from code_intel_server.workspace.git import Git, join_z, names_in, open_repository, split_z
-from code_intel_server.workspace.git_child import Manner, environment_config, succeeded
-from code_intel_server.workspace.reading_room import RAW_ATTRIBUTES
-from code_intel_server.workspace.snapshot_index import hash_file
+from code_intel_server.workspace.git.child import Manner, environment_config, succeeded
+from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES
+from code_intel_server.workspace.git.repository import Git, join_z, names_in, open_repository, split_z
+from code_intel_server.workspace.tree.snapshot_index import hash_file
 
 BORROWED_OBJECTS = "borrowed-objects"
 """Where, in the private folder, the checkouts' repositories find the user's objects."""

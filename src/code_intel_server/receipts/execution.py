@@ -13,8 +13,8 @@ from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
 from code_intel_server.receipts.runners.texts import junit_rows
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Repository
+from code_intel_server.workspace.git.repository import Repository
+from code_intel_server.workspace.project.config import VerifyCommand
 
 _HANGS_AT_MOST = 5
 _CANNOT_START = 127

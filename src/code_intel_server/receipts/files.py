@@ -13,7 +13,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
-from code_intel_server.codebase.roles import TEST_TABLES, is_runner_file, is_test_file
+from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, is_test_file
 
 
 class FileClass(StrEnum):

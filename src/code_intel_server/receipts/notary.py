@@ -19,8 +19,8 @@ from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, by_f
 from code_intel_server.receipts.results import Outcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import changed_tests, shadowing
-from code_intel_server.workspace.config import VerifyCommand
-from code_intel_server.workspace.git import Git, split_z
+from code_intel_server.workspace.git.repository import Git, split_z
+from code_intel_server.workspace.project.config import VerifyCommand
 
 STALL_SECONDS = 120.0
 _NAMED_FILES = 6

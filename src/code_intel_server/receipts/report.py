@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from code_intel_server.codebase.roles import Role, role
-from code_intel_server.printable import printable
+from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.common.printable import printable
 from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class

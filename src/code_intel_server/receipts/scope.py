@@ -4,7 +4,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from code_intel_server.codebase.roles import is_runner_file, named_as_tests
+from code_intel_server.codebase.files.roles import is_runner_file, named_as_tests
 from code_intel_server.receipts.checkout import Changed
 from code_intel_server.receipts.files import FileClass
 

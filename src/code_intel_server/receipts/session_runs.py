@@ -22,11 +22,11 @@ from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.receipts.notary import BaseRun, Notary
 from code_intel_server.receipts.report import outcomes, seen_tests
 from code_intel_server.receipts.results import across
-from code_intel_server.workspace.config import Config, VerifyCommand
 from code_intel_server.workspace.files import read_regular, write_whole
-from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.git.repository import Git
+from code_intel_server.workspace.project.config import Config, VerifyCommand
 from code_intel_server.workspace.proofs import Asked, Judged
-from code_intel_server.workspace.seal import BrokenSeal, sealed, unsealed
+from code_intel_server.workspace.state.seal import BrokenSeal, sealed, unsealed
 from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
 
 BORROWED_NOW = "lent to the tests, changed since the session began, and in no commit"

@@ -7,11 +7,11 @@ there, the client runs no hooks: Codex leaves out, in silence, those that its us
 import json
 from pathlib import Path
 
+from code_intel_server.common.own_folder import CALLER_NOTE
 from code_intel_server.flow import responses
 from code_intel_server.flow.phases import READY_PLAN
 from code_intel_server.flow.turn import Note
-from code_intel_server.own_folder import CALLER_NOTE
-from code_intel_server.tools.sessions import Sessions
+from code_intel_server.tools.session.sessions import Sessions
 from code_intel_server.tools.shaping import Fields
 from code_intel_server.workspace.files import read_regular
 

@@ -19,27 +19,27 @@ from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.flow.access import ACCESS, LOOKUPS
 from code_intel_server.flow.phases import Phase
 from code_intel_server.flow.ports import Ports
-from code_intel_server.workspace.checkpoints import CheckpointStore
-from code_intel_server.workspace.config import Config, ConfigFile
-from code_intel_server.workspace.context_provider import ContextProvider
-from code_intel_server.workspace.journals import Journal, LedgerFile
-from code_intel_server.workspace.key import load_key, private_folder
-from code_intel_server.workspace.lock import ProjectLock
+from code_intel_server.workspace.git.worktrees import siblings
 from code_intel_server.workspace.paths import Project, exclude_from_git
-from code_intel_server.workspace.prompts import Kind, PromptLibrary
-from code_intel_server.workspace.worktrees import siblings
+from code_intel_server.workspace.project.config import Config, ConfigFile
+from code_intel_server.workspace.project.context_provider import ContextProvider
+from code_intel_server.workspace.project.prompts import Kind, PromptLibrary
+from code_intel_server.workspace.state.checkpoints import CheckpointStore
+from code_intel_server.workspace.state.journals import Journal, LedgerFile
+from code_intel_server.workspace.state.key import load_key, private_folder
+from code_intel_server.workspace.state.lock import ProjectLock
 
 if TYPE_CHECKING:
-    from code_intel_server.codebase.evidence import ProjectEvidence
+    from code_intel_server.codebase.evidence.reader import ProjectEvidence
     from code_intel_server.codebase.explorer import Explorer
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
     from code_intel_server.receipts.session_runs import SessionRuns
-    from code_intel_server.tools.starting_points import StartingPoints
-    from code_intel_server.workspace.branch_manager import BranchManager
-    from code_intel_server.workspace.git import Git
+    from code_intel_server.tools.session.starting_points import StartingPoints
+    from code_intel_server.workspace.branches.manager import BranchManager
+    from code_intel_server.workspace.git.repository import Git
     from code_intel_server.workspace.proofs import ProofRunner
-    from code_intel_server.workspace.tree import TreeJudge
+    from code_intel_server.workspace.tree.tree import TreeJudge
 
 HISTORY_COMMITS = 2000
 
@@ -116,7 +116,7 @@ class Desk:
         Raises Unavailable('tool_errors.git.failed') where git could not read its repository: with another folder's key
         what this session wrote would not be believed once git can read again.
         """
-        from code_intel_server.workspace.git import open_readable
+        from code_intel_server.workspace.git.repository import open_readable
 
         return open_readable(self.root)
 
@@ -161,14 +161,14 @@ class Desk:
     @made_once
     def tree(self) -> "TreeJudge":
         """The judge of the working tree."""
-        from code_intel_server.workspace.tree import TreeJudge
+        from code_intel_server.workspace.tree.tree import TreeJudge
 
         return TreeJudge(self.root)
 
     @made_once
     def evidence(self) -> "ProjectEvidence":
         """The judge of evidence."""
-        from code_intel_server.codebase.evidence import ProjectEvidence
+        from code_intel_server.codebase.evidence.reader import ProjectEvidence
 
         return ProjectEvidence(self.root)
 
@@ -183,9 +183,9 @@ class Desk:
     @made_once
     def index(self) -> "CodeIndex":
         """Forest and Map."""
-        from code_intel_server.codebase.ignore import project_files
+        from code_intel_server.codebase.files.ignore import project_files
         from code_intel_server.index.code_index import CodeIndex
-        from code_intel_server.index.embedding import load_encoder
+        from code_intel_server.index.vectors.embedding import load_encoder
 
         self._keep_out_of_git()
         config = ConfigFile.load(self.project.config_file).config
@@ -203,7 +203,7 @@ class Desk:
     @made_once
     def starting_points(self) -> "StartingPoints":
         """Where reports are begun."""
-        from code_intel_server.tools.starting_points import StartingPoints
+        from code_intel_server.tools.session.starting_points import StartingPoints
 
         return StartingPoints(self)
 
@@ -314,7 +314,7 @@ class Desk:
 
     def branches(self, config: ConfigFile) -> "BranchManager":
         """The git effects of a session under one configuration."""
-        from code_intel_server.workspace.branch_manager import BranchManager
+        from code_intel_server.workspace.branches.manager import BranchManager
 
         return BranchManager(self.root, self.tree, finish=config.config.finish)
 
@@ -335,7 +335,7 @@ class Desk:
 
     def ports(self, kit: Kit, ledger: LedgerFile, record: "Callable[..., None]", progress: Progress) -> Ports:
         """The world as one submit sees it."""
-        from code_intel_server.tools.relevance import LookupRelevance
+        from code_intel_server.tools.session.relevance import LookupRelevance
 
         return Ports(
             branches=self.branches(kit.config),

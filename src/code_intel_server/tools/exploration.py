@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Unpack
 from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import Answer, Page
-from code_intel_server.codebase.definitions import NameMatch
-from code_intel_server.codebase.file_structure import FIRST_FILES
-from code_intel_server.codebase.folding import folded
 from code_intel_server.codebase.issue_report import read_report
-from code_intel_server.codebase.search import Wanted
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
+from code_intel_server.codebase.symbols.folding import folded
+from code_intel_server.codebase.text_search.search import Wanted
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS

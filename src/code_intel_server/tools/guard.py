@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from code_intel_server.common.printable import printable
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
 from code_intel_server.flow.phases import FLAG_NAMES
 from code_intel_server.flow.turn import Note
-from code_intel_server.printable import printable
-from code_intel_server.tools.recovery import recoverable
-from code_intel_server.tools.sessions import Active, Sessions, silent
+from code_intel_server.tools.session.recovery import recoverable
+from code_intel_server.tools.session.sessions import Active, Sessions, silent
 from code_intel_server.tools.shaping import Fields, plain, within_limit
 from code_intel_server.tools.workbench import Workbench
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
+from code_intel_server.common.own_folder import FOLDER
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.phases import End, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
-from code_intel_server.own_folder import FOLDER
-from code_intel_server.printable import printable
-from code_intel_server.tools.archives import finished_sessions, read_archive
+from code_intel_server.tools.session.archives import finished_sessions, read_archive
 from code_intel_server.tools.shaping import Fields
 
 if TYPE_CHECKING:

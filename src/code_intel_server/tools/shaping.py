@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import Answer, InFile, Row
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 
 Fields = dict[str, JsonValue]
 

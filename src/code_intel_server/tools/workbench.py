@@ -7,7 +7,7 @@ from pathlib import Path
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import Rejected
 from code_intel_server.tools.desk import Desk, tool_allowed
-from code_intel_server.tools.sessions import Sessions
+from code_intel_server.tools.session.sessions import Sessions
 from code_intel_server.workspace.paths import find_root
 
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow.checks.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
+from code_intel_server.flow.checks.writable import Why
 from code_intel_server.flow.handlers.review import uncompared
-from code_intel_server.flow.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.responses import say
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
-from code_intel_server.flow.writable import Why
 from code_intel_server.tools.desk import now
-from code_intel_server.tools.sessions import Active, Sessions
+from code_intel_server.tools.session.answers import tasks_of
+from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting, narrowed, size_of
-from code_intel_server.tools.standing import tasks_of
 from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.review import PAGE_CHARACTERS, is_small, review
+from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
 
 ADDED_AT_MOST = 2_000
 CHECKED_AT_MOST = 100

@@ -13,7 +13,7 @@ import re
 import stat
 from pathlib import Path
 
-from code_intel_server import beneath
+from code_intel_server.common import beneath
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)

@@ -16,9 +16,9 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from code_intel_server import globs, own_folder
+from code_intel_server.common import globs, own_folder
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.printable import printable
 from code_intel_server.workspace.files import make_folder, read_regular, write_whole
 
 FOLDER, EXCLUDED, SERVER_WRITES = own_folder.FOLDER, own_folder.EXCLUDED, own_folder.SERVER_WRITES

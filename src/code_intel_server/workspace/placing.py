@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server.workspace import files
-from code_intel_server.workspace.git import Git
+from code_intel_server.workspace.git.repository import Git
 
 LINK, PROGRAM, PLAIN = "120000", "100755", "100644"
 _TEMPORARY = re.compile(r"\.code-intel-[0-9a-f]{24}\.tmp")

@@ -16,12 +16,12 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.printable import printable
 from code_intel_server.process import Completed, Overflow, clean_environment, run
-from code_intel_server.workspace.config import Config, ConfigFile, VerifyCommand
 from code_intel_server.workspace.paths import FOLDER, Project
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.config import Config, ConfigFile, VerifyCommand
+from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.values import Change, CommandRun, Proof, ProofStatus, SeenTests, ToCommit
 
 MAX_TAIL_CHARACTERS = 4000

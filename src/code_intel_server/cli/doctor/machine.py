@@ -40,7 +40,7 @@ def _git(root: Path) -> Finding:
 
 
 def _ripgrep(root: Path) -> Finding:
-    from code_intel_server.codebase import ripgrep
+    from code_intel_server.codebase.files import ripgrep
 
     try:
         program = ripgrep.executable()
@@ -50,7 +50,7 @@ def _ripgrep(root: Path) -> Finding:
 
 
 def _ctags(root: Path) -> Finding:
-    from code_intel_server.codebase import ctags
+    from code_intel_server.codebase.symbols import ctags
 
     program = ctags.executable()
     if program is None:
@@ -68,14 +68,14 @@ def libraries(_root: Path) -> Iterator[Finding]:
 
 def _grammars() -> Finding:
     try:
-        from code_intel_server.codebase.grammars import Parsed  # noqa: F401 - loading it is the trial
+        from code_intel_server.codebase.syntax.grammars import Parsed  # noqa: F401 - loading it is the trial
     except (ImportError, OSError) as error:
         return bad("grammars", str(error), "reinstall code-intel-server")
     return good("grammars", "loaded")
 
 
 def _model() -> Finding:
-    from code_intel_server.index.embedding import load_encoder
+    from code_intel_server.index.vectors.embedding import load_encoder
 
     try:
         vector = load_encoder("bundled").encode(["a word"], "query")

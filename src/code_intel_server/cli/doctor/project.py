@@ -12,8 +12,8 @@ from code_intel_server.cli.init.proposals import without_git
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.status.index_view import look_at_index
 from code_intel_server.cli.status.view import look
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Unavailable
-from code_intel_server.printable import printable
 from code_intel_server.workspace.paths import FOLDER, Project
 
 _NAMED = 5
@@ -113,8 +113,8 @@ def texts(root: Path) -> Iterator[Finding]:
 
 def trust(root: Path) -> Iterator[Finding]:
     """Whether the verify commands may run."""
-    from code_intel_server.workspace.config import ConfigFile
-    from code_intel_server.workspace.trust import Approvals
+    from code_intel_server.workspace.project.config import ConfigFile
+    from code_intel_server.workspace.project.trust import Approvals
 
     config = ConfigFile.load(Project(root).config_file)
     count = len(config.config.verify_commands)

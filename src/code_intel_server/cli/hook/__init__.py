@@ -1,7 +1,7 @@
 """`hook`: what clients ask before a write, at the start of a conversation and at the end of a turn (SPEC 12).
 
 It must answer in under 100 ms, so it imports next to nothing and reads the state where it lies (`hook_sessions`). The
-judgement itself is `flow.writable`, the same as the server's. The tree check of the server stays the law; this is the early
+judgement itself is `flow.checks.writable`, the same as the server's. The tree check of the server stays the law; this is the early
 warning. A session whose server was killed is one all the same: what it may not write is refused, with both ways on.
 
 Clients let a hook that fails (exit 1, a traceback) pass. So its own failure during a session is a refusal with the reason
@@ -23,8 +23,8 @@ from code_intel_server.cli.hook.sessions import (
     private_folder,
     project_root,
 )
-from code_intel_server.flow.writable import Why, why_writable_in
-from code_intel_server.own_folder import CALLER_NOTE
+from code_intel_server.common.own_folder import CALLER_NOTE
+from code_intel_server.flow.checks.writable import Why, why_writable_in
 
 ALLOW_WRITES = "--allow-writes"
 """The option by which Claude Code need not ask its user about what a session may write (`init --unattended`)."""

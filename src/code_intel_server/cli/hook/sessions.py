@@ -12,7 +12,7 @@ import os
 import re
 import stat
 
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 
 _READ_LIMIT = 1_000_000
 _REFS_LIMIT = 16 * _READ_LIMIT
@@ -95,7 +95,7 @@ def led(root: str, session_id: str) -> Session:
 def _holder(lock: bytes, root: str) -> str:
     """The session that a lock file names for this project; '' where it names none.
 
-    Two projects of one worktree share the lock (`workspace.lock.Owner.serves`).
+    Two projects of one worktree share the lock (`workspace.state.lock.Owner.serves`).
     """
     try:
         owner = json.loads(lock)
@@ -123,7 +123,7 @@ def interrupted(root: str) -> list[Session]:
         key = _bytes(os.path.join(shared, "key"), _KEY_BYTES)
     except OSError:
         return []
-    from code_intel_server.workspace.seal import ID
+    from code_intel_server.workspace.state.seal import ID
 
     kept = re.compile(rf"({ID})(?:\.previous)?\.json", re.ASCII)
     ids = sorted({match[1] for name in names if (match := kept.fullmatch(name))})
@@ -147,8 +147,8 @@ def is_here(session: Session) -> bool:
 
 
 def _restorable(root: str, file: str, key: bytes) -> Session | None:
-    """The generation of a checkpoint that the server would restore (`workspace.checkpoints`), if its branch is there."""
-    from code_intel_server.workspace.seal import SCHEMA_VERSION, unsealed
+    """The generation of a checkpoint that the server would restore (`workspace.state.checkpoints`), if its branch is there."""
+    from code_intel_server.workspace.state.seal import SCHEMA_VERSION, unsealed
 
     for end in (".json", ".previous.json"):
         try:
@@ -166,7 +166,7 @@ def _restorable(root: str, file: str, key: bytes) -> Session | None:
 
 
 def private_folder(root: str) -> str:
-    """Where `workspace.lock` keeps the lock of this worktree: in its git directory, or the user's state without git."""
+    """Where `workspace.state.lock` keeps the lock of this worktree: in its git directory, or the user's state without git."""
     git = _git_folder(root)
     if git:
         return os.path.join(git, "code-intel")

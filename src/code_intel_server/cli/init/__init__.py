@@ -14,19 +14,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from code_intel_server import __version__, globs
+from code_intel_server import __version__
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said, typed_path
 from code_intel_server.cli.init import proposals, unattended_runs
 from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.cli.init.wanted import found, wanted_files
+from code_intel_server.common import globs
+from code_intel_server.common.printable import printable
 from code_intel_server.contract.clients import BY_NAME, CODEX, Client, named
-from code_intel_server.printable import printable
-from code_intel_server.workspace.config import ConfigFile
 from code_intel_server.workspace.paths import FOLDER
+from code_intel_server.workspace.project.config import ConfigFile
 
 if TYPE_CHECKING:
-    from code_intel_server.workspace.git import Git
+    from code_intel_server.workspace.git.repository import Git
 
 _QUIET = {Did.UNCHANGED, Did.KEPT}
 
@@ -204,7 +205,7 @@ def _config(choices: dict[str, Any]) -> dict[str, Any]:
 def _default_excludes() -> list[str]:
     import json
 
-    from code_intel_server.resources import templates_dir
+    from code_intel_server.common.resources import templates_dir
 
     text = (templates_dir() / "code-intel" / "config.json").read_text(encoding="utf-8")
     return [str(pattern) for pattern in json.loads(text)["exclude_patterns"]]
@@ -255,8 +256,8 @@ def _show(done: Sequence[Done], *, dry_run: bool) -> None:
 
 def _exclude_from_git(root: Path) -> None:
     """What the server writes while it runs is never the user's to commit (SPEC 6.8)."""
-    from code_intel_server.workspace.commits import identity_missing
-    from code_intel_server.workspace.git import open_repository
+    from code_intel_server.workspace.branches.commits import identity_missing
+    from code_intel_server.workspace.git.repository import open_repository
     from code_intel_server.workspace.paths import Project, exclude_from_git
 
     git = open_repository(root)
@@ -277,7 +278,7 @@ def _trust(root: Path, before: ConfigFile, *, written: bool, agreed: bool) -> No
 
     Commands that came with the repository need the user's word, also those that its manifest had written into the file.
     """
-    from code_intel_server.workspace.trust import Approvals
+    from code_intel_server.workspace.project.trust import Approvals
 
     approvals, file = Approvals(), ConfigFile.load(before.path)
     commands = file.config.verify_commands
@@ -291,7 +292,7 @@ def _trust(root: Path, before: ConfigFile, *, written: bool, agreed: bool) -> No
 
 def _programs(options: argparse.Namespace) -> None:
     """Offer Universal Ctags; everything works without it, definitions then come from tree-sitter."""
-    from code_intel_server.codebase import ctags
+    from code_intel_server.codebase.symbols import ctags
 
     if ctags.executable() is not None:
         return
@@ -348,9 +349,9 @@ def _prove(root: Path) -> None:
 
 
 def _offer_commit(root: Path, *, yes: bool) -> None:
-    from code_intel_server.workspace.commits import identity_missing
-    from code_intel_server.workspace.git import Git, join_z, open_repository, split_z
-    from code_intel_server.workspace.git_child import Manner
+    from code_intel_server.workspace.branches.commits import identity_missing
+    from code_intel_server.workspace.git.child import Manner
+    from code_intel_server.workspace.git.repository import Git, join_z, open_repository, split_z
 
     git = open_repository(root)
     if not isinstance(git, Git):

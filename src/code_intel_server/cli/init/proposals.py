@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from code_intel_server import process
-from code_intel_server.workspace.git import BARE, NO_REPOSITORY, NO_WORKTREE, NOT_INSTALLED
+from code_intel_server.workspace.git.repository import BARE, NO_REPOSITORY, NO_WORKTREE, NOT_INSTALLED
 
 _MAX_BYTES = 1_000_000
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)

@@ -16,11 +16,11 @@ from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, le
 from code_intel_server.cli.init.wanted import wanted_files
 from code_intel_server.contract.clients import CLIENTS
 from code_intel_server.workspace.files import read_regular, write_whole
-from code_intel_server.workspace.git import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
-from code_intel_server.workspace.key import private_folder, state_home
-from code_intel_server.workspace.lock import ProjectLock
+from code_intel_server.workspace.git.repository import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
-from code_intel_server.workspace.trust import Approvals
+from code_intel_server.workspace.project.trust import Approvals
+from code_intel_server.workspace.state.key import private_folder, state_home
+from code_intel_server.workspace.state.lock import ProjectLock
 
 _EXCLUDE_TITLE = "# written by code-intel-server while it runs"
 _EXCLUDE_LIMIT = 1 << 20

@@ -11,9 +11,9 @@ from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.hook import ALLOW_WRITES
 from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.scaffold import Wanted
+from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ConfigFile
 from code_intel_server.contract.skills import skill_files
-from code_intel_server.resources import templates_dir
 from code_intel_server.workspace.paths import FOLDER
 
 _RULES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")

@@ -262,7 +262,7 @@ class SessionRecord:
 
 def taken_apart(record: Fields, verdict: str = "") -> SessionRecord:
     """A record as `archives.gather` made it, this version's or another's."""
-    from code_intel_server.tools.archives import SCHEMA
+    from code_intel_server.tools.session.archives import SCHEMA
 
     body = mapping(record, "state")
     payloads, tools = mapping(body, "phase_payloads"), mapping(record, "tools")

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from code_intel_server.cli.pages.record import rows, texts
 from code_intel_server.cli.pages.tally import in_words
 from code_intel_server.cli.words import TITLES, counted, duration, moment
+from code_intel_server.common.printable import printable
 from code_intel_server.flow.phases import READY_COMPLETE, READY_PLAN, STEPS
-from code_intel_server.printable import printable
-from code_intel_server.workspace.checkpoints import is_id
+from code_intel_server.workspace.state.checkpoints import is_id
 
 
 def render(name: str, **values: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, mapping, rows, text, texts
 from code_intel_server.cli.pages.render import render
 from code_intel_server.cli.words import TITLES, VERDICTS, counted, duration, flag_typed
-from code_intel_server.flow.disposal import CHANGED, undecided
+from code_intel_server.flow.checks.disposal import CHANGED, undecided
 from code_intel_server.flow.phases import LAST_STEP
 
 _ROW = 20

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, number, submits, taken_apart, text
 from code_intel_server.cli.words import LOOPS, TITLES, in_titles
-from code_intel_server.workspace.journals import SCHEMA_VERSION
+from code_intel_server.workspace.state.journals import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from code_intel_server.tools.desk import Desk
-    from code_intel_server.workspace.journals import Tail
+    from code_intel_server.workspace.state.journals import Tail
 
 ARCHIVES_READ = 100
 LINES_READ = 20_000
@@ -138,7 +138,7 @@ class Tally:
 
 def tally(desk: "Desk") -> Tally:
     """Count what the project's logs hold, the newest first where they hold too much to be read."""
-    from code_intel_server.tools.archives import finished_sessions, read_archive
+    from code_intel_server.tools.session.archives import finished_sessions, read_archive
 
     counted = Tally()
     log, outcomes = desk.decisions.tail(LINES_READ), desk.outcomes.tail(LINES_READ)

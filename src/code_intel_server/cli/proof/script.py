@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from code_intel_server.tools.shaping import places
-from code_intel_server.workspace.rule_lines import own_lines
+from code_intel_server.workspace.project.rule_lines import own_lines
 
 Fields = dict[str, Any]
 Answers = Sequence[Fields]

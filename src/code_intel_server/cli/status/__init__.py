@@ -13,7 +13,7 @@ from code_intel_server.cli.console import Failed, guarded, parser, project_root
 from code_intel_server.cli.pages.record import SessionRecord
 from code_intel_server.cli.status.view import ProjectView, SessionView, look
 from code_intel_server.cli.words import TITLE_WIDTH, counted, flag_typed
-from code_intel_server.printable import printable
+from code_intel_server.common.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
 if TYPE_CHECKING:

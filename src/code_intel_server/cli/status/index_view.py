@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.index.database import Database
-from code_intel_server.index.ownership import OwnerLock
+from code_intel_server.index.storage.database import Database
+from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.workspace.paths import FOLDER
 
 _CACHE = Path(FOLDER) / "cache"

@@ -11,12 +11,12 @@ from code_intel_server.cli.words import TITLES
 from code_intel_server.flow.packing import unpacked
 from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
-from code_intel_server.workspace.checkpoints import CheckpointStore, Loaded
-from code_intel_server.workspace.git import Git, open_repository
-from code_intel_server.workspace.journals import Journal
-from code_intel_server.workspace.key import load_key, private_folder
-from code_intel_server.workspace.lock import Owner, ProjectLock
+from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.paths import Project
+from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded
+from code_intel_server.workspace.state.journals import Journal
+from code_intel_server.workspace.state.key import load_key, private_folder
+from code_intel_server.workspace.state.lock import Owner, ProjectLock
 
 _DECISIONS_READ = 5000
 _DECIDED_BY = {7: 6, 9: 8, 11: 10}

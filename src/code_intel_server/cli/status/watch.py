@@ -16,8 +16,8 @@ from code_intel_server.cli.pages.record import Submit, taken_apart
 from code_intel_server.cli.status import grid, heading, mark
 from code_intel_server.cli.status.view import ProjectView, SessionView, look
 from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration, elapsed
+from code_intel_server.common.printable import printable
 from code_intel_server.flow.access import ACCESS, Group
-from code_intel_server.printable import printable
 from code_intel_server.tools.desk import Desk, now
 from code_intel_server.workspace.files import read_regular
 
@@ -165,7 +165,7 @@ class Watch:
         from rich.text import Text
 
         from code_intel_server.cli.report import write_report
-        from code_intel_server.tools.archives import read_archive
+        from code_intel_server.tools.session.archives import read_archive
 
         record = read_archive(self._desk, session_id)
         if record is None:

@@ -10,18 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
+from code_intel_server.codebase.files.project import Project, there
+from code_intel_server.codebase.files.text import counted
 from code_intel_server.codebase.impact.history import changed_together
 from code_intel_server.codebase.impact.run import Analysis
 from code_intel_server.codebase.impact.surroundings import tie_by_file_name, tie_by_markup, tie_by_test_name
 from code_intel_server.codebase.impact.targets import is_style, names_of
 from code_intel_server.codebase.impact.uses import follow
 from code_intel_server.codebase.impact.values import Impact, ImpactRow
-from code_intel_server.codebase.project import Project, there
-from code_intel_server.codebase.references import ENGINE
+from code_intel_server.codebase.references.finder import ENGINE
 from code_intel_server.codebase.resolution import Resolver
-from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.symbols import SymbolCache
-from code_intel_server.codebase.text import counted
+from code_intel_server.codebase.symbols.cache import SymbolCache
+from code_intel_server.codebase.symbols.freshness import Standing
 from code_intel_server.errors import Rejected
 
 History = Callable[[], Iterable[tuple[str, ...]]]

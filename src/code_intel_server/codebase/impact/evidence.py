@@ -4,10 +4,10 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from code_intel_server.codebase.files.project import shown
+from code_intel_server.codebase.files.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.impact.history import Together
 from code_intel_server.codebase.impact.values import MOST_MUST_VERIFY, MOST_PLACES, ImpactRow, Place, Tie, entry_id
-from code_intel_server.codebase.project import shown
-from code_intel_server.codebase.roles import RELEVANCE, Role, role
 
 _MUST_CHANCE = 0.25
 """What is as likely as this to change too must be verified, and so must the likeliest of what certainly means the target:"""

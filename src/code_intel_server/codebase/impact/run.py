@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.impact.evidence import Evidence
 from code_intel_server.codebase.impact.values import Target
-from code_intel_server.codebase.project import Project
 from code_intel_server.codebase.resolution import Resolver
 from code_intel_server.codebase.resolution import Target as Meant
-from code_intel_server.codebase.roles import Role, role
-from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.symbols import SymbolCache
+from code_intel_server.codebase.symbols.cache import SymbolCache
+from code_intel_server.codebase.symbols.freshness import Standing
 
 IMPORTING = re.compile(rb"\b(?:import|from|require|include|use|using|load|source|extends|render\w*|href|src)\b")
 """Words of lines that name another file."""

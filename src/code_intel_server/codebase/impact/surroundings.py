@@ -4,14 +4,15 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase import markup, ripgrep
-from code_intel_server.codebase.ignore import project_files
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.ignore import project_files
+from code_intel_server.codebase.files.ripgrep import Query
+from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.text import decode, read_text
 from code_intel_server.codebase.impact.run import IMPORTING, Analysis, by_hand, module_word
 from code_intel_server.codebase.impact.values import Place, Tie
-from code_intel_server.codebase.ripgrep import Query
-from code_intel_server.codebase.roles import Role, role
-from code_intel_server.codebase.telling import occurrences
-from code_intel_server.codebase.text import decode, read_text
+from code_intel_server.codebase.references.classify import occurrences
+from code_intel_server.codebase.syntax import markup
 
 
 def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:

@@ -5,14 +5,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from code_intel_server.codebase.definitions import NameMatch, bring_up_to_date, resolve
+from code_intel_server.codebase.files.project import Project, inside, shown
 from code_intel_server.codebase.impact.run import Analysis, Name, module_word, tells
 from code_intel_server.codebase.impact.values import Place, Target, Tie
-from code_intel_server.codebase.kinds import CALLABLE, STYLES, TYPES
-from code_intel_server.codebase.names import readings, style_kind, written
-from code_intel_server.codebase.project import Project, inside, shown
-from code_intel_server.codebase.standing import Standing
-from code_intel_server.codebase.symbol_store import StoredSymbol
+from code_intel_server.codebase.symbols.definitions import NameMatch, bring_up_to_date, resolve
+from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.kinds import CALLABLE, STYLES, TYPES
+from code_intel_server.codebase.symbols.names import readings, style_kind, written
+from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.errors import Rejected
 
 _NAMES_A_FILE = 40

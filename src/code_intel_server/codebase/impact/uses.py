@@ -10,19 +10,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from code_intel_server.codebase import ripgrep
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.ripgrep import FileMatches, Query
+from code_intel_server.codebase.files.roles import RELEVANCE, Role, role
+from code_intel_server.codebase.files.text import decode, is_binary
 from code_intel_server.codebase.impact.run import Analysis, Name, by_hand, tells
 from code_intel_server.codebase.impact.values import Place, Tie
-from code_intel_server.codebase.kinds import DECLARATION, STYLES
-from code_intel_server.codebase.names import written
+from code_intel_server.codebase.references.classify import PROSE, Asked, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.resolution import Binding, Definition
-from code_intel_server.codebase.ripgrep import FileMatches, Query
-from code_intel_server.codebase.roles import RELEVANCE, Role, role
-from code_intel_server.codebase.symbol_store import StoredSymbol
-from code_intel_server.codebase.symbols import SymbolCache
-from code_intel_server.codebase.syntax import Use
-from code_intel_server.codebase.telling import PROSE, Asked, ReferenceRow, classify, occurrences
-from code_intel_server.codebase.text import decode, is_binary
+from code_intel_server.codebase.symbols.cache import SymbolCache
+from code_intel_server.codebase.symbols.kinds import DECLARATION, STYLES
+from code_intel_server.codebase.symbols.names import written
+from code_intel_server.codebase.symbols.store import StoredSymbol
+from code_intel_server.codebase.syntax.values import Use
 
 _FRONTIER = 25
 _SHARED_BY = 8

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from code_intel_server.codebase.answers import Answer, Row
-from code_intel_server.codebase.roles import Role
+from code_intel_server.codebase.files.roles import Role
 
 MOST_PLACES = 2
 """Lines of a file that its row tells."""

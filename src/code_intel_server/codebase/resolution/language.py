@@ -22,8 +22,8 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.grammars import Captures, Parsed
     from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator, Meaning
+    from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
 _TELLING = frozenset({"class", "function", "import", "namespace"})
 _MOST_ARGUMENTS = 8
@@ -88,7 +88,7 @@ class Language:
 
     def matches(self, parsed: "Parsed") -> "Iterator[Captures]":
         """What the language's query finds in a file."""
-        from code_intel_server.codebase import grammars
+        from code_intel_server.codebase.syntax import grammars
 
         return grammars.matches(parsed, self.query)
 

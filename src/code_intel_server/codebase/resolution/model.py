@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.grammars import Captures, Parsed
     from code_intel_server.codebase.resolution.language import Language
+    from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
 Key = tuple[str, int]
 """A symbol's file and the byte at which its first name begins: one wherever it is looked at from."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.files.project import Project
 from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
 from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol
 from code_intel_server.codebase.resolution.store import ProjectFiles

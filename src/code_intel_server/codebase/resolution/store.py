@@ -6,16 +6,16 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
-from code_intel_server.codebase import ripgrep
-from code_intel_server.codebase.ignore import project_files
-from code_intel_server.codebase.languages import language_of
-from code_intel_server.codebase.project import Project
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.ignore import project_files
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.ripgrep import Query
+from code_intel_server.codebase.files.text import decode, read_bytes
 from code_intel_server.codebase.resolution.language import Language
 from code_intel_server.codebase.resolution.languages import LANGUAGES
 from code_intel_server.codebase.resolution.model import Model
-from code_intel_server.codebase.ripgrep import Query
-from code_intel_server.codebase.symbols import stamp_of
-from code_intel_server.codebase.text import decode, read_bytes
+from code_intel_server.codebase.symbols.cache import stamp_of
 
 _KEPT_BYTES = 6 * 1024 * 1024
 
@@ -81,7 +81,7 @@ class ProjectFiles:
         kept = self._models.get(path, stamp)
         if kept is not None:
             return kept
-        from code_intel_server.codebase import structure
+        from code_intel_server.codebase.syntax import structure
 
         data = read_bytes(self._project.root, path)
         language, resolver = language_of(path), resolver_of(path)

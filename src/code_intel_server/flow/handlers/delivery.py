@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.roles import Role, role
+from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.common.own_folder import CONFIG_FILE
 from code_intel_server.errors import Rejected
-from code_intel_server.flow import disposal
+from code_intel_server.flow.checks import disposal
+from code_intel_server.flow.checks.judgement import named
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import undone
@@ -19,13 +21,11 @@ from code_intel_server.flow.handlers.verification import (
     receipt_of,
     said_by,
 )
-from code_intel_server.flow.judgement import named
 from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
 from code_intel_server.flow.phases import Event, Phase, Place
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.own_folder import CONFIG_FILE
 from code_intel_server.workspace.values import (
     EXECUTABLE,
     Change,

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable
 
-from code_intel_server.codebase.reference import find_references
+from code_intel_server.codebase.evidence.location import find_references
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow import disposal
 from code_intel_server.flow.access import LOOKUPS
-from code_intel_server.flow.claims import texts_of, wrong_places
-from code_intel_server.flow.judgement import files_named, missing_files, named, shown_files
+from code_intel_server.flow.checks import disposal
+from code_intel_server.flow.checks.claims import texts_of, wrong_places
+from code_intel_server.flow.checks.judgement import files_named, missing_files, named, shown_files
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
     ImpactPayload,
@@ -19,7 +20,6 @@ from code_intel_server.flow.phases import Event
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
 from code_intel_server.flow.transitions import DOCUMENT_RESEARCH
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.printable import printable
 
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.
 _TOOL_KINDS_FULL = 4

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from code_intel_server.common.printable import blank
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import REASON_LENGTH, named
+from code_intel_server.flow.checks.judgement import REASON_LENGTH, named
+from code_intel_server.flow.checks.query_frame import adds
 from code_intel_server.flow.payloads import Payload, Q1Payload, Q2Payload, Q3Payload
 from code_intel_server.flow.phases import Event, GateLevel, Intent, Phase
-from code_intel_server.flow.query_frame import adds
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.printable import blank
 from code_intel_server.workspace.values import LedgerEntry
 
 

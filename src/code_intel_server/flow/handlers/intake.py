@@ -5,16 +5,16 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.reference import find_references
+from code_intel_server.codebase.evidence.location import find_references
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.claims import wrong_places
-from code_intel_server.flow.judgement import files_named, missing_files, named
+from code_intel_server.flow.checks.claims import wrong_places
+from code_intel_server.flow.checks.judgement import files_named, missing_files, named
+from code_intel_server.flow.checks.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
 from code_intel_server.flow.phases import Event, Intent
 from code_intel_server.flow.ports import Evidence, SymbolRelevance
-from code_intel_server.flow.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
 from code_intel_server.flow.turn import Note, Outcome, Turn
-from code_intel_server.printable import printable
 from code_intel_server.workspace.values import TaskBranch
 
 CHOICES = ("delete", "merge", "continue")

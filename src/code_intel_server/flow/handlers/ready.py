@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import (
+from code_intel_server.flow.checks.judgement import (
     Judge,
     has_reason,
     named,

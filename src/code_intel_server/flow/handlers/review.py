@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from code_intel_server import globs
-from code_intel_server.codebase.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
+from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, is_test_file, named_as_tests
+from code_intel_server.common import globs
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import named, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import named, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Turn
-from code_intel_server.printable import printable
 from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
 
 DECISIONS = ("keep", "discard", "leave")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.judgement import REASON_LENGTH
+from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.workspace.values import Proof, SeenTests, ToCommit
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from code_intel_server.flow.judgement import REASON_LENGTH, Judge
+from code_intel_server.flow.checks.judgement import REASON_LENGTH, Judge
 from code_intel_server.flow.payloads import CommitPayload
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ItemStatus

@@ -5,8 +5,8 @@ import re
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.checks.judgement import named, refuse_unexplored
 from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
-from code_intel_server.flow.judgement import named, refuse_unexplored
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
 from code_intel_server.flow.phases import Event
 from code_intel_server.flow.session import REASON_AT_MOST, CommandEvidence, Receipt, SessionState

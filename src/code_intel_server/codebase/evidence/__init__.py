@@ -1,0 +1,1 @@
+"""What of a change counts as work: a difference of syntax, base against now (SPEC 4)."""

@@ -1,0 +1,93 @@
+"""Which files a project has, and how many are left out: the listing that search_files and the index share (SPEC 8).
+
+`.gitignore` is honoured as ripgrep honours it (outside git as well), then the configured `exclude_patterns`; symlinks
+are never followed; `.git`, `.code-intel` and what the server of a project within this one writes are never listed.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock, Thread
+
+from code_intel_server.codebase.answers import Skipped
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.project import Project
+from code_intel_server.errors import CodeIntelError
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Paths relative to the project, sorted; `problems` say what could not be listed."""
+
+    paths: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+
+def project_files(project: Project) -> Listing:
+    """Every file that is neither ignored, excluded nor larger than 1 MB (binaries are still among them)."""
+    paths, problems = ripgrep.list_files(project)
+    return Listing(tuple(sorted(paths)), problems)
+
+
+def count_skipped(project: Project) -> Skipped:
+    """Count what lookups leave out: ignored or excluded, binary, larger than 1 MB. Costs four walks of the tree."""
+    listed, _ = ripgrep.list_files(project)
+    with_large, _ = ripgrep.list_files(project, ("--max-filesize", "1000G"))
+    everything, _ = ripgrep.list_files(Project(project.root), ("--no-ignore", "--max-filesize", "1000G"))
+    return Skipped(
+        ignored=max(len(everything) - len(with_large), 0),
+        binary=_count_binary(project),
+        too_large=max(len(with_large) - len(listed), 0),
+        counted=True,
+    )
+
+
+def _count_binary(project: Project) -> int:
+    # With --text ripgrep reads on past NUL bytes, and it decodes UTF-16 first, so what still holds a NUL is binary.
+    return len(ripgrep.matching_files(project, ripgrep.Query((r"\x00",)), extra=("--text",))[0])
+
+
+FIRST_SECONDS = 0.1
+"""How long a lookup waits for the first count: small projects are counted by then, and larger ones for the next lookup."""
+
+
+class SkipCounter:
+    """The latest count of skipped files, retaken at most every `seconds`, never by the caller who asks for it."""
+
+    def __init__(self, project: Project, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._project = project
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._beginning = Lock()
+        self._first: Thread | None = None
+        self._latest = Skipped()
+        self._due = float("-inf")
+
+    @property
+    def latest(self) -> Skipped:
+        """What was counted last; `counted` is False before the first count."""
+        return self._latest
+
+    def begin(self) -> None:
+        """Count in the background where nothing was counted yet, and give that a moment."""
+        if self._latest.counted:
+            return
+        with self._beginning:
+            if self._first is None:
+                self._first = Thread(target=self._count_first, name="skip-count", daemon=True)
+                self._first.start()
+        self._first.join(FIRST_SECONDS)
+
+    def _count_first(self) -> None:
+        with contextlib.suppress(CodeIntelError, OSError):  # the lookup itself will tell
+            self.refresh()
+
+    def refresh(self) -> Skipped:
+        """Count again if that is due; callers run it where a few walks of the tree do no harm."""
+        with self._lock:
+            if self._clock() >= self._due:
+                self._latest = count_skipped(self._project)
+                self._due = self._clock() + self._seconds
+        return self._latest

@@ -1,0 +1,1 @@
+"""Where names are used, and which symbol each of those names means."""

@@ -1,0 +1,374 @@
+"""find_references: where a name is used, and as what (SPEC 2).
+
+Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Files
+that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many it
+XX"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Protocol
+
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.codebase.files.memory import FileMemory
+from code_intel_server.codebase.files.project import Project, inside, of_length, shown
+from code_intel_server.codebase.files.ripgrep import FileMatches, Query
+from code_intel_server.codebase.files.roles import RELEVANCE, role
+from code_intel_server.codebase.files.text import counted
+from code_intel_server.codebase.references.classify import (
+    PROSE,
+    Asked,
+    ReferenceRow,
+    Told,
+    classify,
+    is_document,
+    may_hold,
+    occurrences,
+    unparsed,
+)
+from code_intel_server.codebase.references.first_page import Wanted, batch
+from code_intel_server.codebase.references.resolved import Binder, Place, other_names, target_at, target_of
+from code_intel_server.codebase.resolution import Binding, Resolver, Target
+from code_intel_server.codebase.symbols import definitions
+from code_intel_server.codebase.symbols.cache import SymbolCache, stamp_of
+from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.names import broken, expression, operator_sign, readings, written
+from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE
+from code_intel_server.codebase.syntax.values import Use
+from code_intel_server.errors import Rejected
+
+if TYPE_CHECKING:
+    from code_intel_server.codebase.references.worker_link import UsesHelper
+
+CLASSIFY_SECONDS = 12.0
+ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
+HOW_TO_SEE_THEM = "include_comments=true shows these"
+HOW_TO_GO_ON = "the next page tells on"
+_WORD = re.compile(r"\w+")
+
+
+class Bind(Protocol):
+    """Tells which rows mean what was asked for."""
+
+    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool) -> Sequence[ReferenceRow]:
+        """Those that do or may, in order; `every`: there are no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """All references to one name in ranked order, and what kept them from being complete.
+
+    `documents` are the documents that hold a name and were left out, `silent` the other files of which no line is told: there
+    the names stand in comments, in strings or within longer names only. Both relative paths in ranked order. `untold` are the
+    files that hold a name behind the rows that were wanted.
+    """
+
+    rows: tuple[ReferenceRow, ...]
+    problems: tuple[str, ...] = ()
+    overflowed: bool = False
+    documents: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    untold: Sequence[FileMatches] = ()
+
+
+def find_references(
+    project: Project,
+    cache: SymbolCache,
+    symbol: str | None,
+    *,
+    at: str | None = None,
+    path: str = ".",
+    kinds: Sequence[str] = (),
+    include_comments: bool = False,
+    page: Page = FIRST_PAGE,
+    skipped: Skipped | None = None,
+    memory: FileMemory[ReferenceRow] | None = None,
+    helper: "UsesHelper | None" = None,
+) -> Answer[ReferenceRow]:
+    """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
+
+    `Class.method` and names behind their module mean one symbol; a bare name means all that are defined under it; of a selector
+    (`move:to:`) the first word is looked for. Comments, strings and prose only with `include_comments`. `kinds` narrows to some of definition,
+    call, import, attribute, type, other, comment, string. Of a name in many files as many are told as the page needs, beginning with those
+    that define it and those that know it; `total` then is what is known so far. Raises Rejected('tool_errors.query.no_symbol'),
+    Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    """
+    wanted = _uses(kinds)
+    where = inside(project.root, path)
+    asked = _asked(project, cache, symbol, at)
+    names = asked.names
+    limits = Wanted(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
+    if asked.target is not None and asked.target.is_local and where == ".":
+        [where] = asked.target.files
+    found = collect(
+        project,
+        names,
+        path=where,
+        include_comments=include_comments or bool(wanted & PROSE),
+        memory=memory,
+        helper=helper,
+        wanted=limits,
+        bind=asked.bound,
+    )
+    rows = [row for row in found.rows if not wanted or row.kind in wanted]
+    if (
+        asked.target is not None
+        and not asked.target.symbols
+        and not asked.own
+        and where == "."
+        and not any(row.binding == Binding.CERTAIN for row in found.rows)
+    ):
+        asked.give_up(symbol)
+    shown_page = _apart(page, rows) if asked.target is not None else page
+    return answer(
+        shown_page.cut(rows),
+        shown_page,
+        len(rows),
+        engine=ENGINE,
+        incomplete_because=(*found.problems, *_broken(project, names[0], path), *_late(asked)),
+        skipped=skipped,
+        more=found.overflowed or bool(found.untold),
+        counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
+        other=asked.others,
+        notes=(
+            *(_ambiguity(found.rows, names[0]) if asked.target is None else ()),
+            *_others(asked, names[0]),
+            *(() if wanted else _left_out(found, names[0])),
+            *_untold(found, names[0]),
+        ),
+    )
+
+
+def _asked(project: Project, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
+    """What is asked for, with the names under which it is used."""
+    resolver = Resolver(project)
+    if at:
+        target: Target | None = target_at(resolver, Place.parsed(project, at), at)
+        name = target.name if target else ""
+        if target is not None and not target.symbols and not target.outside:
+            target = None
+    else:
+        name = last_name(symbol or "")
+        target = target_of(project, cache, resolver, symbol or "")
+    names = (name, *other_names(project, resolver, target)) if target is not None else (name,)
+    known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
+    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known})
+
+
+def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
+    """The page, ended where what only may be meant begins, if that would be most of it."""
+    certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
+    uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
+    on_page = len(rows[page.range.start : page.range.stop])
+    if page.offset < certain < page.offset + on_page and uses and (certain - page.offset) * 5 < on_page * 3:
+        return Page(certain - page.offset, page.offset)
+    return page
+
+
+def _late(asked: Binder) -> Iterator[str]:
+    if asked.is_late:
+        yield "time ran out before every row was told apart: some that are possible may be certain, or mean something else"
+
+
+def _others(asked: Binder, name: str) -> Iterator[str]:
+    for one, count in asked.overridden():
+        rows = counted(count, "row")
+        where = f"at={shown(one.path)}:{one.line}:{one.column}"
+        yield f"{one.qualified}, which may be this one when it runs, is used in {rows}: {where}"
+    if asked.others:
+        rows = counted(asked.others, "row")
+        yield f"other: {rows} of {name} certainly mean something else; search_text with word=true shows every line of {name}"
+
+
+def last_name(symbol: str) -> str:
+    """The part of a qualified symbol that is written where it is used."""
+    found = readings(of_length(symbol, "symbol"))[-1]
+    if not found or "\n" in found[-1] or "\0" in found[-1]:
+        raise Rejected("tool_errors.query.no_symbol")
+    return written(found[-1])
+
+
+def collect(
+    project: Project,
+    names: Sequence[str],
+    *,
+    path: str = ".",
+    include_comments: bool = False,
+    memory: FileMemory[ReferenceRow] | None = None,
+    helper: "UsesHelper | None" = None,
+    seconds: float = CLASSIFY_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    wanted: Wanted | None = None,
+    bind: Bind = lambda rows, *, every: rows,  # noqa: ARG005
+) -> References:
+    """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
+
+    Of many files only as many are told as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
+    A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
+    """
+    found = ripgrep.search(project, _query(names), path=path)
+    asked = Asked(occurrences(names), include_comments)
+    teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
+    files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
+    in_order = wanted.ordered(project, files) if wanted else None
+    rows: list[ReferenceRow] = []
+    if wanted and in_order:
+        files, first = in_order
+        told: list[Told] = []
+        for told_now, rows_now in _as_wanted(teller, files, first, wanted, bind):
+            told += told_now
+            rows += rows_now
+    else:
+        told = teller.tell(files)
+        groups = sorted(
+            (one or () for one in told), key=lambda rows: not any(row.kind is Use.DEFINITION for row in rows)
+        )
+        rows += bind([row for group in groups for row in group], every=True)
+    files, untold = files[: len(told)], files[len(told) :]
+    silent = [file for file, one in zip(files, told, strict=True) if one is not None and not one]
+    documents = {file.path for file in silent if is_document(file.path, language_of(file.path))}
+    return References(
+        tuple(rows[: 2 * EXACT_TOTAL_LIMIT]),
+        (*found.problems, *teller.problems),
+        found.overflowed,
+        tuple(file.path for file in silent if file.path in documents and may_hold(file, asked)),
+        tuple(file.path for file in silent if file.path not in documents),
+        untold,
+    )
+
+
+def _as_wanted(
+    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: Wanted, bind: Bind
+) -> Iterator[tuple[list[Told], Sequence[ReferenceRow]]]:
+    """What is told of the first files, and the rows of that, until they are as many as are wanted.
+
+    The rows' order must not depend on the page: but for the `first` files it is that of the files.
+    """
+    missing = wanted.rows
+    done = 0
+    while missing > 0 and (chosen := files[:first] if first and not done else batch(files, done, missing)):
+        told = teller.tell(chosen)
+        groups = [[row for one in told for row in one or ()]] if first and not done else told
+        rows = [row for group in groups for row in bind(group or (), every=False)]
+        yield told, rows
+        missing -= wanted.held(row.kind for row in rows)
+        done += len(chosen)
+
+
+@dataclass(slots=True)
+class _Teller:
+    """Tells what the names are in the files of one question, and remembers it; after `deadline` by the `clock` without parsing."""
+
+    project: Project
+    asked: Asked
+    memory: FileMemory[ReferenceRow]
+    helper: "UsesHelper | None"
+    clock: Callable[[], float]
+    deadline: float
+    standing: Standing = field(init=False)
+    unclassified: set[str] = field(default_factory=set)
+    unread: int = 0
+
+    def __post_init__(self) -> None:
+        self.standing = Standing(self.project.root)
+
+    def tell(self, files: Sequence[FileMatches]) -> list[Told]:
+        """What is told of each file, unless that was done for these lines of this file as it still looks."""
+        stamps = [stamp_of(self.project, file.path) for file in files]
+        looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
+        questions = [(file.path, self.asked) for file in files]
+        told: list[Told] = list(map(self.memory.known, questions, looks))
+        new = [place for place, known in enumerate(told) if known is None]
+        sizes = [stamp.size if stamp else 0 for stamp in (stamps[place] for place in new)]
+        for place, one in zip(new, self._now([files[place] for place in new], sizes), strict=True):
+            told[place] = one
+            if one is not None and files[place].path not in self.unclassified:
+                self.memory.keep(questions[place], looks[place], one)
+        self.unread += sum(one is None for one in told)
+        return told
+
+    @property
+    def problems(self) -> Iterator[str]:
+        """What keeps that from being complete, a sentence each."""
+        if self.unclassified:
+            yield f"{len(self.unclassified)} files were searched but not parsed in time"
+        if self.unread:
+            yield f"{self.unread} files were found but could not be read"
+
+    def _now(self, files: Sequence[FileMatches], sizes: Sequence[int]) -> list[Told]:
+        if self.helper is None:
+            return list(map(self._here, files))
+        return self.helper.tell(self.project.root, files, sizes, self.asked, self._here)
+
+    def _here(self, file: FileMatches) -> Told:
+        if self.clock() <= self.deadline:
+            return classify(self.standing, file, self.asked)
+        self.unclassified.add(file.path)
+        return unparsed(self.standing, file, self.asked)
+
+
+def _query(names: Sequence[str]) -> Query:
+    if any(map(operator_sign, names)):
+        return Query(tuple(map(expression, names)))
+    return Query(tuple(names), regex=False, word=all(_WORD.fullmatch(name) for name in names))
+
+
+def _broken(project: Project, name: str, path: str) -> Iterator[str]:
+    """What is said of an operator's name that goes over several lines: ripgrep tells lines."""
+    if pattern := broken(name):
+        files, problems = ripgrep.matching_files(
+            project, Query((pattern,)), path=inside(project.root, path), extra=("--multiline",)
+        )
+        yield from problems
+        if files:
+            yield f"in {len(files)} files {name} is written over several lines, which is not told"
+
+
+def _uses(kinds: Sequence[str]) -> frozenset[Use]:
+    try:
+        return frozenset(Use(kind.lower()) for kind in kinds)
+    except ValueError as problem:
+        raise Rejected(
+            "tool_errors.generic.argument_invalid",
+            field="kinds",
+            expected=f"some of {', '.join(use.value for use in Use)}",
+        ) from problem
+
+
+def _ambiguity(rows: Collection[ReferenceRow], name: str) -> Iterator[str]:
+    definitions = sum(row.kind is Use.DEFINITION for row in rows)
+    if definitions > 1:
+        yield f"{definitions} definitions share the name {name}; Class.{name} or at=path:line asks for one"
+
+
+def _left_out(found: References, name: str) -> Iterator[str]:
+    """What the agent does not see without `include_comments`."""
+    places = [
+        *(
+            [f"{counted(len(found.documents), 'document')} (first {shown(found.documents[0])})"]
+            if found.documents
+            else []
+        ),
+        *(
+            [
+                f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names (first {shown(found.silent[0])})"
+            ]
+            if found.silent
+            else []
+        ),
+    ]
+    if places:
+        yield f"left out: {name} stands in {' and in '.join(places)}; {HOW_TO_SEE_THEM}"
+
+
+def _untold(found: References, name: str) -> Iterator[str]:
+    if found.untold:
+        lines = sum(file.count for file in found.untold)
+        yield (
+            f"files are told as far as this page needs: {counted(len(found.untold), 'further file')} hold {name} on "
+            f"{counted(lines, 'line')}; {HOW_TO_GO_ON}"
+        )

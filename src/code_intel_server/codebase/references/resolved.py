@@ -1,0 +1,195 @@
+"""Which rows of `find_references` mean the symbol that was asked for, and which symbol that is (SPEC 2)."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.project import Project, inside_file, shown
+from code_intel_server.codebase.files.ripgrep import Query
+from code_intel_server.codebase.references.classify import PROSE, ReferenceRow, occurrences
+from code_intel_server.codebase.resolution import Binding, Definition, Resolver, Target
+from code_intel_server.codebase.resolution.store import resolver_of
+from code_intel_server.codebase.symbols import definitions
+from code_intel_server.codebase.symbols.cache import SymbolCache
+from code_intel_server.codebase.symbols.definitions import NameMatch
+from code_intel_server.codebase.symbols.names import readings
+from code_intel_server.codebase.symbols.store import StoredSymbol
+from code_intel_server.codebase.syntax.values import Use
+from code_intel_server.errors import Rejected
+
+_AT = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re.DOTALL)
+_NEAREST = 5
+_MOST_FILES = 400
+"""Of more files that hold a name only those that declare it are asked for its other names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`path:line[:column]`, 1-based, the path inside the project."""
+
+    path: str
+    line: int
+    column: int | None = None
+
+    @classmethod
+    def parsed(cls, project: Project, at: str) -> "Place":
+        """The place that a text names. Raises Rejected('tool_errors.generic.argument_invalid') and the errors of `inside_file`."""
+        found = _AT.fullmatch(at.strip())
+        if found is None:
+            raise Rejected("tool_errors.generic.argument_invalid", field="at", expected="path:line or path:line:column")
+        column = int(found["column"]) if found["column"] else None
+        return cls(inside_file(project.root, found["path"]), int(found["line"]), column)
+
+
+def target_at(resolver: Resolver, place: Place, at: str) -> Target:
+    """What stands at a place. Raises Rejected('tool_errors.query.no_name_at')."""
+    target = resolver.target_at(place.path, place.line, place.column)
+    if target is None:
+        raise no_name_at(at)
+    return target
+
+
+def no_name_at(at: str) -> Rejected:
+    """The refusal of a place where no name stands that a resolver reads."""
+    return Rejected("tool_errors.query.no_name_at", at=shown(at))
+
+
+def target_of(project: Project, cache: SymbolCache, resolver: Resolver, symbol: str) -> Target | None:
+    """What a qualified name means; None for a name that is not qualified, or of a language that no resolver reads.
+
+    Raises Rejected('tool_errors.query.unknown_qualifier') where the project defines the name, but not there.
+    """
+    *scope, name = readings(symbol)[0] or [symbol]
+    if not scope:
+        return None
+    definitions.bring_up_to_date(project, cache, name, NameMatch.EXACT)
+    found = _named(cache, resolver, [*scope, name])
+    if found is not None:
+        return found
+    same_name = definitions.resolve(cache, name)
+    if not same_name:
+        return Target(name, outside=".".join([*scope, name]))
+    if not all(resolver_of(one.path) for one in same_name):
+        return None
+    if definitions.resolve(cache, symbol):
+        return Target(name, outside=".".join([*scope, name]))
+    raise Rejected(
+        "tool_errors.query.unknown_qualifier", symbol=shown(symbol), nearest="; ".join(_nearest(scope, same_name))
+    )
+
+
+def _named(cache: SymbolCache, resolver: Resolver, parts: Sequence[str]) -> Target | None:
+    """A symbol by its path of names: as it is defined, else as a member or a re-export of what holds it."""
+    stored = definitions.resolve(cache, ".".join(parts))
+    target = resolver.target((one.path, one.tag.start_line, one.tag.end_line, one.tag.name) for one in stored)
+    if target is not None or len(parts) < 2:
+        return target
+    owners = _named(cache, resolver, parts[:-1])
+    modules = () if owners else _modules(resolver, parts[:-1])
+    return resolver.member(owners, modules, parts[-1])
+
+
+def _modules(resolver: Resolver, parts: Sequence[str]) -> Iterator[str]:
+    """The files of a module, whose path ends with its name."""
+    stem = "/".join(parts)
+    for path in resolver.files.listed:
+        bare = path.rpartition(".")[0]
+        if f"/{bare}".endswith((f"/{stem}", f"/{stem}/__init__", f"/{stem}/index", f"/{stem}/mod")) and resolver_of(
+            path
+        ):
+            yield path
+
+
+def _nearest(scope: Sequence[str], same_name: Sequence[StoredSymbol]) -> list[str]:
+    """The definitions of a name whose qualifier is most like the one that was asked for."""
+    wanted = ".".join(scope)
+
+    def likeness(one: StoredSymbol) -> float:
+        return -difflib.SequenceMatcher(None, wanted.lower(), (one.tag.scope or one.path).lower()).ratio()
+
+    chosen = sorted(same_name, key=lambda one: (likeness(one), one.path, one.tag.start_line))[:_NEAREST]
+    return [
+        f"{one.tag.scope}.{one.tag.name}"
+        if one.tag.scope
+        else f"{one.tag.name} ({shown(one.path)}:{one.tag.start_line})"
+        for one in chosen
+    ]
+
+
+def other_names(project: Project, resolver: Resolver, target: Target) -> Sequence[str]:
+    """The names under which the project imports or exports a target otherwise."""
+    if not target.symbols or target.is_local:
+        return ()
+    holding, _ = ripgrep.matching_files(project, Query((target.name,), regex=False, word=True))
+    near = {path for path in holding if resolver_of(path)} if len(holding) <= _MOST_FILES else target.files
+    found = set(resolver.aliases(target, sorted(near)))
+    if "default" in found:
+        found.remove("default")
+        stems = "|".join(sorted({re.escape(path.rpartition("/")[2].partition(".")[0]) for path in target.files}))
+        importing, _ = ripgrep.matching_files(project, Query((rf"from\s+['\"][^'\"]*({stems}|\.|/)(\.\w+)?['\"]",)))
+        found |= resolver.aliases(target, importing[:_MOST_FILES]) - {"default"}
+    return sorted(found)
+
+
+@dataclass(slots=True)
+class Binder:
+    """Tells of rows whether they mean the target; counts those that do not.
+
+    Without a target (a bare name) whatever the project declares under the name is meant, as far as it declares any.
+    """
+
+    project: Project
+    resolver: Resolver
+    target: Target | None
+    names: Sequence[str]
+    own: Set[tuple[str, int]] = frozenset()
+    """Path and line of definitions that are meant, whatever the resolver knows of them."""
+    others: int = 0
+    is_late: bool = False
+    _pattern: re.Pattern[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compile what finds the names."""
+        self._pattern = occurrences(self.names)
+
+    def bound(self, rows: Iterable[ReferenceRow], *, every: bool) -> list[ReferenceRow]:
+        """The rows that mean the target or may, each with its binding, the certain ones first.
+
+        `every`: these are all rows there are, so that they tell whether the project declares a bare name.
+        """
+        told = [replace(row, binding=self._binding(row)) for row in rows]
+        self.is_late = self.is_late or self.resolver.late
+        if self.target is None and not (every and any(row.binding is Binding.CERTAIN for row in told)):
+            told = [row if row.binding is Binding.CERTAIN else replace(row, binding=Binding.POSSIBLE) for row in told]
+        kept = [row for row in told if row.binding is not Binding.OTHER]
+        self.others += len(told) - len(kept)
+        return sorted(kept, key=lambda row: row.binding is not Binding.CERTAIN)
+
+    def _binding(self, row: ReferenceRow) -> Binding:
+        if row.kind in PROSE:
+            return Binding.POSSIBLE
+        found = set(self.resolver.bindings(self.target, row.path, row.start_line, self._pattern))
+        if Binding.CERTAIN in found:
+            return Binding.CERTAIN
+        if row.kind is Use.DEFINITION and (self.target is None or (row.path, row.start_line) in self.own):
+            return Binding.CERTAIN
+        return Binding.OTHER if found == {Binding.OTHER} else Binding.POSSIBLE
+
+    def give_up(self, symbol: str | None) -> None:
+        """Say that nothing of the name is known. Raises Rejected('tool_errors.query.unknown_qualifier')."""
+        raise Rejected("tool_errors.query.unknown_qualifier", symbol=shown(symbol or self.names[0]), nearest="none")
+
+    def overridden(self) -> Iterator[tuple[Definition, int]]:
+        """What the target overrides, and how many occurrences were told for that."""
+        for symbol, count in self.resolver.through.most_common(_NEAREST):
+            yield self.resolver.definitions([symbol])[0], count
+
+    def near(self) -> frozenset[str]:
+        """The files that hold a word which most files hold that use the target."""
+        if self.target is None:
+            return frozenset()
+        hints = tuple(sorted(self.target.hints))
+        found, _ = ripgrep.matching_files(self.project, Query(hints, regex=False, word=True)) if hints else ((), ())
+        return self.target.files.union(found)

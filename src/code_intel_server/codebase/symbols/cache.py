@@ -1,0 +1,326 @@
+"""The symbol cache: always asked first, never believed further than the files themselves (SPEC 8).
+
+Two clocks keep it honest without a daemon. Every file that an answer names is looked at again before the answer leaves
+(`recheck`). The whole project is compared with the cache (`verify`) before an answer whenever the last comparison is
+older than twenty times what it cost: so it takes at most a twentieth of the time, a tenth of a second on 50,000 files
+every few seconds, and "nothing found" is never said without one.
+"""
+
+import hashlib
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.listing import Lister
+from code_intel_server.codebase.files.project import MAX_FILE_BYTES, Project
+from code_intel_server.codebase.files.text import read_bytes
+from code_intel_server.codebase.symbols import ctags
+from code_intel_server.codebase.symbols.ctags import Tag
+from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.store import Entry, Known, Stamp, StoredSymbol, SymbolStore
+from code_intel_server.codebase.symbols.tagging import Tagging, tag_by_tree, tag_files, taggable
+
+BATCH = 400
+INLINE_LIMIT = 300
+"""So many changed files a lookup brings up to date itself; more are left to `refresh_all`."""
+
+_VERIFY_SHARE = 20
+LOOKUP_SECONDS = 5.0
+"""Most that a lookup waits for changed files to be tagged."""
+
+COMPARE_SECONDS = 10.0
+"""Most that a lookup waits for the files to be compared with the cache."""
+
+_BATCH_SECONDS = 30.0
+_WORKERS = 2
+
+Progress = Callable[[int, int], None]
+"""Called with (files done, files to do)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How the project differs from the cache: files to tag, files that are gone.
+
+    `unseen` are those that time did not suffice for; `walked_at` is when, by the cache's clock, the tree was walked.
+    """
+
+    pending: tuple[str, ...]
+    gone: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+    walked_at: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What a refresh did."""
+
+    tagged: int
+    unchanged: int
+    removed: int
+    problems: tuple[str, ...]
+    seconds: float
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Files that were looked at: what those hold that changed, with their look before; the others are `unchanged`."""
+
+    size: int
+    tagging: Tagging
+    stamps: Mapping[str, Stamp]
+    unchanged: int
+
+
+class SymbolCache:
+    """Definitions of one project. Safe to use from several threads and processes at once."""
+
+    def __init__(self, project: Project, clock: Callable[[], float] = time.monotonic) -> None:
+        self.project = project
+        self.store = SymbolStore(project)
+        self._clock = clock
+        self._lock = Lock()
+        self._lister = Lister(project)
+        self._taggable: tuple[Listing, Sequence[str], float] = (Listing(()), (), -math.inf)
+        self._difference: Difference | None = None
+        self._verified_until = -math.inf
+
+    def now(self) -> float:
+        """The time of this cache's clock, in seconds."""
+        return self._clock()
+
+    @property
+    def pending(self) -> int:
+        """How many files the last comparison found untagged or changed; 0 before the first."""
+        return len(self._difference.pending) if self._difference else 0
+
+    def verify(self, *, force: bool = False, fresh: bool = False) -> Difference:
+        """Compare project and cache, unless that was done recently enough; forgets files that are gone.
+
+        With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
+        """
+        if force:  # a lookup does not wait for as long as that may take
+            started = self._clock()
+            difference = self._compare(fresh=fresh, seconds=math.inf)
+            with self._lock:
+                return self._take(difference, started)
+        with self._lock:
+            if self._difference is not None and not fresh and self._clock() < self._verified_until:
+                return self._difference
+            started = self._clock()
+            return self._take(self._compare(fresh=fresh, seconds=COMPARE_SECONDS), started)
+
+    def _take(self, difference: Difference, started: float) -> Difference:
+        self._difference = difference
+        cost = self._clock() - started
+        self._verified_until = started + cost + _VERIFY_SHARE * cost
+        if difference.gone:
+            self.store.forget(difference.gone)
+        return difference
+
+    def refresh(self, paths: Iterable[str], *, seconds: float | None = None) -> tuple[str, ...]:
+        """Bring these files up to date (those that are gone are forgotten); returns what went wrong, a sentence each."""
+        wanted = sorted(set(paths))
+        stamps = {path: stamp for path in wanted if (stamp := stamp_of(self.project, path))}
+        if missing := [path for path in wanted if path not in stamps]:
+            self.store.forget(missing)
+        changed = self._really_changed(stamps, self.store.known_of(stamps))
+        problems: list[str] = []
+        deadline = self._clock() + (LOOKUP_SECONDS if seconds is None else seconds)
+        for batch in _batches(sorted(changed)):
+            left = deadline - self._clock()
+            if left <= 0:
+                problems.append("the time limit ended the tagging of changed files")
+                break
+            problems += self._store(tag_files(self.project.root, batch, seconds=left), changed)
+        self._settle(set(stamps) if not problems else set())
+        return tuple(problems)
+
+    def recheck(self, symbols: Sequence[StoredSymbol], standing: Standing) -> bool:
+        """Look again at every file these symbols are in; True where some had changed, or do not hold them, and are now up to date."""
+        stamps = {symbol.path: symbol.stamp for symbol in symbols}
+        stale = {path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp}
+        if stale:
+            self.refresh(stale)
+        misread = {symbol.path for symbol in symbols if symbol.path not in stale and not standing.defines(symbol)}
+        if misread:
+            self.store.put([Entry(path, stamps[path], *self._tag_again(path, standing)) for path in sorted(misread)])
+        return bool(stale or misread)
+
+    def _tag_again(self, path: str, standing: Standing) -> tuple[str, Sequence[Tag]]:
+        """Engine and tags of a file that does not hold what ctags said of it: another file was read in its place."""
+        by_tree = tag_by_tree(self.project.root, path)
+        if by_tree is not None:
+            return by_tree.engine, by_tree.tags
+        found = tag_files(self.project.root, [path]).files
+        return ctags.ENGINE, [tag for file in found for tag in file.tags if standing.holds(path, tag.name, tag.scope)]
+
+    def refresh_all(
+        self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> Refresh:
+        """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
+        started = self._clock()
+        difference = self.verify(force=True)
+        is_new = not self._has_files()
+        problems = list(difference.problems)
+        tagged = unchanged = done = 0
+        with self.store.in_bulk() if is_new else nullcontext():
+            for batch in self._tag_in_parallel(_batches(difference.pending), is_new, cancelled):
+                problems += self._store(batch.tagging, batch.stamps)
+                tagged += len(batch.tagging.files)
+                unchanged += batch.unchanged
+                done += batch.size
+                progress(done, len(difference.pending))
+        finished = not cancelled()
+        if finished:
+            self.store.index()
+            self._difference = replace(difference, pending=(), gone=())
+        return Refresh(
+            tagged=tagged,
+            unchanged=unchanged,
+            removed=len(difference.gone),
+            problems=tuple(dict.fromkeys(problems)),
+            seconds=self._clock() - started,
+            cancelled=not finished,
+        )
+
+    def remember_digests(self, cancelled: Callable[[], bool] = lambda: False) -> int:
+        """Hash the files tagged without one, so that a mere change of time costs a hash and no tagging; how many."""
+        hashed = 0
+        for batch in _batches(self.store.without_digest()):
+            if cancelled():
+                break
+            digests = {
+                path: (stamp, digest)
+                for path in batch
+                if (stamp := stamp_of(self.project, path)) and (digest := self._digest(path))
+            }
+            self.store.set_digests(digests)
+            hashed += len(digests)
+        return hashed
+
+    def _settle(self, paths: set[str]) -> None:
+        with self._lock:
+            if self._difference is not None:
+                left = tuple(path for path in self._difference.pending if path not in paths)
+                unseen = tuple(path for path in self._difference.unseen if path not in paths)
+                self._difference = replace(self._difference, pending=left, unseen=unseen)
+
+    def _has_files(self) -> bool:
+        return self.store.count()[0] > 0
+
+    def _compare(self, *, fresh: bool, seconds: float) -> Difference:
+        started = self._clock()
+        # Before the walk: what another thread tags meanwhile is not taken for gone.
+        known = self.store.stamps()
+        listing = self._lister.files(fresh=fresh)
+        of, paths, walked_at = self._taggable
+        if of is not listing:
+            paths, walked_at = [path for path in listing.paths if taggable(path)], started
+            self._taggable = (listing, paths, walked_at)
+        pending, gone, left = self._held_against(paths, known, self._clock() + seconds)
+        problems = (
+            *listing.problems,
+            *([f"{left} files were not compared with the symbol cache in time"] if left else []),
+        )
+        unseen = tuple(paths[len(paths) - left :])
+        return Difference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
+
+    def _held_against(
+        self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
+    ) -> tuple[list[str], list[str], int]:
+        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time.
+
+        Both are in the order of their paths, and are gone through together.
+        """
+        pending: list[str] = []
+        gone: list[str] = []
+        rest = iter(known)
+        here = next(rest, None)
+        for place, path in enumerate(paths):
+            if place % BATCH == 0 and self._clock() > deadline:
+                return pending, gone, len(paths) - place
+            name = os.fsencode(path)
+            while here and here[0] < name:
+                gone.append(os.fsdecode(here[0]))
+                here = next(rest, None)
+            before = None
+            if here and here[0] == name:
+                before, here = here[1], next(rest, None)
+            stamp = stamp_of(self.project, path)
+            if stamp is None:
+                gone += [path] if before else []
+            elif stamp != before:
+                pending.append(path)
+        return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
+
+    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, Known]) -> dict[str, Stamp]:
+        """Those files whose content is not what was tagged; the others get their new time noted."""
+        touched = {
+            path: stamp
+            for path, stamp in stamps.items()
+            if (before := known.get(path))
+            and (before.stamp == stamp or (before.digest and before.digest == self._digest(path)))
+        }
+        if restamped := {path: stamp for path, stamp in touched.items() if known[path].stamp != stamp}:
+            self.store.restamp(restamped)
+        return {path: stamp for path, stamp in stamps.items() if path not in touched}
+
+    def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
+        # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
+        self.store.put([Entry(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
+        return tagging.problems
+
+    def _tag_in_parallel(
+        self, batches: Iterable[Sequence[str]], is_new: bool, cancelled: Callable[[], bool]
+    ) -> Iterator["_Batch"]:
+        """Tag what has changed while the caller stores what came before; `is_new` where the cache knows nothing yet."""
+
+        def work(batch: Sequence[str]) -> _Batch | None:
+            """Look at one batch and tag it in a thread of the pool; None once cancelled."""
+            if cancelled():
+                return None
+            stamps = {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
+            changed = self._really_changed(stamps, {} if is_new else self.store.known_of(stamps))
+            tagging = tag_files(self.project.root, sorted(changed), seconds=_BATCH_SECONDS) if changed else Tagging(())
+            return _Batch(len(batch), tagging, changed, len(stamps) - len(changed))
+
+        # Only a little ahead of the caller, so that a large project does not pile up in memory.
+        waiting: deque[Future[_Batch | None]] = deque()
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="tagging") as pool:
+            for batch in batches:
+                waiting.append(pool.submit(work, batch))
+                if len(waiting) > 2 * _WORKERS:
+                    yield from filter(None, [waiting.popleft().result()])
+            while waiting:
+                yield from filter(None, [waiting.popleft().result()])
+
+    def _digest(self, path: str) -> bytes | None:
+        data = read_bytes(self.project.root, path)
+        return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
+
+
+def stamp_of(project: Project, path: str) -> Stamp | None:
+    """How a file looks now; None for what is no regular file of at most 1 MB.
+
+    By its change time: an unpacked archive sets the other one back, or to a year no table holds.
+    """
+    try:
+        status = os.lstat(f"{project.root}/{path}")
+    except (OSError, ValueError):
+        return None
+    regular = (status.st_mode & 0o170000) == 0o100000
+    return Stamp(status.st_ctime_ns, status.st_size) if regular and status.st_size <= MAX_FILE_BYTES else None
+
+
+def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))

@@ -1,0 +1,125 @@
+"""The file that the symbol store lies in: made, found usable, or made anew.
+
+WAL: readers go on while another process writes, and a killed writer leaves the last commit (measured in
+`tests/codebase/test_symbol_cache.py`). There is none where the folder cannot be written or is a symlink, and one that
+belongs to another project (a cache that came with a clone) or says that it has another version is made anew.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
+
+SCHEMA_VERSION = 10
+"""Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run beside each other."""
+
+_BUSY_SECONDS = 10.0
+
+_SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # Paths are bytes: a file's name need not be text.
+    """CREATE TABLE files (
+        id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
+        engine TEXT NOT NULL, skeleton BLOB
+    )""",
+    # An id is never given twice: beyond the last one noted, all symbols are new.
+    """CREATE TABLE symbols (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+        scope TEXT NOT NULL, signature TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        language TEXT NOT NULL
+    )""",
+    # Every name once, with the set of its letters as bits: most names lack one of those asked for, and are not compared
+    # further. Filled behind a first refresh (`SymbolStore.note_names`); a name may outlive its last symbol.
+    "CREATE TABLE names (name TEXT PRIMARY KEY, letters INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+
+def prepared(root: Path, folder: Path) -> Path | None:
+    """The file in `folder` with a store of the project at `root` in it; None where there can be none on disk."""
+    path = folder / f"symbols-{SCHEMA_VERSION}.sqlite3"
+    if any(part.is_symlink() for part in (path, path.parent, path.parent.parent)):
+        return None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _one_at_a_time(path.with_suffix(".lock")):
+            if not _usable(root, path):
+                remove(path)
+                _create(root, path)
+    except (OSError, sqlite3.Error):
+        return None
+    return path
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make an empty store's tables."""
+    for statement in _SCHEMA:
+        connection.execute(statement)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection in which every statement is its own transaction unless one is begun. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=OwnedConnection
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    bound_log(connection)
+    connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
+    return connection
+
+
+def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECONDS) -> None:
+    """From now on wait so long where another process writes to the store. Raises sqlite3.Error."""
+    connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
+
+
+def remove(path: Path) -> None:
+    """Throw the store away, with what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _usable(root: Path, path: Path) -> bool:
+    if not path.exists():
+        return False
+    try:
+        with contextlib.closing(connect(path)) as connection:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            owner = connection.execute("SELECT value FROM meta WHERE name = 'project'").fetchone()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as problem:
+        return "locked" in str(problem)
+    except sqlite3.DatabaseError:
+        return False
+    return bool(version == SCHEMA_VERSION and owner == (_identity(root),))
+
+
+def _create(root: Path, path: Path) -> None:
+    with contextlib.closing(connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        with transaction(connection):
+            make_tables(connection)
+            connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(root),))
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+@contextlib.contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Keep a process from taking another's half-made store for a damaged one."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _identity(root: Path) -> str:
+    """What tells this project's folder from a copy of it elsewhere: a cache that came with a clone is not believed."""
+    status = root.stat()
+    return f"{root}|{status.st_dev}|{status.st_ino}"

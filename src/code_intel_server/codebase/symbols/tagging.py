@@ -1,0 +1,223 @@
+"""Which engine tags a file, and the tags in one vocabulary whichever it was.
+
+Universal Ctags tags a large tree in a second; a syntax tree is one to two orders slower but knows languages ctags does not.
+`BY_SYNTAX_TREE` names those where the tree's answer is the better one (`benchmarks/definitions.md`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
+from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
+from code_intel_server.codebase.symbols import ctags
+from code_intel_server.codebase.symbols.ctags import Tag
+from code_intel_server.codebase.symbols.names import style_kind
+from code_intel_server.codebase.syntax.markup import less_names
+from code_intel_server.codebase.syntax.values import Symbol, SymbolKind
+
+SYNTAX_TREE = "tree-sitter"
+_MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
+
+BY_SYNTAX_TREE = frozenset(
+    # ctags 5.9 takes object literals for classes and misses methods in these
+    {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
+    # drops what stands before the name of `class Shop::Cart` in Ruby, and finds methods in its strings
+    | {"ruby"}
+    # knows neither where a definition of PHP ends, nor enums, takes imported names for types
+    | {"php"}
+    # and knows little or nothing of these, or lacks what is common in them (constants in Rust, private functions in
+    # Clojure), or gives them other names (`M.go` in Lua, `Mod` for `My.Mod` in Elixir).
+    | {
+        "clojure",
+        "elixir",
+        "lua",
+        "rust",
+        "kotlin",
+        "scala",
+        "swift",
+        "dart",
+        "zig",
+        "solidity",
+        "gdscript",
+        "groovy",
+        "nim",
+        "gleam",
+        "odin",
+        "starlark",
+        "cuda",
+        "racket",
+    }
+    | {"graphql", "prisma", "thrift", "terraform", "hcl", "fish", "luau"}
+    # takes a whole selector for one name
+    | {"css", "scss", "less"}
+)
+_MISREAD = {
+    "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ |\t+type \w+ )", re.MULTILINE),
+    "java": re.compile(
+        rb"\brecord\s+\w+\s*[(<]|\bnew\s+[\w.]+(?:<[^<>;(){}]{0,80}>)?\s*\([^;{}]{0,200}\)\s{0,80}\{|^(?:open )?module [\w.]+ ?\{",
+        re.MULTILINE,
+    ),
+}
+"""What ctags 5.9 takes for something else, in languages that it reads well otherwise: type parameters, records; or misses: types within functions, classes without a name, modules."""
+
+_ANNOTATED = re.compile(rb"[ \t]+([^\W\d]\w*)[ \t]*:[ \t]*[\w\"'\[]")
+"""A line of a class's body that may declare a field by its type."""
+
+_NAMED_ABOVE = frozenset({"go", "php"})
+"""Languages in which a line names the package or namespace of all that follows, and which is said with every name."""
+
+_UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
+_TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileTags:
+    """What one file defines and which engine said so."""
+
+    path: str
+    engine: str
+    tags: tuple[Tag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """A batch of files tagged."""
+
+    files: tuple[FileTags, ...]
+    problems: tuple[str, ...] = ()
+
+
+def taggable(path: str) -> bool:
+    """Whether a file may define symbols, by its name alone (a name without an ending may turn out to be a script)."""
+    name = path.rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    return _taggable_name(f"x.{ending}" if dot and stem else name)
+
+
+@lru_cache(maxsize=4096)
+def _taggable_name(name: str) -> bool:
+    language = language_of(name)
+    if language is None:
+        return "." not in name
+    return language.kind not in _UNTAGGED_KINDS or language.name in _TAGGED_ANYWAY
+
+
+def tag_by_tree(root: Path, path: str) -> FileTags | None:
+    """Tag one file by its syntax tree; None where it has none, or cannot be read."""
+    from code_intel_server.codebase.syntax import structure
+
+    data = read_bytes(root, path)
+    language = None if data is None else language_of(path, data)
+    if data is None or language is None or not structure.has_grammar(language):
+        return None
+    return FileTags(path, SYNTAX_TREE, _outlined(data, language))
+
+
+def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:
+    """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags.
+
+    Those that ctags does not know and that cannot be read are left out.
+    """
+    has_ctags = ctags.executable() is not None
+    by_tree = [
+        path
+        for path in paths
+        if not has_ctags or not ctags.accepts(path) or _prefers_tree(path) or _is_misread(root, path)
+    ]
+    by_ctags = sorted(set(paths).difference(by_tree))
+    tagged = ctags.tag(root, by_ctags, seconds=seconds) if by_ctags else ctags.Tagged({})
+    if tagged.problem:
+        # One poisonous file must not cost the others their symbols.
+        by_tree, by_ctags = [*by_tree, *by_ctags], []
+    files = [FileTags(path, ctags.ENGINE, _with_fields(root, path, tagged.tags.get(path, ()))) for path in by_ctags]
+    files += [FileTags(path, SYNTAX_TREE, tags) for path in by_tree if (tags := _tree_tags(root, path)) is not None]
+    return Tagging(tuple(files), (tagged.problem,) if tagged.problem else ())
+
+
+def _with_fields(root: Path, path: str, tags: Sequence[Tag]) -> tuple[Tag, ...]:
+    """The tags, and of a class of Python the fields that are only annotated (`width: int`), which ctags leaves out."""
+    if not path.endswith(".py") or not any(tag.kind == SymbolKind.CLASS for tag in tags):
+        return tuple(tags)
+    found = []
+    known = {(tag.name, tag.start_line) for tag in tags}
+    for number, line in enumerate((read_bytes(root, path) or b"").split(b"\n"), 1):
+        field = _ANNOTATED.match(line)
+        if field is None:
+            continue
+        around = [tag for tag in tags if tag.start_line < number <= tag.end_line]
+        owner = max(around, key=lambda tag: tag.start_line, default=None)
+        name = decode(field[1])
+        if owner is not None and owner.kind == SymbolKind.CLASS and (name, number) not in known:
+            scope = f"{owner.scope}.{owner.name}" if owner.scope else owner.name
+            found.append(Tag(name, SymbolKind.FIELD.value, scope, "", number, number, owner.language))
+    return (*tags, *found)
+
+
+@lru_cache(maxsize=65536)
+def _prefers_tree(path: str) -> bool:
+    if role(path) is Role.VENDORED:
+        return False  # other people's bundles: large, and rarely asked about
+    language = language_of(PurePosixPath(path).name)
+    # A name that tells nothing may be a script, whose first line tells; ctags would not look.
+    return language is None or language.name in BY_SYNTAX_TREE
+
+
+def _is_misread(root: Path, path: str) -> bool:
+    language = language_of(PurePosixPath(path).name)
+    pattern = _MISREAD.get(language.name) if language else None
+    return pattern is not None and pattern.search(read_bytes(root, path) or b"") is not None
+
+
+def _tree_tags(root: Path, path: str) -> tuple[Tag, ...] | None:
+    data = read_bytes(root, path)
+    if data is None or is_binary(data):
+        return None if data is None else ()
+    language = language_of(path, data)
+    return _outlined(data, language) if language else ()
+
+
+def _outlined(data: bytes, language: Language) -> tuple[Tag, ...]:
+    from code_intel_server.codebase.syntax import structure
+
+    outline = structure.outline(data, language)
+    tags = tuple(_tag(symbol, language, package) for symbol, package in _packed(outline.symbols, language))
+    return (*tags, *_missed(data, language, tags)) if language.name == "less" and outline.has_errors else tags
+
+
+def _missed(data: bytes, language: Language, tags: Sequence[Tag]) -> Iterator[Tag]:
+    """What patterns read of Less that its grammar, which is another's, makes no tree of."""
+    known = {(tag.name, tag.start_line) for tag in tags}
+    for marked, line in less_names(decode(data)):
+        kind = style_kind(marked)
+        name = marked[1:] if kind else marked
+        if (name, line) not in known:
+            yield Tag(name, kind or SymbolKind.VARIABLE.value, "", "", line, line, language.name)
+
+
+def _packed(symbols: Sequence[Symbol], language: Language) -> Iterator[tuple[Symbol, str]]:
+    """The symbols, each with the namespace or package that a line above it names for all that follows."""
+    package, end = "", 0
+    for symbol in symbols:
+        yield symbol, package if symbol.start_byte > end else ""
+        if language.name in _NAMED_ABOVE and symbol.kind in _MODULES and symbol.parent_index is None:
+            package, end = symbol.name.replace("\\", "."), symbol.end_byte
+
+
+def _tag(symbol: Symbol, language: Language, package: str) -> Tag:
+    """A symbol by the name it is asked for: of a module `My.Mod` the last part, `#name` and `r#name` without their marks."""
+    scope, name = symbol.scope.replace("\\", "."), symbol.name.removeprefix("r#").removeprefix("#")
+    if symbol.kind in _MODULES:
+        outer, _, name = name.replace("\\", ".").rpartition(".")
+        scope = ".".join(filter(None, (scope, outer)))
+    elif package:
+        scope = ".".join(filter(None, (package, scope)))
+    return Tag(name, symbol.kind.value, scope, symbol.signature, symbol.line, symbol.end_line, language.name)
+
+
+def engines(files: Mapping[str, str]) -> str:
+    """The engines behind an answer, in words."""
+    return " + ".join(sorted(set(files.values()))) or ctags.ENGINE

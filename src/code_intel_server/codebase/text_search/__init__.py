@@ -1,0 +1,1 @@
+"""`search_text`: lines that match, the most relevant first."""

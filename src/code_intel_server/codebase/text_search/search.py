@@ -1,0 +1,373 @@
+"""search_text: lines that match one or several patterns, most relevant first, counted per pattern (SPEC 2).
+
+All patterns run in one pass over the tree. How many lines each of them matches, and which of them a row does, is then
+asked of ripgrep again, over the matching lines only: exact for every regex it accepts, and a few milliseconds a pattern.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import TypedDict
+
+from code_intel_server import process
+from code_intel_server.codebase.answers import FIRST_PAGE, Answer, InFile, Page, Skipped, answer
+from code_intel_server.codebase.files import ripgrep
+from code_intel_server.codebase.files.project import MAX_FILE_BYTES, Project, inside, of_length, shown
+from code_intel_server.codebase.files.ripgrep import FileMatches, Match, Query
+from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
+from code_intel_server.codebase.symbols.freshness import Standing, same
+from code_intel_server.codebase.text_search import order
+from code_intel_server.codebase.text_search.order import Columns
+from code_intel_server.common import globs as globbing
+from code_intel_server.errors import Rejected
+
+MAX_PATTERNS = 50
+MAX_CONTEXT = 20
+_SOUND = "globs whose brackets and braces match"
+MOST_NUMBERED = 100_000
+"""Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
+
+PIECE_BYTES = 8 * process.MEBIBYTE
+"""Matching lines that are held and counted at once: all, unless overlong ones, which arrive cut, make much more of them."""
+
+FIRST_LINES = 20
+"""Matching lines of each file that are taken where all of them are too many for one answer."""
+
+CHECK_SECONDS = 5.0
+"""How long the rows of a page may be held against their files; where that is over, the page ends."""
+
+SHOWN_COLUMNS = (240, 160, 120, 80, 60)
+"""Characters of a line that a row shows, around the match: the most with which the page costs what it should."""
+
+PAGE_CHARACTERS, ROW_CHARACTERS = 4_000, 80
+"""What a page should cost with its paths: so much, and a long one so much a row."""
+
+_OF_A_FILE, _OF_A_ROW = 26, 9
+"""Characters beside a path, and beside a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRow(InFile):
+    """A matching line; `before` and `after` are context. Of several asked `pattern` is the first that it matches, `also` the others."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    pattern: str = ""
+    also: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> Mapping[str, object]:
+        """The patterns, where there are several."""
+        also = {"also": self.also} if self.also else {}
+        return {"pattern": self.pattern, **also} if self.pattern else {}
+
+    def as_row(self) -> str:
+        """`12: text`, the lines around it as ripgrep writes them (`11- text`)."""
+        first = self.start_line - len(self.before)
+        above = (f"{number}- {text}" for number, text in enumerate(self.before, first))
+        below = (f"{number}- {text}" for number, text in enumerate(self.after, self.start_line + 1))
+        return "\n".join([*above, f"{self.start_line}: {self.text}", *below])
+
+
+class Wanted(TypedDict, total=False):
+    """What may be said of a search beside its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
+
+    regex: bool
+    word: bool
+    ignore_case: bool
+    globs: Sequence[str]
+    context_lines: int
+
+
+def search_text(
+    project: Project,
+    patterns: str | Sequence[str],
+    *,
+    path: str = ".",
+    regex: bool = True,
+    word: bool = False,
+    ignore_case: bool = False,
+    globs: Sequence[str] = (),
+    context_lines: int = 0,
+    page: Page = FIRST_PAGE,
+    skipped: Skipped | None = None,
+    seconds: float = ripgrep.SEARCH_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Answer[TextRow]:
+    """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
+
+    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `Wanted` every key is an
+    argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
+    Rejected('tool_errors.generic.pattern_not_one_line'), Rejected('tool_errors.generic.pattern_invalid'),
+    Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    """
+    _require_few(globs, "globs")
+    for glob in globs:
+        if of_length(glob, "globs").startswith("!") and globbing.fault(glob[1:]):
+            raise Rejected("tool_errors.generic.argument_invalid", field="globs", expected=_SOUND)
+    query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
+    where = inside(project.root, path)
+    if refusal := _unsearchable(project.root, where):
+        counts = tuple((pattern, 0) for pattern in query.patterns)
+        return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
+    found = _search_all(project, query, where, globs, seconds)
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    files, left = globbing.meant(found.files, wanted, attrgetter("path"), clock=clock) if wanted else (found.files, "")
+    total = sum(file.count for file in files)
+    columns = Columns(project.root, query)
+    found_here = list(_on_page(order.in_order(columns, files), page))
+    standing = Standing(project.root)
+    stands = _lines_now(standing, found_here, clock)
+    late = len(found_here) - len(stands)
+    if late:
+        page = replace(page, limit=len(stands))
+        found_here = found_here[: len(stands)]
+    on_page = _as_they_stand(columns, found_here, stands)
+    owned = _owned(project, query, files, [line for _, line in on_page], seconds)
+    context = min(max(context_lines, 0), MAX_CONTEXT)
+    rows = _rows(standing, columns, on_page, owned.rows, context, several=len(query.patterns) > 1)
+    return answer(
+        rows,
+        page,
+        total,
+        engine=ripgrep.ENGINE,
+        incomplete_because=(
+            *found.problems,
+            *owned.problems,
+            *_changed(len(found_here) - len(on_page)),
+            *_late(late),
+            *((left,) if left else ()),
+        ),
+        skipped=skipped,
+        counts=owned.counts,
+        more=found.overflowed,
+    )
+
+
+def _checked(patterns: Sequence[str]) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(patterns))
+    if not unique or not all(pattern.strip() for pattern in unique):
+        raise Rejected("tool_errors.query.no_pattern")
+    _require_few(unique, "patterns")
+    for pattern in unique:
+        if "\0" in of_length(pattern, "patterns") or "\n" in pattern:
+            raise Rejected("tool_errors.generic.pattern_not_one_line", pattern=pattern.replace("\0", "\\0"))
+    return unique
+
+
+def _require_few(given: Sequence[str], field: str) -> None:
+    if len(given) > MAX_PATTERNS:
+        raise Rejected("tool_errors.generic.argument_invalid", field=field, expected=f"at most {MAX_PATTERNS} {field}")
+
+
+def _unsearchable(root: Path, where: str) -> str:
+    """Why a path named outright is not searched: ripgrep would not apply its own limits to it."""
+    target = root / where
+    if target.is_dir():
+        return ""
+    if not target.is_file():
+        return "is no regular file"
+    data = read_bytes(root, where)
+    if data is None:
+        return f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MB or cannot be read"
+    return "is binary" if is_binary(data) else ""
+
+
+def _search_all(project: Project, query: Query, where: str, globs: Sequence[str], seconds: float) -> ripgrep.Found:
+    """All matches; where they are too many for one answer, the first of every file in path order, so that the answer stays the same."""
+    narrowing = _narrowing(globs)
+    found = ripgrep.search(project, query, path=where, extra=narrowing, seconds=seconds)
+    if not found.overflowed:
+        return found
+    first = (*narrowing, "--sort=path", f"--max-count={FIRST_LINES}")
+    again = ripgrep.search(project, query, path=where, extra=first, seconds=seconds)
+    only = f"of each file only the first {FIRST_LINES} matching lines are counted and shown"
+    return replace(again, problems=tuple(dict.fromkeys((*found.problems, *again.problems, only))), overflowed=True)
+
+
+def _narrowing(globs: Sequence[str]) -> tuple[str, ...]:
+    """Options that spare ripgrep files no glob means.
+
+    Never an including `--glob`: that would override `.gitignore`. A file type made of the globs' names does not.
+    """
+    excluding = [part for glob in globs if glob.startswith("!") for part in ("--glob", glob)]
+    names = [glob.rsplit("/", 1)[-1] for glob in globs if not glob.startswith("!")]
+    simple = names and all(name and not set(name) & set(":{}[]\\") and name != "**" for name in names)
+    types = [part for name in names for part in ("--type-add", f"asked:{name}")] if simple else []
+    return (*excluding, *types, *(("--type", "asked") if types else ()))
+
+
+def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
+    """The matches of the page, taking only so many files as that needs."""
+    wanted = page.range
+    first = 0
+    for file in files:
+        if first + file.count > wanted.start:
+            yield from islice(file.lines(), max(wanted.start - first, 0), wanted.stop - first)
+        first += file.count
+        if first >= wanted.stop:
+            return
+
+
+def _lines_now(standing: Standing, found: Sequence[Match], clock: Callable[[], float]) -> list[bytes | None]:
+    """The lines that now stand where the matches were found: of the first always, of so many others as there is time for."""
+    deadline = clock() + CHECK_SECONDS
+    lines: list[bytes | None] = []
+    for match in found:
+        if lines and clock() > deadline:
+            break
+        lines.append(standing.line(match))
+    return lines
+
+
+def _as_they_stand(
+    columns: Columns, found: Sequence[Match], stands: Sequence[bytes | None]
+) -> list[tuple[Match, bytes]]:
+    """The matches with their whole lines as these stand in the project, without those whose line is no match by now."""
+    lines = [(match, line) for match, line in zip(found, stands, strict=True) if line is not None]
+    changed = [(match, line) for match, line in lines if not same(match, line)]
+    matching = {
+        match
+        for (match, line), column in zip(changed, columns.of([line for _, line in changed]), strict=True)
+        if column
+    }
+    gone = {match for match, _ in changed} - matching
+    return [
+        (replace(match, text=line[: ripgrep.MAX_COLUMNS], ending=b"") if match in matching else match, line)
+        for match, line in lines
+        if match not in gone
+    ]
+
+
+def _changed(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} lines of this page changed while they were searched and are left out"
+
+
+def _late(count: int) -> Iterator[str]:
+    if count:
+        yield f"{count} lines of this page were not held against their files within {CHECK_SECONDS:g} s: the next page has them"
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """How many lines each pattern matches, which patterns each row does, and where that is uncertain."""
+
+    counts: tuple[tuple[str, int], ...]
+    rows: Sequence[tuple[str, ...]]
+    problems: tuple[str, ...] = ()
+
+
+def _owned(
+    project: Project, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes], seconds: float
+) -> _Owned:
+    """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`; counts for so many `seconds`."""
+    if len(query.patterns) == 1:
+        return _Owned(((query.patterns[0], sum(file.count for file in files)),), [query.patterns] * len(lines))
+    deadline = time.monotonic() + seconds
+    counts = dict.fromkeys(query.patterns, 0)
+    rows: list[tuple[str, ...]] = [()] * len(lines)
+    problems: list[str] = []
+    shown = b"".join(line + b"\n" for line in lines)
+    for piece in _pieces(project.root, files):
+        if time.monotonic() > deadline:
+            problems.append(f"the lines of each pattern were not counted to the end within {seconds:g} s")
+            break
+        for pattern in query.patterns:
+            one = _owned_in(project.root, replace(query, patterns=(pattern,)), shown, piece)
+            counts[pattern] += one.count
+            for number in one.shown:
+                rows[number] = (*rows[number], pattern)
+            problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in one.problems]
+        shown = b""
+    return _Owned(tuple(counts.items()), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnedIn:
+    """How many lines of a piece one pattern matches, and which of the shown ones."""
+
+    count: int
+    shown: frozenset[int]
+    problems: tuple[str, ...]
+
+
+def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
+    many = piece.count(b"\n") > MOST_NUMBERED
+    numbers, problems = ripgrep.matching_lines(alone, shown if many else shown + piece, root)
+    first = shown.count(b"\n")
+    on_page = frozenset(number for number in numbers if number < first)
+    if not many:
+        return _OwnedIn(len(numbers) - len(on_page), on_page, problems)
+    count, more_problems = ripgrep.count_lines(alone, piece, root)
+    return _OwnedIn(count, on_page, (*problems, *more_problems))
+
+
+def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
+    """The matching lines as they stand in their files, so many a piece as one run of ripgrep is given."""
+    standing = Standing(root)
+    text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
+    for file in files:
+        for part in file.texts(standing.whole):
+            text += part
+            if len(text) > PIECE_BYTES:
+                yield bytes(text)
+                text.clear()
+    if text:
+        yield bytes(text)
+
+
+def _rows(
+    standing: Standing,
+    columns: Columns,
+    on_page: Sequence[tuple[Match, bytes]],
+    owners: Sequence[tuple[str, ...]],
+    context: int,
+    *,
+    several: bool,
+) -> list[TextRow]:
+    width = _width([line for _, line in on_page], {match.path for match, _ in on_page})
+    long = [number for number, (_, line) in enumerate(on_page) if len(line) > width]
+    starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
+    rows = []
+    for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
+        above = standing.texts(match.path, range(max(match.line - context, 1), match.line))
+        below = standing.texts(match.path, range(match.line + 1, match.line + 1 + context))
+        rows.append(
+            TextRow(
+                path=shown(match.path),
+                start_line=match.line,
+                end_line=match.line,
+                text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1, width),
+                pattern=names[0] if several else "",
+                also=names[1:],
+                before=tuple(text[:width] for text in above),
+                after=tuple(text[:width] for text in below),
+            )
+        )
+    return rows
+
+
+def _width(lines: Sequence[bytes], paths: Iterable[str]) -> int:
+    room = max(PAGE_CHARACTERS, ROW_CHARACTERS * len(lines)) - sum(len(path) + _OF_A_FILE for path in paths)
+    room -= _OF_A_ROW * len(lines)
+    fitting = (width for width in SHOWN_COLUMNS if sum(min(len(line), width) for line in lines) <= room)
+    return next(fitting, SHOWN_COLUMNS[-1])
+
+
+def _excerpt(line: bytes, column: int, width: int) -> str:
+    """The line, or the part around its match where it is long."""
+    start = len(decode(line[: column - 1]))
+    text = decode(line)
+    if len(text) <= width:
+        return text
+    begin = max(0, min(start - width // 4, len(text) - width))
+    end = begin + width
+    return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"

@@ -1,0 +1,1 @@
+"""A question asked of the index: words and vectors, fused and ranked."""

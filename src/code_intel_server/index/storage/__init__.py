@@ -1,0 +1,1 @@
+"""The index's own database: what is kept of each file and piece, whose it is, and what is done where it is damaged."""

@@ -1,0 +1,1 @@
+"""Pieces of code as vectors: the model that makes them, and ChromaDB in a child process."""

@@ -1,0 +1,193 @@
+"""How sessions end other than by their last phase: given up, dropped, retired, forgotten; and the last answer, kept (SPEC 3.2, 7).
+
+Nothing of the user's is lost by any of it: work is shelved, and what stays where it is is named.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from code_intel_server.errors import CodeIntelError, Unavailable
+from code_intel_server.flow import responses
+from code_intel_server.flow.dispatch import Submission
+from code_intel_server.flow.phases import End
+from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools import learning
+from code_intel_server.tools.desk import Desk, Kit, now
+from code_intel_server.tools.session import archives
+from code_intel_server.workspace.files import read_regular, write_whole
+from code_intel_server.workspace.project.trust import Approvals
+from code_intel_server.workspace.state.checkpoints import is_id
+from code_intel_server.workspace.values import Abandoned, GitIntent
+
+Fields = dict[str, JsonValue]
+
+MAX_ANSWER_BYTES = 1024 * 1024
+_FINAL = "last_answer{}.json"
+
+
+class Endings:
+    """The ends of one project's sessions; called under its mutex."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def clean(self, kit: Kit, states: Sequence[SessionState]) -> Fields:
+        """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base."""
+        branches = self._desk.branches(kit.config)
+        before = {branch.name for branch in branches.stale()}
+        left: list[str] = []
+        for state in states:
+            left += self.abandon(kit, state).warnings
+            learning.record_end(self._desk, state, "abandoned", "clean", now())
+            archives.archive(
+                self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
+            )
+        cleaned = branches.cleanup_stale()
+        # What had to stay, or was gone before (the user renamed it), is in no archive of ours.
+        removed = sorted(before - {branch.name for branch in branches.stale()})
+        left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
+        gone = self._desk.store.delete_all()
+        for state in states:
+            self.forget(state.session_id)
+        self._desk.tree.tidy()
+        values = {"branches": len(removed), "checkpoints": len(gone), "current": branches.current() or "no branch"}
+        answer: Fields = {
+            "success": True,
+            "phase": str(End.ABANDONED),
+            "call": "none",
+            "message": responses.say(kit.contract, Note("success.session.clean_done", values)),
+            "branches_removed": [*removed],
+            "checkpoints_removed": [*gone],
+        }
+        return answer | {"warnings": [*left]} if left else answer
+
+    def abandon(self, kit: Kit, state: SessionState) -> Abandoned:
+        """Shelve a session's branch and uncommitted work; what was untracked at its start stays, as it was then where the session may have written to it."""
+        trees, head = state.trees, state.task_branch.base_oid if state.task_branch else state.head_at_start
+        before = self._desk.tree.untracked_at(trees.start, head)
+
+        def record(intent: GitIntent) -> None:
+            """Save the session with what git is about to do, so that a kill can be gone on from."""
+            pending = state.model_copy(update={"pending": intent})
+            self._desk.store.save(state.session_id, pending.to_checkpoint())
+
+        branches = self._desk.branches(kit.config)
+        writable = (*state.explored_files, *state.added_files)
+        return branches.abandon(
+            state.session_id, state.task_branch, before, record, state.pending, trees.start, head, writable
+        )
+
+    def keep_earlier(self, kit: Kit, state: SessionState) -> tuple[str, ...]:
+        """Shelve what the user had uncommitted at the session's start and its tasks took away; what is to be said of that.
+
+        The commit holds what became of it, the session's own snapshots alone what it was.
+        """
+        if not state.tasks:
+            return ()
+        head = state.task_branch.base_oid if state.task_branch else state.head_at_start
+        return self._desk.branches(kit.config).keep_earlier(state.session_id, state.trees.start, head).warnings
+
+    def restorable(self) -> list[SessionState]:
+        """The sessions whose checkpoints can be read, newest first."""
+        states: list[SessionState] = []
+        for loaded in self._desk.store.usable():
+            try:
+                states.append(SessionState.from_checkpoint(loaded.body))
+            except Unavailable:
+                continue
+        return states
+
+    def drop(self, kit: Kit, state: SessionState) -> tuple[str, ...]:
+        """Give up a fresh session for one that is restored, its work kept recoverably; what is to be said of that."""
+        left = self.abandon(kit, state).warnings if state.branch_policy is None else ()
+        learning.record_end(self._desk, state, "abandoned", "another session was restored", now())
+        self.forget(state.session_id)
+        return left
+
+    def forget_but(self, mine: Collection[str]) -> list[str]:
+        """Remove every other session's checkpoint and ledger; the ids that had one."""
+        gone = [loaded.session_id for loaded in self._desk.store.usable() if loaded.session_id not in mine]
+        for session_id in gone:
+            self.forget(session_id)
+        return gone
+
+    def retire(self, session_id: str) -> None:
+        """Forget a session whose branch the user gave up or took over; what it failed on is kept for lessons.
+
+        The branch may be anybody's who calls it like one of ours: then there is nothing to forget.
+        """
+        if not is_id(session_id):
+            return
+        with contextlib.suppress(CodeIntelError):
+            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)
+            learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
+        self.forget(session_id)
+
+    def forget(self, session_id: str) -> None:
+        """Remove a session's checkpoint, ledger, marker and approvals."""
+        self._desk.store.delete(session_id)
+        self._desk.project.ledger_file(session_id).unlink(missing_ok=True)
+        self.marker(session_id).unlink(missing_ok=True)
+        self._desk.project.reads_file(session_id).unlink(missing_ok=True)
+        self._desk.forget_runs(session_id)
+        with contextlib.suppress(CodeIntelError):
+            Approvals().forget(self._desk.root, session_id)
+
+    def marker(self, session_id: str) -> Path:
+        """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
+        return _marker_in(self._desk.project.sessions, session_id)
+
+    @property
+    def _final_file(self) -> Path:
+        """Where the last answer is kept: each project of a worktree has its own."""
+        git = self._desk.git
+        prefix = b"" if isinstance(git, str) else os.fsencode(git.at.prefix)
+        return self._desk.local / _FINAL.format(f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else "")
+
+    def keep_final(self, state: SessionState, submission: Submission) -> None:
+        """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
+        assert submission.state is not None  # noqa: S101 - an end is an accepted submit
+        last = submission.state.last_submit
+        record = {
+            "session_id": state.session_id,
+            "digest": last.digest if last else "",
+            "number": last.number if last else 0,
+            "chain": last.chain if last else "",
+            "response": submission.response,
+        }
+        write_whole(self._final_file, json.dumps(record).encode())
+
+    def final(self) -> Fields | None:
+        """The last answer that was kept, with the digest of its payload."""
+        try:
+            record = json.loads(read_regular(self._final_file, MAX_ANSWER_BYTES))
+        except (OSError, ValueError):
+            return None
+        return record if isinstance(record, dict) else None
+
+    def forget_final(self) -> None:
+        """Forget the last answer."""
+        self._final_file.unlink(missing_ok=True)
+
+
+def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
+    """An answer with what `clean` did before it: nothing that was removed, or had to be left, goes unsaid."""
+    told: Fields = {"cleaned": cleaned["message"]}
+    told |= {name: cleaned[name] for name in ("branches_removed", "checkpoints_removed")}
+    given = [fields.get("warnings") for fields in (cleaned, answer)]
+    said = [warning for warnings in given if isinstance(warnings, list) for warning in warnings]
+    return answer | told | ({"warnings": [*said]} if said else {})
+
+
+@lru_cache(maxsize=8)
+def _marker_in(folder: Path, session_id: str) -> Path:
+    """Made once: it is looked for with every submit."""
+    return folder / f"{session_id}.compacted"

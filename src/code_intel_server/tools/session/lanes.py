@@ -1,0 +1,116 @@
+"""Lanes: how much of the flow a change is led through where no flag of the call says so (SPEC 3.2).
+
+A lane is a set of flags, so what it leaves out is named as for any flag. Which one fits is advised from what is cheaply known:
+in how many files the names of the request stand (size and fan-in at once), and whether any command proves the work (risk).
+"""
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from code_intel_server.codebase.files.languages import language_of
+from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.phases import Flags, GateLevel
+from code_intel_server.flow.transitions import Road
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools.desk import Desk, Kit
+
+FEW_FILES, MANY_FILES = 5, 40
+LOOK_SECONDS = 0.5
+NAMES_AT_MOST = 5
+_SHOWN = 60
+_NOTHING_KNOWN = "lanes.nothing_known"
+"""What is advised where a request names nothing, and said only where the session would not explore."""
+_READ = 2_000
+"""Letters of a request in which names are looked for: what comes later is a log or a listing."""
+
+_NAME = re.compile(
+    r"`([^`\s]{2,80})`"  # what the user set apart
+    r"|\b([\w-]+(?:[/.][\w-]+)*\.[A-Za-z]\w{0,4})\b"  # a path, or a.b
+    r"|\b(\w+)\(\)"
+    r"|\b([A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)\b"  # snake_case, camelCase, PascalCase
+)
+
+
+class Lane(StrEnum):
+    """The lanes, from the shortest to the longest."""
+
+    QUICK = "quick"
+    FAST = "fast"
+    AUTO = "auto"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The lane that fits and the note that says why."""
+
+    lane: Lane
+    why: Note
+
+
+def with_lane(flags: Flags, lane: Lane) -> Flags:
+    """The flags, with those of a lane."""
+    gate = GateLevel.FULL if lane is Lane.FULL else flags.gate_level
+    return replace(flags, gate_level=gate, quick=lane is Lane.QUICK, fast=lane is Lane.FAST)
+
+
+def chosen_road(desk: Desk, kit: Kit, query: str, road: Road, *, chosen: bool) -> tuple[Road, Note | None]:
+    """The road in the configured lane, and what is to be said of lanes; as it is where the call has `chosen` or changes nothing."""
+    if chosen or road.investigating or road.flags.only_verify:
+        return road, None
+    advice = advise(desk, kit, query)
+    configured = kit.config.config.lane
+    lane = (advice.lane if advice else Lane.AUTO) if configured == "advised" else Lane(configured)
+    led = replace(road, flags=with_lane(road.flags, lane))
+    return led, _said(kit, advice, lane) if advice else None
+
+
+def _said(kit: Kit, advice: Advice, runs: Lane) -> Note | None:
+    if advice.lane is runs:
+        return None if advice.why.key == _NOTHING_KNOWN else advice.why
+    by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
+    flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
+    why = kit.contract.message(advice.why.key, advice.why.params).text
+    return Note("lanes.another", {"why": why, "runs": runs, "flag": flag})
+
+
+def names_in(query: str) -> list[str]:
+    """What a request names as code does: set apart, a path, a call, a word of mixed or joined parts."""
+    found = (next(filter(None, match.groups())) for match in _NAME.finditer(query[:_READ]))
+    return [*dict.fromkeys(name.strip("./") for name in found)][:NAMES_AT_MOST]
+
+
+def advise(desk: Desk, kit: Kit, query: str) -> Advice | None:
+    """The lane that fits a request; None where nobody could look in time."""
+    names = names_in(query)
+    found: Sequence[str] | None = None if names else ()
+    if names:
+        with contextlib.suppress(CodeIntelError, OSError):
+            found = desk.explorer.files_mentioning([*map(_word, names)], LOOK_SECONDS)
+    if found is None:
+        return None
+    if not found:
+        return Advice(Lane.AUTO, Note(_NOTHING_KNOWN, {"lane": Lane.AUTO}))
+    return fitting(names, len(found), proven=bool(kit.config.config.verify_commands))
+
+
+def _word(name: str) -> str:
+    """What others write who use it: the stem of a file, the last part of a dotted name."""
+    last = name.rsplit("/", 1)[-1]
+    return last.split(".")[0] if last != name or language_of(name) else name.rsplit(".", 1)[-1]
+
+
+def fitting(names: Sequence[str], files: int, *, proven: bool) -> Advice:
+    """The lane for names that stand in so many files; without a command that proves the work the shortest is too short."""
+    if files == 1 and not proven:
+        return _advice(Lane.FAST, "unproven", names, files)
+    reach = ((1, Lane.QUICK), (FEW_FILES, Lane.FAST), (MANY_FILES, Lane.AUTO))
+    lane = next((lane for most, lane in reach if files <= most), Lane.FULL)
+    return _advice(lane, "stands_in", names, files)
+
+
+def _advice(lane: Lane, why: str, names: Sequence[str] = (), files: int = 0) -> Advice:
+    return Advice(lane, Note(f"lanes.{why}", {"lane": lane, "names": ", ".join(names)[:_SHOWN], "files": files}))

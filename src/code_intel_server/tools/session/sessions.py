@@ -1,0 +1,445 @@
+"""start_session, submit_phase, get_session_status: the life of a session around the state machine (SPEC 2, 7).
+
+One mutex serialises everything here; lookups read `active`, which is replaced as a whole and never changed in place. The
+order of an accepted submit is: git intent on disk → git effect → new state on disk → answer. A kill between any two leaves
+a state from which the same payload, sent again, leads to the same end.
+"""
+
+import contextlib
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from code_intel_server.contract.loader import Contract
+from code_intel_server.errors import CodeIntelError, Rejected
+from code_intel_server.flow import pipeline, responses
+from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
+from code_intel_server.flow.payloads import check_text, digest, parse_object
+from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
+from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.session import SessionState, Trees
+from code_intel_server.flow.transitions import POST_IMPL_VERIFY, Road
+from code_intel_server.flow.turn import Note
+from code_intel_server.tools import learning
+from code_intel_server.tools.desk import Desk, Kit, Progress, now
+from code_intel_server.tools.session import archives, lanes, rebuilds
+from code_intel_server.tools.session.answers import changes_so_far, first_answer, standing, told_at_start
+from code_intel_server.tools.session.beginning import fresh
+from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
+from code_intel_server.tools.session.endings import Endings, with_cleaned
+from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
+from code_intel_server.tools.session.recovery import lost_submits, recoverable, to_restore
+from code_intel_server.workspace.paths import exclude_from_git
+from code_intel_server.workspace.state.checkpoints import Loaded
+from code_intel_server.workspace.state.journals import LedgerFile
+from code_intel_server.workspace.values import GitIntent, Survey
+
+if TYPE_CHECKING:
+    from code_intel_server.index.values import SyncReport
+
+Fields = dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """The session of this process; replaced as a whole."""
+
+    state: SessionState
+    kit: Kit
+    ledger: LedgerFile
+    survey: Survey
+
+
+def silent(_done: float, _total: float, _message: str) -> None:
+    """Progress that nobody asked for."""
+
+
+class Sessions:
+    """The session tools of one project."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._ends = Endings(desk)
+        self.active: Active | None = None
+        self.hooked = False
+        """Whether the client that starts a session runs our hooks, which tell of a compaction."""
+
+    @property
+    def desk(self) -> Desk:
+        """The project they are of."""
+        return self._desk
+
+    # -- start -------------------------------------------------------------------------------------------------------
+
+    def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
+        """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
+        wanted, aim = parse_flags(flags), parse_intent(intent)
+        check_text({"query": query})
+        rebuilt = self._rebuilt(wanted, progress) if wanted.rebuild else None
+        if rebuilt is not None and not query.strip() and not wanted.clean:
+            return rebuilds.alone(self._desk.read_kit().contract, rebuilt)
+        self._refuse_in_a_session(wanted)  # at once: a submit that verifies has the mutex for minutes
+        with self._desk.mutex:
+            self._desk.check_open()
+            self._refuse_in_a_session(wanted)
+            self._desk.project.check_folders()
+            self._desk.lock.acquire(self.active.state.session_id if self.active else "")
+            try:
+                answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
+                return answer if rebuilt is None else rebuilds.before(answer, self._desk.read_kit().contract, rebuilt)
+            finally:
+                if self.active is None:
+                    self._desk.lock.release()
+
+    def _start(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
+        cleaned = self.clean() if flags.clean else None
+        if cleaned is None:
+            return self._begin(query, intent, flags, chosen=chosen)
+        if not query.strip():
+            return cleaned
+        try:
+            return with_cleaned(self._begin(query, intent, flags, chosen=chosen), cleaned)
+        except CodeIntelError as error:
+            error.details = with_cleaned({}, cleaned) | error.details
+            raise
+
+    def _begin(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
+        if not query.strip():
+            raise Rejected("tool_errors.start_session.query_required")
+        kit = self._desk.read_kit()
+        branches = self._desk.branches(kit.config)
+        survey = branches.survey()
+        road, advice = lanes.chosen_road(self._desk, kit, query, Road(intent, flags), chosen=chosen)
+        if survey.blocker and road.runs(READY_PLAN) and not road.flags.quick:
+            raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
+        state = fresh(self._desk, road, query, kit, survey)
+        state.hooked = self.hooked
+        others = recoverable(self._desk.store)
+        learning.catch_up(self._desk, now())
+        has_scaffold = self._desk.project.scaffolded
+        self._prepare_folders()
+        ledger = self._desk.ledger(state.session_id)
+        ports = self._desk.ports(kit, ledger, self._record, silent)
+        answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
+        begun = {} if road.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
+        if advice is not None:
+            answer["lane_advice"] = responses.say(kit.contract, advice)
+        answer |= begun
+        state.last_submit = told_at_start(answer)
+        self._ends.forget_final()
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self._desk.lock.acquire(state.session_id)
+        self.active = Active(state, kit, ledger, survey)
+        self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
+        self._desk.warm_up()
+        self._begin_runs(self.active)
+        return answer
+
+    def _begin_runs(self, active: Active) -> None:
+        """Start the tests of the base, where a verdict will ask for them."""
+        state = active.state
+        if state.road.runs(POST_IMPL_VERIFY) and not state.flags.only_verify:
+            with contextlib.suppress(CodeIntelError, OSError):
+                base = state.task_branch.base_oid if state.task_branch else state.head_at_start
+                self._desk.begin_runs(active.kit, state.session_id, base)
+
+    def _refuse_in_a_session(self, flags: Flags) -> None:
+        active = self.active
+        if active is None or flags.clean:
+            return
+        state = active.state
+        details = {"session_id": state.session_id, "phase": str(state.phase), "step": state.place.step}
+        raise Rejected(
+            "tool_errors.start_session.session_active",
+            details={**details, "choices": ["submit_phase", "get_session_status", "start_session with clean"]},
+            session_id=state.session_id,
+            phase=state.phase,
+            query=state.query,
+        )
+
+    def _rebuilt(self, flags: Flags, progress: Progress) -> "SyncReport":
+        """Rebuild the index before anything else, which takes long and may be cancelled."""
+        self._refuse_in_a_session(flags)
+        self._desk.project.check_folders()
+        return self._desk.index.sync(rebuild=True, progress=progress)
+
+    def _prepare_folders(self) -> None:
+        git = self._desk.git
+        self._desk.store.sweep()
+        if not isinstance(git, str):
+            exclude_from_git(self._desk.project, git.at.common_dir, git.at.top)
+
+    # -- submit ------------------------------------------------------------------------------------------------------
+
+    def submit(self, data: JsonValue, progress: Progress = silent) -> Fields:
+        """Judge a payload, or a list of them one by one; persist what each led to before answering."""
+        with self._desk.mutex:
+            if self.active is None and not self._unfinished(data):
+                return self._without_session(data)
+            assert self.active is not None  # noqa: S101 - just looked at
+            self._keep_lock()
+            batch = pipeline.elements(data)
+            if batch is not None:
+                ports = self.ports(self.active, silent)
+                return pipeline.submit_list(batch, _Host(self, progress), self.active.kit.contract, ports)
+            return self.submit_one(self.active, data, SubmitContext(self.active.state.place), progress).response
+
+    def submit_one(self, active: Active, data: JsonValue, context: SubmitContext, progress: Progress) -> Submission:
+        """Judge one payload under the mutex and persist what it led to."""
+        began = time.monotonic()
+        active = self._with_marker(active)
+        submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), context)
+        if submission.state is None:
+            self._log(decision_of(submission, active.state), active, active.state, began)
+        else:
+            self._accept(active, submission, began)
+        return submission
+
+    def _with_marker(self, active: Active) -> Active:
+        """Take note of a compaction that the client's hook has told on disk (SPEC 7): summaries come with the next answer."""
+        if active.state.compacted or not self._ends.marker(active.state.session_id).exists():
+            return active
+        return replace(active, state=active.state.model_copy(update={"compacted": True}))
+
+    def _accept(self, active: Active, submission: Submission, began: float) -> None:
+        state = submission.state
+        assert state is not None  # noqa: S101 - checked by the caller
+        changed = self._changed_files(active)
+        if changed:
+            note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
+            said = responses.say(active.kit.contract, note)
+            submission.response["warning"] = "\n".join(
+                filter(None, [str(submission.response.get("warning", "")), said])
+            )
+        if submission.end is None:
+            self._desk.store.save(state.session_id, state.to_checkpoint())
+            self.active = replace(active, state=state)
+            if active.state.compacted:
+                self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
+            self._log(decision_of(submission, active.state), active, state, began)
+        else:
+            self._finish(active, state, submission, began)
+        for session_id in submission.retired:
+            self._ends.retire(session_id)
+
+    def _finish(self, active: Active, state: SessionState, submission: Submission, began: float) -> None:
+        """The last answer is on disk before the checkpoint goes: a lost one can be asked for again.
+
+        The archive is written before the outcome, so that what a kill between the two leaves out is made up for at the
+        next start (`learning.catch_up`).
+        """
+        if submission.end is End.ABANDONED:
+            left = self._ends.abandon(active.kit, state).warnings
+        else:
+            left = self._ends.keep_earlier(active.kit, state)
+        if left:
+            submission.response["warnings"] = [*left]
+        self._ends.keep_final(state, submission)
+        self._log(decision_of(submission, active.state), active, state, began)
+        archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())
+        outcome, why = learning.verdict_on(state, str(submission.end))
+        if outcome:
+            learning.record_end(self._desk, state, outcome, why, now())
+        with active.ledger.ending():
+            self._ends.forget(state.session_id)
+        self._desk.tree.tidy()
+        self.active = None
+        self._desk.lock.release()
+
+    def _unfinished(self, data: JsonValue) -> bool:
+        """Whether the last submit, sent again, finds its session still there: a kill came between its answer and its end.
+
+        The session is taken up, so that the submit comes to its end.
+        """
+        final = self._ends.final()
+        if final is None or not _is_last(data, final):
+            return False
+        loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
+        if loaded is None:
+            return False
+        self._desk.check_open()
+        self._desk.lock.acquire(loaded.session_id)
+        try:
+            self._restore(loaded, ())
+        finally:
+            if self.active is None:
+                self._desk.lock.release()
+        return True
+
+    def _without_session(self, data: JsonValue) -> Fields:
+        final = self._ends.final()
+        if final is not None and isinstance(response := final.get("response"), dict) and _is_last(data, final):
+            batch, number = pipeline.elements(data), final.get("number")
+            if batch is None or not isinstance(number, int):
+                return response
+            return pipeline.list_answer(response, number, len(batch), self._desk.read_kit().contract)
+        others = recoverable(self._desk.store)
+        if others:
+            raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
+        if final is not None:
+            raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
+        raise Rejected("session_messages.no_active_session")
+
+    def ports(self, active: Active, progress: Progress = silent) -> Ports:
+        """The world as this session sees it."""
+        return self._desk.ports(active.kit, active.ledger, self._record, progress)
+
+    def _record(self, intent: GitIntent) -> None:
+        """Put a git intent on disk before its effect."""
+        active = self.active
+        assert active is not None  # noqa: S101 - intents are recorded only inside a submit
+        state = active.state.model_copy(update={"pending": intent})
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self.active = replace(active, state=state)
+
+    def _keep_lock(self) -> None:
+        """Take the lock again where its file was removed behind our back; refuse where somebody else has it."""
+        assert self.active is not None  # noqa: S101 - called with a session
+        if not self._desk.lock.held():
+            self._desk.lock.acquire(self.active.state.session_id)
+
+    def _changed_files(self, active: Active) -> list[str]:
+        """The project's texts that were edited since the session read them."""
+        after = self._desk.text_digests()
+        before = active.state.digests
+        return sorted(path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, ""))
+
+    # -- status and restore --------------------------------------------------------------------------------------------
+
+    def status(self, *, discard_active: bool = False, session_id: str | None = None) -> Fields:
+        """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
+        active = self.active  # read once: a verification under way holds the mutex for minutes
+        if active is not None and (not discard_active or session_id == active.state.session_id):
+            answer = self._standing(active) | changes_so_far(self._desk, active.state)
+            if session_id is not None and session_id != active.state.session_id:
+                other = Note("warnings.not_restored", {"wanted": session_id, "session_id": active.state.session_id})
+                answer["warnings"] = [responses.say(active.kit.contract, other)]
+            return answer
+        with self._desk.mutex:
+            self._desk.check_open()
+            dropped = self.active.state.session_id if self.active else ""
+            self._desk.lock.acquire(dropped)
+            try:
+                loaded = to_restore(self._desk.store, session_id, dropped)
+                SessionState.from_checkpoint(loaded.body)
+                left: tuple[str, ...] = ()
+                if self.active is not None:
+                    with self.active.ledger.ending():
+                        left = self._ends.drop(self.active.kit, self.active.state)
+                self.active = None
+                return self._restore(loaded, left)
+            finally:
+                if self.active is None:
+                    self._desk.lock.release()
+
+    def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
+        """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
+        state = SessionState.from_checkpoint(loaded.body)
+        state.hooked = False  # nobody knows what client this is
+        kit = self._desk.read_kit()
+        if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
+            # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).
+            kit = replace(kit, contract=Contract.load(None))
+        if kit.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
+            # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
+            kit = replace(kit, config=kit.config.edited())
+        survey = self._desk.branches(kit.config).survey()
+        self.active = Active(state, kit, self._desk.ledger(state.session_id), survey)
+        self._desk.lock.acquire(state.session_id)
+        self._log(Decision("restore"), self.active, state, time.monotonic())
+        self._begin_runs(self.active)
+        answer = self._standing(self.active) | changes_so_far(self._desk, state)
+        note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
+        answer |= {"restored": True, "message": responses.say(kit.contract, note)}
+        warnings: list[JsonValue] = [*left]
+        if loaded.restored_previous:
+            answer["restored_previous"] = True
+            problem = Note("warnings.restored_previous", {"error": loaded.why})
+            warnings.append(responses.say(kit.contract, problem))
+        elif missing := lost_submits(self._desk.decisions, self._ends.final(), state):
+            warnings.append(responses.say(kit.contract, Note("warnings.rolled_back", {"count": str(missing)})))
+        changed = self._changed_files(self.active)
+        if changed:
+            changes = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
+            warnings.append(responses.say(kit.contract, changes))
+        return answer | {"warnings": warnings} if warnings else answer
+
+    def _standing(self, active: Active) -> Fields:
+        answer = standing(active.state, active.kit, self.ports(active, silent))
+        exploring = not active.state.trees.ready and not active.state.flags.only_verify
+        return answer | (self._desk.starting_points.rows(active.state.query) if exploring else {})
+
+    def clean(self) -> Fields:
+        """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
+        kit = self.active.kit if self.active else self._desk.read_kit()
+        with self.active.ledger.ending() if self.active else contextlib.nullcontext():
+            answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
+        self.active = None
+        return answer
+
+    def forget_but(self, mine: Collection[str]) -> list[str]:
+        """Remove every other session's checkpoint and ledger; the ids that had one."""
+        return self._ends.forget_but(mine)
+
+    def measure_anew(self) -> None:
+        """After HEAD moved on the user's word, before any work: changes are measured from where it is now."""
+        active = self.active
+        if active is None or active.state.trees.ready:
+            return
+        state = active.state.draft()
+        branches = self._desk.branches(active.kit.config)
+        state.head_at_start = state.tip = branches.tip()
+        state.base = branches.current()
+        present = self._desk.tree.snapshot()
+        state.trees = Trees(start=present, base=present, judged=present)
+        # For those who only read it, the hook and `status`: the branches it named may be gone.
+        state.last_submit = told_at_start(self._standing(replace(active, state=state)))
+        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self.active = replace(active, state=state)
+
+    def next_step(self) -> Fields:
+        """What is to be done where the session stands now, after a tool that has changed it."""
+        assert self.active is not None  # noqa: S101 - callers have looked
+        standing = self._standing(self.active)
+        return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}
+
+    def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
+        row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
+        self._desk.decisions.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """Keeps the session between the submits of a list; a call that was cancelled ends between two of them."""
+
+    sessions: Sessions
+    progress: Progress
+
+    @property
+    def state(self) -> SessionState | None:
+        """The session as the last accepted submit left it."""
+        return self.sessions.active.state if self.sessions.active else None
+
+    def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
+        """Judge one payload and keep what it led to."""
+        self.progress(0, 1, "")
+        assert self.sessions.active is not None  # noqa: S101 - a list ends with its session
+        return self.sessions.submit_one(self.sessions.active, data, context, self.progress)
+
+
+_CONTRACT = ".code-intel/phase_contract.yml"
+_CONFIG = ".code-intel/config.json"
+
+
+def _is_last(data: JsonValue, final: Fields) -> bool:
+    """Whether a submit, or a list, is the one whose answer was the last of a session."""
+    batch, number = pipeline.elements(data), final.get("number")
+    if batch is not None:
+        return isinstance(number, int) and pipeline.accepted_prefix(batch, number, str(final.get("chain"))) > 0
+    try:
+        return digest(parse_object(data)) == final.get("digest")
+    except CodeIntelError:
+        return False

@@ -1,0 +1,1 @@
+"""What survives the process: checkpoints, journals, the lock, and the key and seal that tell our own from others'."""

@@ -1,0 +1,179 @@
+"""One project, one session: an operating system lock that its owner's death releases (SPEC 7).
+
+The lock is `flock` on a file that is never removed; what the file says about its owner is for people and believed only
+while the lock is held. Looking whether it is held takes it shared for an instant, so taking it tries for a moment.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from code_intel_server.common.printable import printable
+from code_intel_server.errors import Unavailable, UserActionNeeded
+from code_intel_server.workspace.files import make_folder, write_all
+
+_INFO_BYTES = 32 * 1024
+_TRIES = 4
+_PAUSE_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds the lock, and for the project at which `root`.
+
+    `since` is an ISO time in UTC; fields are empty or 0 where the owner has not said yet.
+    """
+
+    pid: int = 0
+    since: str = ""
+    session_id: str = ""
+    host: str = ""
+    root: str = ""
+
+    def described(self) -> str:
+        """The owner in words."""
+        who = f"process {self.pid}" if self.pid else "a process that has just begun"
+        who += f" on {self.host}" if self.host and self.host != socket.gethostname() else ""
+        who += f", session {self.session_id}" if self.session_id else ""
+        return f"{who} in {self.root}" if self.root else who
+
+    def serves(self, root: Path) -> bool:
+        """Whether the session is of the project at `root`: projects of one worktree share the lock, not the session."""
+        return not self.root or self.root == _shown_root(root)
+
+
+class ProjectLock:
+    """The lock of one worktree, in its git directory or, without git, in the user's state (`key.private_folder`).
+
+    `root` is the project it is taken for: there may be several in one worktree.
+    """
+
+    def __init__(self, folder: Path, root: Path | None = None, *, pause: Callable[[float], None] = time.sleep) -> None:
+        self._path = folder / "lock"
+        self._root = "" if root is None else _shown_root(root)
+        self._pause = pause
+        self._descriptor: int | None = None
+
+    def acquire(self, session_id: str = "") -> None:
+        """Take the lock, or keep it under a new session id.
+
+        Raises UserActionNeeded('tool_errors.start_session.project_locked') with who holds it and since when, and
+        Unavailable('tool_errors.generic.state_unavailable') where the system cannot lock.
+        """
+        try:
+            if self._descriptor is None or not self.held():
+                self.release()
+                self._descriptor = self._taken()
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
+        except OSError as error:
+            self.release()
+            raise Unavailable(
+                "tool_errors.generic.state_unavailable", path=str(self._path), error=error.strerror or str(error)
+            ) from error
+
+    def release(self) -> None:
+        """Give the lock back; nothing where it is not held."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is None:
+            return
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, 0)
+        os.close(descriptor)
+
+    def held(self) -> bool:
+        """Whether this object holds the lock still: false also when its file was removed or replaced behind our back."""
+        return self._descriptor is not None and _same_file(self._descriptor, self._path)
+
+    def owner(self) -> Owner | None:
+        """Who holds the lock now, in this process or another; None where nobody does. Changes nothing, waits for nothing."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _owner_in(descriptor)
+        except OSError:
+            return None
+        else:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def _taken(self) -> int:
+        """A descriptor that holds the lock on the file that has the name now."""
+        make_folder(self._path.parent, 0o700)
+        for attempt in range(_TRIES):
+            if attempt:
+                self._pause(_PAUSE_SECONDS)
+            descriptor = os.open(
+                self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600
+            )
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _same_file(descriptor, self._path):
+                    return descriptor
+            except BlockingIOError:
+                pass
+            except OSError:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+        owner = self.owner() or Owner()
+        raise UserActionNeeded(
+            "tool_errors.start_session.project_locked",
+            owner=owner.described(),
+            since=owner.since or "a moment ago",
+            details={"owner_pid": owner.pid, "owner_session_id": owner.session_id, "owner_root": owner.root},
+        )
+
+    def _tell(self, owner: Owner) -> None:
+        assert self._descriptor is not None  # noqa: S101 - acquire has just set it
+        info = json.dumps(asdict(owner)).encode()
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        write_all(self._descriptor, info)
+
+
+def _owner_in(descriptor: int) -> Owner:
+    """What the holder wrote, believed only in its form."""
+    try:
+        info = json.loads(os.pread(descriptor, _INFO_BYTES, 0))
+    except (OSError, ValueError, RecursionError):
+        return Owner()
+    if not isinstance(info, dict):
+        return Owner()
+
+    def text(name: str, most: int = 100) -> str:
+        value = info.get(name)
+        return printable(value)[:most] if isinstance(value, str) else ""
+
+    pid = info.get("pid")
+    return Owner(
+        pid if type(pid) is int else 0, text("since"), text("session_id"), text("host"), text("root", _INFO_BYTES)
+    )
+
+
+def _shown_root(root: Path) -> str:
+    """A project's root as the lock file names it: real, and in printable letters."""
+    return printable(os.path.realpath(root))
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _host() -> str:
+    return socket.gethostname()[:100]

@@ -1,0 +1,1 @@
+"""The content of the user's files at one moment, and how it differs from another."""
