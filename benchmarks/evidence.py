@@ -17,10 +17,13 @@ from code_intel_server.codebase.files.languages import language_of  # noqa: E402
 
 BEFORE = {HONEST: 41, HOLLOW: 171}
 """Wrong verdicts of release 1.16 on the same table."""
-UNTOUCHED = {(HONEST, "main"): 4, (HOLLOW, "main"): 26, (HONEST, "extra"): 1, (HOLLOW, "extra"): 10}
+UNTOUCHED = {
+    **{(HONEST, "main"): 4, (HOLLOW, "main"): 26, (HONEST, "extra"): 1, (HOLLOW, "extra"): 10},
+    **{(HONEST, "second"): 5, (HOLLOW, "second"): 19},
+}
 """Wrong verdicts of the real server on the strangers' changes before anything was mended."""
-BY_PATH = 4
-"""Their honest changes without lines (a deletion, a rename, a mode, a binary file), all taken; in the main set."""
+BY_PATH = {(HONEST, "main"): 4, (HONEST, "second"): 9, (HOLLOW, "second"): 4}
+"""Changes reported by their path alone (a deletion, a rename, a mode, a binary file, lines only taken out), right now."""
 
 
 def main() -> None:
@@ -51,10 +54,10 @@ def _strangers() -> list[str]:
     wrong = [change for change in STRANGERS if change.is_taken() is not (change.kind == HONEST)]
     counted = Counter((change.kind, change.set) for change in STRANGERS)
     now = Counter((change.kind, change.set) for change in wrong)
-    counted[HONEST, "main"] += BY_PATH
+    counted.update(BY_PATH)
     rows = [
         f"| {kind}, {'refused' if kind == HONEST else 'taken'}, {part} set | {counted[kind, part]} | {UNTOUCHED[kind, part]} | {now[kind, part]} |"
-        for part in ("main", "extra")
+        for part in ("main", "extra", "second")
         for kind in (HONEST, HOLLOW)
     ]
     return [
@@ -63,13 +66,15 @@ def _strangers() -> list[str]:
         "",
         "263 changes in 34 languages and formats, frozen before the first judgement and judged by the real server; 100 honest and 100",
         "hollow ones drawn by lot are the main set. *First* is their figure, nothing touched. Then general rules of syntax were mended with",
-        "the table in sight, so *now* says that these rules hold, not how the next table would fare (`tests/codebase/strangers.json`).",
+        "the table in sight, so *now* says that these rules hold, not how the next table would fare: that is *first* of the second set, by",
+        "somebody who had seen neither the judge nor the first set (`tests/codebase/strangers.json`). What both sets find is mostly another",
+        "way to write the same (`this.` spelled out, braces around one statement): a difference of syntax, by this judge.",
         "",
         "| changes | how many | wrong first | wrong now |",
         "|---|---|---|---|",
         *rows,
         "",
-        "Wrong now, each with a label that its writer doubts: "
+        "Wrong now: "
         + "; ".join(f"{change.language}, {change.what} ({change.kind})" for change in wrong)
         + ".",
     ]

@@ -32,6 +32,12 @@ def test_a_deleted_file_is_evidenced_by_its_path(stage: Stage) -> None:
     ends(stage, "lib.py")
 
 
+def test_lines_that_were_only_taken_out_of_a_file_are_evidenced_by_its_path(stage: Stage) -> None:
+    stage.planned()
+    stage.edit(text="".join(stage.read("app.py").splitlines(keepends=True)[:-1]) or "\n")
+    ends(stage, "app.py")
+
+
 def test_a_renamed_file_is_evidenced_by_its_new_path(stage: Stage) -> None:
     stage.planned("app.py", "lib.py")
     for name in ("lib.py", "limits.py"):

@@ -24,6 +24,7 @@ _TOKENS_AT_MOST = 4000
 
 _ENTRY = re.compile(r"\A[*+] ")
 _BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
+_AROUND_AN_OPERATOR = re.compile(r" ?([<>=!~]=|[=,]) ?")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
 _REAL = RangeVerdict(empty=False, trivial=False)
@@ -140,6 +141,8 @@ def _parsed_effects(
     near = [(first - 1, first + max(count, 1)) for first, count in lines]
     parsed = parse(content, language)
     found = effects_of(parsed, path, near) if parsed is not None else None
+    if found is not None and not (found.tokens or found.idle) and re.search(rb"\w", content):
+        return None  # the grammar of a dialect: `.conf` is INI here and something else there
     if found is not None:
         found.idle |= dead
     return found
@@ -191,6 +194,8 @@ def _of_lines(lines: Sequence[str], language: Language | None, *, indented: bool
             found.prose[number] = _unmarked(line.strip(), language)
         if not re.search(r"\w", words):
             continue
+        if language and language.kind is LanguageKind.CONFIG:
+            words = _AROUND_AN_OPERATOR.sub(r"\1", words)
         is_code = language is not None and language.kind is LanguageKind.CODE
         stub = is_stub(words, language.name) if is_code and language else is_todo(words)
         depth = f"{len(line) - len(line.lstrip())}:" if indented else ""

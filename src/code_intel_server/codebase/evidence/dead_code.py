@@ -71,6 +71,8 @@ class DeadCode:
                 why = "a branch without code"
             elif child.type in {"recipe_line", "run_instruction"} and NO_COMMAND.fullmatch(node_text(child)):
                 why = "a command that does nothing"
+            elif child.type == "jsx_expression" and any(map(is_decided, child.named_children)):
+                why = "a condition that never holds"
             elif child.type == "rule_set" and not any(
                 is_block(one.type) and one.named_child_count for one in child.children
             ):
@@ -232,6 +234,9 @@ class DeadCode:
         if node.child_count == 3 and node.children[1].type == "=" and _PLAIN.fullmatch(node_text(node.children[0])):
             return node_text(node.children[0]) == node_text(node.children[2])
         value = right or node.child_by_field_name("value")
+        pattern = node.child_by_field_name("pattern")
+        if node.type == "let_declaration" and pattern and value and node_text(pattern) == node_text(value):
+            return True
         return bool(BLANK.fullmatch(text)) and value is not None and is_pure(value, self._language)
 
     def _is_said_twice(self, node: "Node") -> bool:

@@ -189,8 +189,14 @@ def is_decided(node: "Node") -> bool:
 def normal(node: "Node", language: str) -> str:
     """The text of a leaf, alike where a language makes no difference: a number's base, the case of a keyword or colour, a block's marks."""
     text = node_text(node)
-    if node.type.startswith("keyword_") or node.type == "color_value":
+    if node.type == "color_value":
+        return re.sub(r"\A#(\w)(\w)(\w)\Z", r"#\1\1\2\2\3\3", text.lower())
+    if node.type.startswith("keyword_") or (language == "html" and node.type == "tag_name"):
         return text.lower()
+    if language == "html" and text == "/>":
+        return ">"
+    if not node.is_named and text != node.type and text.lower() == node.type.lower():
+        return node.type  # a keyword that may be written in any case
     if language == "ruby" and node.type in {"do", "end"} and node.parent is not None and node.parent.type == "do_block":
         return "{" if node.type == "do" else "}"
     if re.fullmatch(r"0[xXbBoO][\da-fA-F_]+|[1-9][\d_]*", text):

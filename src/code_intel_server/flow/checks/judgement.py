@@ -43,7 +43,7 @@ _UNPROVEN = frozenset(
 
 _WITHOUT_LINES = re.compile(r":1\Z")
 _DOCUMENTATION = re.compile(
-    r"\b(?:document\w*|docs?|docstrings?|comment\w*|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
+    r"\b(?:document\w*|\w*docs?|doc(?:string|block)s?|comment\w*|changelog|readme|release notes?|typos?|wording|explain\w*|describ\w*)\b",
     re.IGNORECASE,
 )
 """Words of an item for which comments and docstrings are the work."""
@@ -326,6 +326,11 @@ class Judge:
         whole = self.changes.get(bare)
         if whole is not None and (self._gone(Reference(bare, 1, 1), whole) or not whole.hunks or whole.repository):
             return [Reference(bare, 1, 1)]
+        if whole is not None and bare == text and not any(hunk.new_count for hunk in whole.hunks):
+            gaps = [
+                max(hunk.new_start, 1) for hunk in whole.hunks
+            ]  # what was taken out of a file has no line to point to
+            return [Reference(bare, gaps[0], gaps[-1])]
         references = parse_references(text)
         if len(references) > RANGES_AT_MOST:
             many, limit = f"{len(references)} ranges", f"{RANGES_AT_MOST} ranges of an item"
