@@ -18,8 +18,12 @@ from code_intel_server.codebase.files.languages import language_of  # noqa: E402
 BEFORE = {HONEST: 41, HOLLOW: 171}
 """Wrong verdicts of release 1.16 on the same table."""
 UNTOUCHED = {
-    **{(HONEST, "main"): 4, (HOLLOW, "main"): 26, (HONEST, "extra"): 1, (HOLLOW, "extra"): 10},
-    **{(HONEST, "second"): 5, (HOLLOW, "second"): 19},
+    (HONEST, "main"): 4,
+    (HOLLOW, "main"): 26,
+    (HONEST, "extra"): 1,
+    (HOLLOW, "extra"): 10,
+    (HONEST, "second"): 5,
+    (HOLLOW, "second"): 19,
 }
 """Wrong verdicts of the real server on the strangers' changes before anything was mended."""
 BY_PATH = {(HONEST, "main"): 4, (HONEST, "second"): 9, (HOLLOW, "second"): 4}
@@ -74,9 +78,7 @@ def _strangers() -> list[str]:
         "|---|---|---|---|",
         *rows,
         "",
-        "Wrong now: "
-        + "; ".join(f"{change.language}, {change.what} ({change.kind})" for change in wrong)
-        + ".",
+        "Wrong now: " + "; ".join(f"{change.language}, {change.what} ({change.kind})" for change in wrong) + ".",
     ]
 
 

@@ -73,9 +73,9 @@ _CUT = {
 """What no longer text is given to, and why: within that it must be quick."""
 
 _GIVEN_ON = {
-    r"codebase\.markup\._VALUE.*": "match",
-    r"codebase\.ripgrep\._NAME": "match",  # up to the last NUL of an output: each search finds one
-    r"codebase\.stubs\._compiled.*": "fullmatch",
+    r"codebase\.syntax\.markup\._VALUE.*": "match",
+    r"codebase\.files\.ripgrep\._NAME": "match",  # up to the last NUL of an output: each search finds one
+    r"codebase\.evidence\.stubs\._compiled.*": "fullmatch",
 }
 """How that is applied which is not called by its name."""
 

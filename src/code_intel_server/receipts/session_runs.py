@@ -46,8 +46,8 @@ _WITH_TEST = frozenset(
 )
 """Programs that run tests where an argument says so."""
 
-_TEST_SCRIPT = re.compile(r"(?:\w[\w-]*[-_])?tests?(?:[-_]\w[\w-]*)?\.sh|(?:run|all)[-_]?tests?")
-"""Names of scripts that run tests."""
+_RUN_TESTS = re.compile(r"(?:run|all)[-_]?tests?\b")
+"""How the names of scripts begin that run tests, whatever their ending."""
 
 Kept = TypeVar("Kept")
 
@@ -273,7 +273,12 @@ def runs_tests(command: VerifyCommand) -> bool:
     said = [word for argument in command.argv for word in argument.split()]  # a shell's script is one argument
     words = {word.rpartition("/")[2] for word in said if not word.startswith("-")}
     with_test = words & _WITH_TEST and any("test" in word for word in said[1:])
-    return bool(words & _RUNNERS or with_test or any(map(_TEST_SCRIPT.fullmatch, words)))
+    return bool(words & _RUNNERS or with_test or any(map(_is_test_script, words)))
+
+
+def _is_test_script(name: str) -> bool:
+    words = re.split(r"[-_.]", name)
+    return bool(_RUN_TESTS.match(name)) or (words[-1] == "sh" and not {"test", "tests"}.isdisjoint(words))
 
 
 def _notary(

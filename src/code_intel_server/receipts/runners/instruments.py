@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
 fi
 exec "$CODE_INTEL_CARGO" "$@"
 """
-_NPM_OPTIONS = re.compile(r"^[ \t]*node-options[ \t]*=[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_NPM_OPTIONS = re.compile(r"^[ \t]*node-options[ \t]*=(.*\S)", re.MULTILINE)
 _QUOTES = "\"'"
 _WRAPPED = {"go": _GO, "cargo": _CARGO}
 
@@ -133,7 +134,11 @@ class Instruments:
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command with `go` or `cargo` by its path, `-m unittest` replaced, and our folder in a PYTHONPATH that it sets."""
-        words = [_SET_IN_FRONT.sub(f"PYTHONPATH={self.folder}:", word) for word in argv]
+        folder = str(self.folder)
+        words = [
+            _SET_IN_FRONT.sub(f"PYTHONPATH={shlex.quote(folder) if before == '-c' else folder}:", word)
+            for before, word in zip(("", *argv), argv, strict=False)
+        ]
         if (name := Path(words[0]).name) in _WRAPPED:
             words[0] = str(self.folder / "bin" / name)
         if "-m" in words[:-1] and words[(at := words.index("-m") + 1)] == "unittest":
@@ -173,7 +178,7 @@ def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
         except OSError:
             continue
         if found := _NPM_OPTIONS.findall(text):
-            return {"npm_config_node_options": f"{found[-1].strip(_QUOTES)} {node_options}"}
+            return {"npm_config_node_options": f"{found[-1].strip().strip(_QUOTES)} {node_options}"}
     return {}
 
 
