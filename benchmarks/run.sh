@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(server_costs tree_cost hook_latency enforcement evidence guards lookups definitions outlines resolution references_vs_typescript impact_recall
+all=(house server_costs tree_cost hook_latency enforcement evidence guards lookups definitions outlines resolution references_vs_typescript impact_recall
     peers span_precision retrieval index_speed index_growth worktrees http_chroma)
 
 quick=0 names=()
@@ -59,6 +59,7 @@ kept() { tee "benchmarks/out/$1.md"; }
 benchmark() {
     case "$1" in
         server_costs | http_chroma | index_growth) run "$1" $flag ;;
+        house) run house ;;
         peers) run peers $flag --peers "${PEERS:-peers}" ;;
         tree_cost) if [ "$quick" = 1 ]; then run tree_judgement 1000 | kept tree_cost; else run tree_cost; fi ;;
         hook_latency) if [ "$quick" = 1 ]; then skip "hook_latency has no small size"; else run hook_latency; fi ;;
