@@ -322,6 +322,11 @@ class TestReport:
         assert session.state.tasks[0].status == "completed"
         assert [(used.path, used.start) for used in session.state.used_ranges] == [("app.py", 2)]
 
+    def test_lines_that_were_only_taken_out_of_a_file_are_evidenced_by_its_path(self) -> None:
+        session = self.at(files={"app.py": "def main():\n    print()\n    return 1\n", "README.md": "# App\n"})
+        session.edit(text="def main():\n    return 1\n").report("t1", evidence="app.py")
+        assert session.state.tasks[0].status == "completed"
+
     @pytest.mark.parametrize(
         ("evidence", "key"),
         [
