@@ -60,7 +60,7 @@ class Client:
     unable: tuple[str, ...] = ()
     """What it cannot do for a session."""
     evidence: str = ""
-    """How the set-up is tested: driven for real, or held against its schema."""
+    """How the set-up is tested: driven for real, or its files compared with their documentation."""
 
 
 _ARGUMENTS = frozenset({"any", "slash", "arguments"})
@@ -165,7 +165,7 @@ CURSOR = Client(
     approval="enable the server `code-intel` once in its settings",
     events=("preToolUse", "sessionStart", "stop"),
     unable=("no hook tells of compaction",),
-    evidence="its files by their published schemas; the program needs an account",
+    evidence="its files by their documented forms; the program itself was never run: it needs an account",
 )
 VSCODE = Client(
     "vscode",
@@ -178,7 +178,7 @@ VSCODE = Client(
     _BEHIND,
     approval="start the server `code-intel` once when asked",
     events=("PreToolUse", "SessionStart", "Stop"),
-    evidence="its files by their published schemas; the program needs an account",
+    evidence="its files by their documented forms; the program itself was never run: it needs an account",
 )
 COPILOT = Client(
     "copilot",
