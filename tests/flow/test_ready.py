@@ -362,6 +362,18 @@ class TestReport:
         session.report("t2", reason="both items are one line of code")
         assert session.state.place.step == 14
 
+    def test_cases_of_one_parametrised_test_prove_two_items(self) -> None:
+        path = "tests/test_app.py"
+        session = Session(world=World()).to_ready()
+        session.state.added_files[path] = "the tests of the work"
+        session.plan("t1", "t2")
+        session.edit(path, text="def test():\n    assert main() == 2\n")
+        session.report("t1", f"{path}:1-2")
+        session.report("t2", f"{path}:1-2")
+        assert session.error == "failures.READY.range_reused_needs_reason"
+        session.report("t2", f"{path}:2")
+        assert session.state.place.step == 14
+
     def test_white_space_alone_needs_a_reason(self) -> None:
         session = self.at()
         session.edit(text="def main():\n    return  1\n").report("t1")

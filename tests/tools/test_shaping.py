@@ -70,22 +70,46 @@ class Line(InFile):
     path: str
     start_line: int
     sort: str = ""
+    text: str = ""
 
     @property
     def heading(self) -> dict[str, object]:
         return {"sort": self.sort} if self.sort else {}
 
     def as_row(self) -> str:
-        return f"{self.start_line}: said"
+        return f"{self.start_line}: {self.text or f'line {self.start_line}'}"
+
+
+def test_lines_of_one_file_that_read_the_same_share_a_row() -> None:
+    found = (
+        Line("a.py", 1, text="x()"),
+        Line("a.py", 2, text="y()"),
+        Line("b.py", 7, text="x()"),
+        Line("a.py", 9, text="x()"),
+    )
+    shaped: dict[str, Any] = {**rows(answer(found, Page(), len(found), engine="test"))}
+    assert shaped["results"] == [
+        {"path": "a.py", "rows": ["1, 9: x()", "2: y()"]},
+        {"path": "b.py", "rows": ["7: x()"]},
+    ]
+    assert places(shaped) == ["a.py:1", "a.py:9", "a.py:2", "b.py:7"]
+    assert (shaped["total"], shaped["complete"]) == (4, True)
+
+
+def test_lines_that_read_the_same_are_as_many_as_fit() -> None:
+    found = tuple(Line("a.py", 1000 + number, text="x()") for number in range(3000))
+    shaped: dict[str, Any] = {**rows(answer(found, Page(3000), 3000, engine="test"), 0)}
+    assert size(shaped) < DEFAULT_CHARACTERS
+    assert shaped["next_offset"] == len(places(shaped)) < 3000
 
 
 def test_lines_of_one_file_stand_below_its_path_whatever_stands_between_them() -> None:
     found = (Line("a.py", 1), Line("b.py", 7), Line("a.py", 2), Line("a.py", 3, "sure"))
     shaped: dict[str, Any] = {**rows(answer(found, Page(), len(found), engine="test"))}
     assert shaped["results"] == [
-        {"path": "a.py", "rows": ["1: said", "2: said"]},
-        {"path": "b.py", "rows": ["7: said"]},
-        {"path": "a.py", "sort": "sure", "rows": ["3: said"]},
+        {"path": "a.py", "rows": ["1: line 1", "2: line 2"]},
+        {"path": "b.py", "rows": ["7: line 7"]},
+        {"path": "a.py", "sort": "sure", "rows": ["3: line 3"]},
     ]
     assert places(shaped) == ["a.py:1", "a.py:2", "b.py:7", "a.py:3"]
     assert (shaped["total"], shaped["complete"]) == (4, True)

@@ -24,7 +24,7 @@ _WIDEST = 4
 AROUND = 400
 """Characters of an answer that are not its rows."""
 _CAN_BE_CUT = 2
-_LINE = re.compile(r"^(\d+)(?:-\d+)?:", re.MULTILINE)
+_ONE_LINE = re.compile(r"(\d+)(: .*)")
 _OF_A_GROUP = len(', "rows": [], ')
 
 
@@ -75,14 +75,26 @@ class Fitted(NamedTuple):
 
 
 def fitting(found: Iterable[object], room: int) -> Fitted:
-    """The first rows that fit into `room` characters, those that are places in a file grouped by it (SPEC 2)."""
+    """The first rows that fit into `room` characters, those that are places in a file grouped by it (SPEC 2).
+
+    Lines of one file that read the same share a row: `12, 40: text`.
+    """
     results: list[JsonValue] = []
     groups: dict[str, list[JsonValue]] = {}
+    alike: dict[tuple[str, str], int] = {}
     count = 0
     for row in found:
         entry = plain(row.as_row() if isinstance(row, Row) else row)
         heading = plain({"path": row.path, **row.heading}) if isinstance(row, InFile) else None
         name = as_json(heading) if isinstance(heading, dict) else ""
+        number, text = _line(entry)
+        if (same := alike.get((name, text))) is not None:
+            room -= len(number) + 2
+            if room < 0:
+                break
+            groups[name][same] = f"{str(groups[name][same]).removesuffix(text)}, {number}{text}"
+            count += 1
+            continue
         new = name not in groups
         room -= size_of(entry) + 2 + (len(name) + _OF_A_GROUP if new and name else 0)
         narrow = room < 0
@@ -97,10 +109,18 @@ def fitting(found: Iterable[object], room: int) -> Fitted:
             results.append({**heading, "rows": groups[name]})
         else:
             groups[name].append(entry)
+        if number and name:
+            alike[name, text] = len(groups[name]) - 1
         count += 1
         if narrow:
             return Fitted(results, count, narrowed=True)
     return Fitted(results, count, narrowed=False)
+
+
+def _line(entry: JsonValue) -> tuple[str, str]:
+    """A row of one line as its number and `: text`; both '' for any other row."""
+    found = _ONE_LINE.fullmatch(entry) if isinstance(entry, str) else None
+    return (found[1], found[2]) if found else ("", "")
 
 
 def _shorter(entry: JsonValue, room: int) -> JsonValue:
@@ -113,9 +133,12 @@ def _shorter(entry: JsonValue, room: int) -> JsonValue:
 def places(answer: Mapping[str, Any]) -> list[str]:
     """`path:line` of every row of a lookup's answer."""
     return [
-        f"{entry['path']}:{row['start_line'] if isinstance(row, dict) else _LINE.findall(row)[0]}"
+        f"{entry['path']}:{line}"
         for entry in answer.get("results", [])
         for row in entry.get("rows", ["1:"])
+        for line in (
+            [row["start_line"]] if isinstance(row, dict) else row.partition(":")[0].partition("-")[0].split(", ")
+        )
     ]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from code_intel_server.codebase.evidence.location import Reference, parse_references
+from code_intel_server.codebase.files.roles import is_test_file
 from code_intel_server.common.own_folder import is_written
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
@@ -401,8 +402,13 @@ class Judge:
         return used
 
     def _twin(self, used: UsedRange) -> UsedRange | None:
-        """The item that already rests on the changes of a range, where nothing in it is left for a second one."""
+        """The item that already rests on the changes of a range, where nothing in it is left for a second one.
+
+        A parametrised test holds the cases of several items: in a test file only the very same range is refused.
+        """
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
+        if is_test_file(used.path):
+            return next((one for one in others if (one.start, one.end) == (used.start, used.end)), None)
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if not mine:

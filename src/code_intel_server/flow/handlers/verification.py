@@ -139,8 +139,8 @@ def proof_fields(proof: Proof) -> dict[str, JsonValue]:
             "outcome": str(run.outcome),
             "returncode": run.returncode,
             "seconds": round(run.seconds, 2),
-            "output_tail": run.output_tail[-1500:] if run.outcome is not ProofStatus.PROVEN else "",
             "reason": run.reason,
+            **({"output_tail": run.output_tail[-1500:]} if run.outcome is not ProofStatus.PROVEN else {}),
         }
         for run in proof.runs
     ]
