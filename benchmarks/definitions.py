@@ -51,12 +51,12 @@ def by_ctags(root: Path, paths: Sequence[str]) -> Found:
 
 
 def by_tree(root: Path, paths: Sequence[str]) -> Found:
-    from code_intel_server.codebase.files.languages import BY_NAME
+    from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
     from code_intel_server.codebase.syntax import structure
 
     found: Found = set()
     for path in paths:
-        for symbol in structure.outline((root / path).read_bytes(), BY_NAME["python"]).symbols:
+        for symbol in structure.outline((root / path).read_bytes(), LANGUAGES_BY_NAME["python"]).symbols:
             sort = "function" if symbol.kind.is_callable else symbol.kind.value
             if sort in {"function", "class"}:
                 found.add((path, symbol.line, symbol.name, sort))

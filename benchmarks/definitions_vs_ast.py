@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.syntax.structure import outline
 from code_intel_server.codebase.syntax.values import SymbolKind
 
@@ -61,7 +61,7 @@ def by_ast(source: bytes) -> set[Found]:
 
 def by_outline(source: bytes) -> set[Found]:
     """Every function and class of our outline."""
-    symbols = outline(source, BY_NAME["python"]).symbols
+    symbols = outline(source, LANGUAGES_BY_NAME["python"]).symbols
     return {(_KINDS[s.kind], s.qualified, s.start_line, s.end_line) for s in symbols if s.kind in _KINDS}
 
 

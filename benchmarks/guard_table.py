@@ -330,7 +330,7 @@ GUARDS = (
     Guard(
         "an edited configuration does not serve",
         SESSIONS,
-        '        if kit.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):',
+        '        if settings.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):',
         "        if False:",
         "taken_out_and_the_server_killed",
     ),
@@ -592,14 +592,14 @@ GUARDS = (
     Guard(
         "an escalation is decided by the user",
         VERIFY,
-        "    if state.escalating and payload.user_decision not in DECISIONS:",
+        "    if state.escalating and payload.user_decision not in INTERVENTION_DECISIONS:",
         "    if False:",
         "intervention_that_did_nothing",
     ),
     Guard(
         "files are kept, discarded or left",
         REVIEW,
-        "        if entry.decision not in DECISIONS:",
+        "        if entry.decision not in FILE_DECISIONS:",
         "        if False:",
         "decisions_about_files",
     ),
@@ -641,14 +641,14 @@ GUARDS = (
     # records
     Guard(
         "checkpoints have a checksum",
-        "workspace/state/seal.py",
+        "workspace/state/signature.py",
         '    if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):',
         "    if False:",
         "every_generation_edited",
     ),
     Guard(
         "checkpoints are signed",
-        "workspace/state/seal.py",
+        "workspace/state/signature.py",
         '    if not hmac.compare_digest(_mac(key, rest), seal["mac"].decode()):',
         "    if False:",
         "checksum_was_made_to_fit",
@@ -677,7 +677,7 @@ GUARDS = (
     Guard(
         "an edited contract does not serve",
         SESSIONS,
-        '        if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):',
+        '        if settings.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):',
         "        if False:",
         "contract_written_during_the_session_and",
     ),

@@ -29,7 +29,7 @@ from tests.e2e.driver import git, repository  # noqa: E402
 from tests.index.chroma_server import chroma_server, free_port  # noqa: E402
 from wire import Client  # noqa: E402
 
-from code_intel_server.index.storage.opened import DATABASE  # noqa: E402
+from code_intel_server.index.storage.open_index import DATABASE  # noqa: E402
 
 PROJECTS = ("alpha", "beta")
 

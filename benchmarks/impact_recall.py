@@ -30,9 +30,9 @@ from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
-from code_intel_server.codebase.impact.analyzer import FIRST_FILES, gathered
+from code_intel_server.codebase.impact.analyzer import FIRST_IMPACTS, gathered
 from code_intel_server.tools.exploration import impact_fields
-from code_intel_server.tools.shaping import as_json
+from code_intel_server.tools.shaping import answer_text
 from code_intel_server.workspace.git.history import LOG, changed_paths
 
 FIRST, PAGED = 20, 50
@@ -124,7 +124,7 @@ def _answer(explorer: Explorer, trial: Trial, start: str, targets: list[str], hi
     started = time.perf_counter()
     found = explorer.analyze_impact(targets, history=lambda: history)
     seconds = time.perf_counter() - started
-    first = impact_fields(found, FIRST_FILES)
+    first = impact_fields(found, FIRST_IMPACTS)
     whole = explorer.analyze_impact(targets, history=lambda: history, page=Page(PAGED + 1))
     results = first["results"]
     return Trial(
@@ -135,7 +135,7 @@ def _answer(explorer: Explorer, trial: Trial, start: str, targets: list[str], hi
         by_history=trial.by_history,
         must=tuple(row.path for row in whole.must_verify),
         shown=len(results) - 1 if isinstance(results, list) else 0,
-        size=len(as_json(first).encode("utf-8", "replace")),
+        size=len(answer_text(first).encode("utf-8", "replace")),
         seconds=seconds,
     )
 

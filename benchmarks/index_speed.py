@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.storage.rows import unpack
 from code_intel_server.index.values import ChromaSettings, IndexSettings
@@ -98,7 +98,7 @@ def measure(sources: list[Path], chunks: int, rounds: int) -> dict[str, object]:
     """Everything for one size."""
     project = Path(tempfile.mkdtemp(prefix="index-speed-"))
     fill(project, sources, chunks * 22)
-    index = CodeIndex(project, SETTINGS, encoder=load_encoder, lister=lambda: Listing(tuple(listed(project))))
+    index = CodeIndex(project, SETTINGS, encoder=load_encoder, lister=lambda: FileListing(tuple(listed(project))))
     started = time.perf_counter()
     report = index.sync()
     stored = time.perf_counter() - started
@@ -174,7 +174,7 @@ def _printed(arguments: list[str]) -> str:
 def cold(project: Path, folder: Path) -> None:
     """One cold index into `folder`: prints chunks a second until all are found by words and meaning, until ChromaDB has them too, and this process's own seconds."""
     index = CodeIndex(
-        project, SETTINGS, encoder=load_encoder, lister=lambda: Listing(tuple(listed(project))), folder=folder
+        project, SETTINGS, encoder=load_encoder, lister=lambda: FileListing(tuple(listed(project))), folder=folder
     )
     started, busy = time.perf_counter(), time.process_time()
     report = index.sync()

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from code_intel_server import process  # noqa: E402
 from code_intel_server.server import build  # noqa: E402
-from code_intel_server.tools.late import Late  # noqa: E402
+from code_intel_server.tools.lazy import LazyTools  # noqa: E402
 
 COMMANDS: list[tuple[str, float]] = []
 _real = process.run
@@ -60,7 +60,7 @@ def subcommand(argv: Any) -> str:
 def main() -> None:
     """Serve."""
     process.run = bare if "--bare" in sys.argv else noted  # type: ignore[assignment]
-    late = Late(Path(sys.argv[1]), Path(sys.argv[1]))
+    late = LazyTools(Path(sys.argv[1]), Path(sys.argv[1]))
     mcp = build(late)
 
     @mcp.tool()

@@ -19,8 +19,8 @@ from typing import Any
 from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.retrieval import starting_points
-from code_intel_server.tools.desk import Desk
-from code_intel_server.tools.shaping import fitting, size_of
+from code_intel_server.tools.services import ProjectServices
+from code_intel_server.tools.shaping import fitting_rows, size_of
 
 FIRST = (1, 3, 5, 8)
 PARTS = {"all": "", "title with names": "_TITLE", "prose": "_PROSE", "everything": "_EVERYTHING", "frames": "_FRAME"}
@@ -51,7 +51,7 @@ def opened(issue: dict[str, Any], arguments: argparse.Namespace) -> CodeIndex:
         lay_out(arguments.mirrors / issue["repo"].replace("/", "+") / "repo", issue["base_commit"], root)
         (root / ".code-intel").mkdir()
     (root / ".code-intel/config.json").write_text(_CONFIG)
-    index = Desk(root).index
+    index = ProjectServices(root).index
     if not index.status().files:
         index.sync()
     return index
@@ -86,7 +86,7 @@ def main() -> None:
                 setattr(starting_points, constant, kept)
             else:
                 times.append(time.perf_counter() - began)
-                sizes.append(size_of(fitting(found, starting_points.CHARACTERS).results))
+                sizes.append(size_of(fitting_rows(found, starting_points.CHARACTERS).results))
             paths = [one.path for one in found]
             ranks[part].append(next((at for at, path in enumerate(paths, 1) if path in issue["files"]), 99))
         index.close()

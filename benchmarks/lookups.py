@@ -78,7 +78,7 @@ def ratio(ours: list[float], theirs: list[float]) -> float:
 
 def raw_ripgrep(root: Path, pattern: str) -> None:
     subprocess.run(
-        [ripgrep.executable(), "--no-config", "--line-number", "-e", pattern, "--", "./"],
+        [ripgrep.ripgrep_program(), "--no-config", "--line-number", "-e", pattern, "--", "./"],
         cwd=root,
         capture_output=True,
         check=False,
@@ -88,7 +88,7 @@ def raw_ripgrep(root: Path, pattern: str) -> None:
 def raw_ctags(root: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [str(ctags.executable()), "--options=NONE", "-R", "-f", f"{folder}/tags", "."],
+            [str(ctags.ctags_program()), "--options=NONE", "-R", "-f", f"{folder}/tags", "."],
             cwd=root,
             capture_output=True,
             check=True,

@@ -161,7 +161,7 @@ def _home_of(root: Path, symbol: str) -> str:
     """Where a symbol is defined: Serena wants it with the question."""
     if symbol not in _HOMES:
         done = subprocess.run(
-            [ripgrep.executable(), "-l", rf"^(def|class) {symbol}\b|^{symbol} =", "."],
+            [ripgrep.ripgrep_program(), "-l", rf"^(def|class) {symbol}\b|^{symbol} =", "."],
             cwd=root,
             capture_output=True,
             text=True,
@@ -177,7 +177,7 @@ def plain(root: Path, tags: Path) -> dict[str, Act]:
     def run(*argv: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run([str(word) for word in argv], cwd=root, capture_output=True, check=False)
 
-    rg = (ripgrep.executable(), "--no-config", "--line-number")
+    rg = (ripgrep.ripgrep_program(), "--no-config", "--line-number")
     ctags = shutil.which("ctags")
     readtags = shutil.which("readtags")
     acts: dict[str, Act] = {

@@ -20,7 +20,7 @@ from typing import Any
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.index.retrieval.starting_points import is_aside
 from code_intel_server.tools import exploration
-from code_intel_server.tools.workbench import Workbench
+from code_intel_server.tools.current_project import CurrentProject
 
 RECENT = 200
 """Of so many of the newest fixes is drawn."""
@@ -81,20 +81,20 @@ def ask(folder: Path, drawn: list[tuple[str, str, list[str]]], root: Path) -> It
     lay_out(folder, f"{drawn[-1][0]}^", root)
     (root / ".code-intel").mkdir(exist_ok=True)
     (root / ".code-intel/config.json").write_text(_CONFIG)
-    bench = Workbench(root)
+    current = CurrentProject(root)
     try:
-        bench.desk.index.sync()
+        current.services.index.sync()
         for _, message, files in drawn:
             row: dict[str, bool | str] = {"text": message}
             for kind, text in (("whole", message), ("subject", message.partition("\n")[0])):
-                meant = exploration.semantic_search(bench, text, 20, ".", None, "forest")
-                routed = exploration.query(bench, text, 20)
+                meant = exploration.semantic_search(current, text, 20, ".", None, "forest")
+                routed = exploration.query(current, text, 20)
                 row[f"semantic {kind}"] = bool(set(files) & set(paths(meant)[:FIRST]))
                 row[f"query {kind}"] = bool(set(files) & set(paths(routed)[:FIRST]))
                 row[f"tool {kind}"] = str(routed["tool"])
             yield row
     finally:
-        bench.desk.close()
+        current.services.close()
 
 
 def main() -> None:

@@ -18,10 +18,10 @@ from typing import Any
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.references.finder import collect
 from code_intel_server.errors import Rejected
-from code_intel_server.tools.shaping import rows as shaped
+from code_intel_server.tools.shaping import answer_rows as shaped
 from code_intel_server.tools.shaping import size_of
 
 Place = tuple[str, int]
@@ -72,7 +72,7 @@ def compared(explorer: Explorer, truth: dict[str, Any], symbol: dict[str, Any], 
 
     by_name = {
         (row.path, row.start_line)
-        for row in collect(Project.at(truth["root"], keeps=False), (symbol["name"],)).rows
+        for row in collect(ProjectScope.at(truth["root"], keeps=False), (symbol["name"],)).rows
         if judged(row.path, row.start_line)
     }
     uses = {(path, line) for path, line in symbol["uses"]} & by_name

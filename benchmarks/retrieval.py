@@ -37,7 +37,7 @@ class Ours:
         """Index a folder in a throw-away `.code-intel`."""
         import tempfile
 
-        from code_intel_server.codebase.files.ignore import Listing
+        from code_intel_server.codebase.files.ignore import FileListing
         from code_intel_server.index.code_index import CodeIndex
         from code_intel_server.index.values import ChromaMode, ChromaSettings, IndexSettings
         from code_intel_server.index.vectors.embedding import load_encoder
@@ -48,7 +48,7 @@ class Ours:
             project,
             IndexSettings(chroma=ChromaSettings(mode=mode, min_chunks=0)),
             encoder=load_encoder,
-            lister=lambda: Listing(tuple(listed(project))),
+            lister=lambda: FileListing(tuple(listed(project))),
             folder=Path(tempfile.mkdtemp(prefix="retrieval-")),
         )
         self.index.sync()

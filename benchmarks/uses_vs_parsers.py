@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.symbols import tagging
 from code_intel_server.codebase.syntax import structure
 from code_intel_server.codebase.syntax.values import Use
@@ -106,7 +106,7 @@ def by_parser(command: str, root: Path, paths: list[str]) -> Iterator[dict[str, 
 
 def by_us(data: bytes, language: str) -> tuple[set[Definition], dict[int, tuple[str, str]], bool]:
     """Our symbols, our names by byte, and whether the file has errors."""
-    parsed = structure.parse(data, BY_NAME[language])
+    parsed = structure.parse(data, LANGUAGES_BY_NAME[language])
     if parsed is None:
         return set(), {}, True
     symbols = {(symbol.kind.value, symbol.qualified, symbol.line) for symbol in structure.outline_of(parsed).symbols}

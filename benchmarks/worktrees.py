@@ -3,7 +3,7 @@
     worktrees.py [FILES] [WORKTREES]
 
 The tree is made by corpus.py; each worktree then changes ten files, adds one and removes one. Every index is built in a
-process of its own through the server's `Desk`, and asked one question. Prints a Markdown table.
+process of its own through the server's `ProjectServices`, and asked one question. Prints a Markdown table.
 """
 
 import json
@@ -25,17 +25,17 @@ QUESTIONS = ("read a line from a socket", "parse a date", "tokenize source code"
 
 def first_search(root: Path) -> None:
     """Sync and ask; prints seconds, of them of the processor, chunks embedded, and what was found."""
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
     (root / ".code-intel").mkdir(exist_ok=True)
     began = time.perf_counter()
-    desk = Desk(root)
-    report = desk.index.sync()
-    answer = desk.index.search(QUESTIONS[0])
+    services = ProjectServices(root)
+    report = services.index.sync()
+    answer = services.index.search(QUESTIONS[0])
     seconds, busy = time.perf_counter() - began, sum(os.times()[:4])
     assert answer.complete and answer.hits
-    found = [[(hit.path, hit.text) for hit in desk.index.search(one).hits] for one in QUESTIONS]
-    desk.close()
+    found = [[(hit.path, hit.text) for hit in services.index.search(one).hits] for one in QUESTIONS]
+    services.close()
     print(
         json.dumps({"seconds": seconds, "busy": busy, "chunks": report.chunks, "files": report.files, "found": found})
     )

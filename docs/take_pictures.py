@@ -23,8 +23,8 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 from tests.e2e.driver import ENVIRONMENT, repository  # noqa: E402
 
 from code_intel_server.cli import init, trust  # noqa: E402
-from code_intel_server.cli.proof.agent import Step, run_session  # noqa: E402
-from code_intel_server.cli.proof.script import Change, Edit, Fields, Stuck  # noqa: E402
+from code_intel_server.cli.proof.agent import SubmitStep, run_session  # noqa: E402
+from code_intel_server.cli.proof.script import Edit, Fields, Stuck, TaskEdits  # noqa: E402
 
 SIZES = {1200: 1500, 400: 2400}
 LIGHT, DARK = 1, 0  # as Chromium numbers them
@@ -80,7 +80,7 @@ class Story:
         number = self._round + 1
         return [{"id": f"t{number}", "description": self.query, "status": "pending", "checklist": [item]}]
 
-    def implement(self, task: Fields) -> Change:
+    def implement(self, task: Fields) -> TaskEdits:
         """The next version, and the lines in which it differs."""
         self._round = int(task["id"][1:])
         before, after = self._file.read_text(encoding="utf-8"), self._versions[self._round - 1]
@@ -89,7 +89,7 @@ class Story:
         span = f"{lines[0]}-{lines[-1]}" if lines[1:] else str(*lines)
         self._lines = f"{FILE}:{span}" if lines else self._lines
         claimed, self._careless = (f"{FILE}:1" if self._careless else self._lines), False
-        return Change((Edit(FILE, before, after),), dict.fromkeys(task["checklist"], claimed))
+        return TaskEdits((Edit(FILE, before, after),), dict.fromkeys(task["checklist"], claimed))
 
     def passed(self) -> bool:
         """What verification shows in this round."""
@@ -150,7 +150,7 @@ def main() -> None:
 def _lead(name: str, story: Story, root: Path) -> None:
     """Lead a session to its end, or to where the client goes away."""
 
-    def look(step: Step) -> None:
+    def look(step: SubmitStep) -> None:
         """Go away in the middle of the implementation."""
         if name in {"report-given-up", "report-interrupted"} and step.next == "POST_IMPL_VERIFY":
             raise Gone

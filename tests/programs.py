@@ -22,7 +22,7 @@ def _succeeds(*command: str) -> bool:
 
 
 _FOUND: Mapping[str, Callable[[], bool]] = {
-    "universal-ctags": lambda: ctags.executable() is not None,
+    "universal-ctags": lambda: ctags.ctags_program() is not None,
     "strace": lambda: _succeeds("strace", "-o", os.devnull, "true"),
     "unshare --net": lambda: _succeeds("unshare", "--map-root-user", "--net", "true"),
     "user namespaces": lambda: _succeeds("unshare", "--map-root-user", "--mount", "true"),

@@ -16,7 +16,7 @@ WRITTEN = (
 
 
 def ripgrep_reads(pattern: str, folder: Path) -> bool:
-    argv = [ripgrep.executable(), "--no-config", "--files", "--glob", f"!{pattern}", "."]
+    argv = [ripgrep.ripgrep_program(), "--no-config", "--files", "--glob", f"!{pattern}", "."]
     return b"error parsing glob" not in process.run(argv, cwd=folder, timeout=20).stderr
 
 

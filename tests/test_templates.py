@@ -15,7 +15,7 @@ from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract import Contract
 from code_intel_server.contract.clients import CLAUDE, CODEX
 from code_intel_server.contract.skills import skill_files
-from code_intel_server.contract.strict_yaml import parse
+from code_intel_server.contract.strict_yaml import parse_yaml
 
 TEMPLATES = templates_dir()
 SCAFFOLD = TEMPLATES / "code-intel"
@@ -113,7 +113,7 @@ def test_the_configuration_holds_the_v1_16_keys_and_runs_nothing_by_itself() -> 
 
 
 def test_the_context_is_plain_yaml_without_a_rule_that_nobody_wrote() -> None:
-    root = parse((SCAFFOLD / "context.yml").read_bytes())
+    root = parse_yaml((SCAFFOLD / "context.yml").read_bytes())
     assert set(root.items) == {"project_rules", "doc_research", "document_search"}
     assert '\n  summary: ""\n' in (SCAFFOLD / "context.yml").read_text(encoding="utf-8")
 

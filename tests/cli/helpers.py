@@ -11,7 +11,7 @@ import pytest
 
 from code_intel_server.flow.phases import Flags, Intent, Phase, Substep
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from tests.e2e.driver import repository
 
 FILES = {
@@ -61,16 +61,16 @@ def state(session_id: str = "20260201_123456", **more: Any) -> SessionState:
 
 
 @contextmanager
-def session(root: Path, kept: SessionState, *, live: bool = True) -> Iterator[Desk]:
+def session(root: Path, kept: SessionState, *, live: bool = True) -> Iterator[ProjectServices]:
     """A checkpoint of a session, and with `live` a process (this one) that holds its lock."""
-    desk = Desk(root)
-    desk.store.save(kept.session_id, kept.to_checkpoint())
+    services = ProjectServices(root)
+    services.store.save(kept.session_id, kept.to_checkpoint())
     if live:
-        desk.lock.acquire(kept.session_id)
+        services.lock.acquire(kept.session_id)
     try:
-        yield desk
+        yield services
     finally:
-        desk.close()
+        services.close()
 
 
 def parsed(text: str) -> Any:

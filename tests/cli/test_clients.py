@@ -12,8 +12,8 @@ from code_intel_server.cli import hook, init
 from code_intel_server.cli.doctor import clients as examined
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.merging import read
-from code_intel_server.cli.init.wanted import found
-from code_intel_server.contract.clients import BY_NAME, CLIENTS, Client, ConfigFile
+from code_intel_server.cli.init.project_files import found
+from code_intel_server.contract.clients import CLIENTS, CLIENTS_BY_NAME, Client, ClientFile
 from tests.cli.helpers import fingerprint, own_state, project, session, state
 
 QUICK = ["--no-proof", "--no-index"]
@@ -28,7 +28,7 @@ def _own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own_state(monkeypatch, tmp_path)
 
 
-def hostile(file: ConfigFile) -> str:
+def hostile(file: ClientFile) -> str:
     """What a user may have in such a file: a BOM, comments, entries of their own beside ours."""
     if file.paths[0].endswith(".toml"):
         return "\ufeff# mine\n[mcp_servers.other]\ncommand = 'x' # why\n"
@@ -55,7 +55,7 @@ def test_a_client_is_set_up_found_well_and_taken_out_without_a_trace(tmp_path: P
 
 
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
-def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client: Client, file: ConfigFile) -> None:
+def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client: Client, file: ClientFile) -> None:
     text = hostile(file)
     root = project(tmp_path / "repo")
     path = root / file.paths[0]
@@ -84,7 +84,7 @@ BROKEN = {"cut off": b'{"a": ', "not text": b"\xff\xfe\x00", "a list": b"[]", "d
 @pytest.mark.parametrize("kind", BROKEN)
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
 def test_a_file_that_cannot_be_read_is_left_alone_and_named(
-    tmp_path: Path, client: Client, file: ConfigFile, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if file.paths[0].endswith(".toml") and kind == "a list":
         pytest.skip("[] is no TOML either, as the others show")
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_named(
 
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
 def test_nothing_is_written_through_a_link_that_leads_outside_nor_into_a_huge_file(
-    tmp_path: Path, client: Client, file: ConfigFile, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, theirs = project(tmp_path / "repo"), tmp_path / "theirs"
     theirs.write_text("")
@@ -186,7 +186,7 @@ def test_the_hook_refuses_a_write_in_the_dialect_of_the_client(
 
 
 def test_every_row_of_the_table_has_what_its_columns_need() -> None:
-    assert len(BY_NAME) == len(CLIENTS) == 8
+    assert len(CLIENTS_BY_NAME) == len(CLIENTS) == 8
     for client in CLIENTS:
         assert [file for file in client.files if file.server]
         assert client.evidence

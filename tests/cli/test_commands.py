@@ -14,7 +14,7 @@ from code_intel_server import __main__
 from code_intel_server.cli import abandon, doctor, find, init, resume, status, sync, trash, trust, waive
 from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from tests.cli.helpers import own_state, parsed, project, session, state
 from tests.e2e.driver import git
 
@@ -382,7 +382,7 @@ def test_a_repository_that_git_cannot_read_is_said_and_costs_a_lookup_only_its_h
     said = capsys.readouterr().out
     assert "FAIL  repository" in said
     assert "git fsck" in said and "tool_errors" not in said
-    assert list(Desk(root).history()) == []
+    assert list(ProjectServices(root).history()) == []
 
 
 def _launcher(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

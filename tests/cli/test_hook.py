@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from code_intel_server.cli import abandon, hook
-from code_intel_server.cli.status.view import look
+from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.own_folder import CALLER_NOTE
 from code_intel_server.flow.phases import Phase
-from code_intel_server.tools.desk import Desk
-from code_intel_server.tools.workbench import Workbench
-from code_intel_server.workspace.state.seal import sealed, unsealed
+from code_intel_server.tools.current_project import CurrentProject
+from code_intel_server.tools.services import ProjectServices
+from code_intel_server.workspace.state.signature import signed, verified
 from code_intel_server.workspace.values import TaskBranch
 from tests.cli.helpers import own_state, project, session, state
 from tests.e2e.driver import git
@@ -73,14 +73,14 @@ def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 @contextmanager
-def left(root: Path, *, branch: str = "", **more: Any) -> Iterator[Desk]:
+def left(root: Path, *, branch: str = "", **more: Any) -> Iterator[ProjectServices]:
     """A session whose server was killed, HEAD as it left it: on its task branch, or on main."""
     tip = git(root, "rev-parse", "main").strip()
     if branch:
         git(root, "checkout", "-q", "-b", branch)
         more["task_branch"] = TaskBranch(branch, "main", tip)
-    with session(root, state(base="main", tip=tip, **more), live=False) as desk:
-        yield desk
+    with session(root, state(base="main", tip=tip, **more), live=False) as services:
+        yield services
 
 
 def started(root: Path, source: str) -> dict[str, object]:
@@ -129,18 +129,18 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
 ) -> None:
-    with session(root, state(unseen_files=["secrets/vault.py"])) as desk:
+    with session(root, state(unseen_files=["secrets/vault.py"])) as services:
         assert ask(write(root, "secrets/vault.py")).status == 2
         read = {"hook_event_name": event, "tool_name": tool, "cwd": str(root), "tool_input": given}
         assert ask(read).status == 0
         assert ask(write(root, "secrets/vault.py")).status == 0
-        note = desk.project.reads_file(state().session_id)
+        note = services.project.reads_file(state().session_id)
         assert "passwd" not in note.read_text() and "nothing" not in note.read_text()
 
 
 def test_a_read_is_noted_through_no_link(root: Path, ask: Ask, tmp_path: Path) -> None:
-    with session(root, state(unseen_files=["secrets/vault.py"])) as desk:
-        desk.project.reads_file(state().session_id).symlink_to(tmp_path / "elsewhere")
+    with session(root, state(unseen_files=["secrets/vault.py"])) as services:
+        services.project.reads_file(state().session_id).symlink_to(tmp_path / "elsewhere")
         tool_input = {"file_path": "secrets/vault.py"}
         event = {"hook_event_name": "PostToolUse", "tool_name": "Read", "cwd": str(root), "tool_input": tool_input}
         assert ask(event).status == 0
@@ -246,22 +246,22 @@ class TestAfterAKill:
             assert ask(started(root, "resume")).out == ""
 
     def test_a_damaged_a_foreign_and_a_newer_checkpoint_hold_nobody_up(self, root: Path, ask: Ask) -> None:
-        with left(root) as desk:
+        with left(root) as services:
             file = next((root / ".code-intel/sessions").glob("*.json"))
             whole = file.read_bytes()
-            newer = unsealed(desk.key, whole).replace(b'"schema_version": 1', b'"schema_version": 9')
-            for data in (whole[:-9], b"", b"[]", sealed(b"x" * 32, whole), sealed(desk.key, newer[1:])):
+            newer = verified(services.key, whole).replace(b'"schema_version": 1', b'"schema_version": 9')
+            for data in (whole[:-9], b"", b"[]", signed(b"x" * 32, whole), signed(services.key, newer[1:])):
                 file.write_bytes(data)
                 assert ask(write(root, "secrets/vault.py")).status == 0
                 assert ask(started(root, "resume")).out == ""
             file.write_bytes(whole)
             assert ask(write(root, "secrets/vault.py")).status == 2
-            (desk.private / "key").unlink()
+            (services.private / "key").unlink()
             assert ask(write(root, "secrets/vault.py")).status == 0
 
     def test_the_generation_before_a_torn_one_counts(self, root: Path, ask: Ask) -> None:
-        with left(root) as desk:
-            desk.store.save("20260201_123456", desk.store.load("20260201_123456").body)
+        with left(root) as services:
+            services.store.save("20260201_123456", services.store.load("20260201_123456").body)
             file = root / ".code-intel/sessions/20260201_123456.json"
             file.write_bytes(file.read_bytes()[:-9])
             assert ask(write(root, "secrets/vault.py")).status == 2
@@ -280,9 +280,9 @@ class TestAfterAKill:
         assert "cannot be judged" in refused.err and "abandon --yes" in refused.err
 
     def test_abandoned_it_is_forgotten(self, root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-        bench = Workbench(root)
-        bench.take_up(".").start("Change it", "MODIFY", {})
-        bench.desk.close()
+        current = CurrentProject(root)
+        current.take_up(".").start("Change it", "MODIFY", {})
+        current.services.close()
         monkeypatch.chdir(root)
         assert ask(write(root, "secrets/vault.py")).status == 2
         assert abandon.main(["--yes"]) == 0
@@ -454,19 +454,19 @@ def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: 
 
 
 def test_before_the_first_submit_too_the_agent_is_told_what_to_do(root: Path, ask: Ask) -> None:
-    bench = Workbench(root)
+    current = CurrentProject(root)
     try:
-        instruction = str(bench.take_up(".").start("Change it", "MODIFY", {})["instruction"])
+        instruction = str(current.take_up(".").start("Change it", "MODIFY", {})["instruction"])
         told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
         assert instruction in told.out
         assert "step 3 of 19, phase DOCUMENT_RESEARCH." in told.out
-        assert look(root).sessions[0].instruction == instruction
-        answer = bench.sessions.submit({"summary": "Read.", "tools_used": [], "documents_reviewed": ["README.md"]})
+        assert read_view(root).sessions[0].instruction == instruction
+        answer = current.sessions.submit({"summary": "Read.", "tools_used": [], "documents_reviewed": ["README.md"]})
         assert answer["success"], answer
         told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
         assert str(answer["instruction"]) in told.out
     finally:
-        bench.desk.close()
+        current.services.close()
 
 
 def test_stopping_in_the_middle_is_answered_once(root: Path, ask: Ask) -> None:
@@ -493,9 +493,9 @@ def test_a_neighbours_session_in_the_same_worktree_is_not_ours(root: Path, ask: 
         assert ask(write(root / "one", "deep/b.py")).status == 2
         passed = ask(write(root / "two", "deep/b.py"))
         assert (passed.status, passed.out, passed.err) == (0, "", "")
-        assert look(root / "one").session() is not None
-        assert look(root / "one").owner is not None
-        assert look(root / "two").owner is None
+        assert read_view(root / "one").session() is not None
+        assert read_view(root / "one").owner is not None
+        assert read_view(root / "two").owner is None
 
 
 def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask) -> None:

@@ -12,7 +12,7 @@ import pytest
 from markupsafe import escape
 
 from code_intel_server.cli import report
-from code_intel_server.cli.pages.record import SessionRecord, Submit, submits, taken_apart
+from code_intel_server.cli.pages.record import SessionRecord, Submit, session_record, submits
 from code_intel_server.cli.pages.report import changed_files, course, report_page
 from code_intel_server.cli.words import duration
 from code_intel_server.common.printable import printable
@@ -222,8 +222,8 @@ def test_a_session_that_is_not_over_is_reported_and_left_alone(
     own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
     (root / ".code-intel").mkdir()
-    with session(root, state()) as desk:
-        desk.decisions.append(
+    with session(root, state()) as services:
+        services.decisions.append(
             {"session_id": "20260201_123456", "what": "submit", "step": 4, "next_step": 5, "event": "ok"}
         )
         before = fingerprint(root / ".code-intel/sessions")
@@ -237,7 +237,7 @@ def test_a_session_that_is_not_over_is_reported_and_left_alone(
 def ended(end: str, *log: dict[str, object], **more: object) -> SessionRecord:
     fields = {"flags": {}, "intent": "MODIFY", "tasks": [{"id": "t1"}], "task_branch": {"base": "main"}, **more}
     decisions = [{"what": "submit", "verdict": "accepted", **row} for row in log]
-    return taken_apart({"end": end, "state": {"orchestrator_state": fields}, "decisions": decisions})
+    return session_record({"end": end, "state": {"orchestrator_state": fields}, "decisions": decisions})
 
 
 MERGED = {"step": 19, "event": "merged", "account": "merged into main as 1a2b"}
@@ -323,10 +323,10 @@ def test_records_that_are_newer_damaged_or_of_odd_types_still_make_a_page() -> N
         "evidence": [{"lines": [1]}],
         "diff": {"text": 5},
     }
-    content = report_page(taken_apart(record))
+    content = report_page(session_record(record))
     assert_harmless(content)
     assert "A newer version wrote this record" in content
-    assert_harmless(report_page(taken_apart({})))
+    assert_harmless(report_page(session_record({})))
 
 
 def test_a_report_names_the_tests_that_were_seen_and_keeps_the_reasons() -> None:

@@ -8,7 +8,7 @@ import pytest
 from code_intel_server.cli import init
 from code_intel_server.cli.proof import SampleWork, prove
 from code_intel_server.cli.proof.agent import handshake, run_session
-from code_intel_server.cli.proof.script import Call, Edit, Fields, Script, Stuck
+from code_intel_server.cli.proof.script import Edit, Fields, Script, Stuck, ToolCall
 from code_intel_server.common.resources import templates_dir
 from tests.cli.helpers import own_state, project
 from tests.e2e.driver import Server
@@ -38,9 +38,9 @@ def test_it_calls_the_tools_that_the_instruction_names_at_once_and_reports_those
     assert next(actions)[0].tool == "start_session"  # type: ignore[union-attr]
     named = "Use find_definitions or search_text, not submit_phase, and unknown_tool never."
     wanted = actions.send([answer("ANYTHING", {"summary": "str", "tools_used": "list"}, named)])
-    assert [call.tool for call in wanted if isinstance(call, Call)] == ["find_definitions", "search_text"]
+    assert [call.tool for call in wanted if isinstance(call, ToolCall)] == ["find_definitions", "search_text"]
     (submit,) = actions.send([{"results": [{"path": "app.py", "rows": ["1: x"]}]}, {"success": False, "message": "no"}])
-    assert isinstance(submit, Call)
+    assert isinstance(submit, ToolCall)
     assert submit.arguments["data"]["tools_used"] == ["find_definitions"]
     assert "app.py:1" in submit.arguments["data"]["summary"]
 
@@ -54,14 +54,14 @@ def test_it_asks_before_writing_and_widens_the_writable_set_where_that_is_the_an
     (again,) = actions.send([{}])
     (edit,) = actions.send([{}])
     (submit,) = actions.send([{}])
-    assert isinstance(again, Call)
+    assert isinstance(again, ToolCall)
     assert (again.tool, again.arguments["paths"]) == ("check_write_target", ["app.py"])
-    assert isinstance(asked, Call)
+    assert isinstance(asked, ToolCall)
     assert asked.tool == "check_write_target"
-    assert isinstance(added, Call)
+    assert isinstance(added, ToolCall)
     assert (added.tool, added.arguments["paths"]) == ("add_explored_files", ["app.py"])
     assert isinstance(edit, Edit)
-    assert isinstance(submit, Call)
+    assert isinstance(submit, ToolCall)
     assert submit.arguments["data"]["checklist"] == [{"item": "the item", "status": "done", "evidence": "app.py:4-6"}]
 
 
@@ -105,7 +105,7 @@ def test_procedures_are_taken_from_what_the_response_names(work: SampleWork) -> 
         actions = Script(work).run()
         next(actions)
         (submit,) = actions.send([answer("POST_IMPL_VERIFY", {"verifier_used": "str"}, **given)])
-        assert isinstance(submit, Call)
+        assert isinstance(submit, ToolCall)
         assert submit.arguments["data"]["verifier_used"] == expected
 
 
@@ -152,16 +152,16 @@ def test_rules_without_a_summary_are_summarised_before_the_first_step(work: Samp
     next(actions)
     start = answer("ANYTHING", {"summary": "str"}, project_rules={"source": "CLAUDE.md", "summary": ""})
     (read,) = actions.send([start | {"context_update_required": True}])
-    assert isinstance(read, Call)
+    assert isinstance(read, ToolCall)
     assert (read.tool, read.arguments["path"]) == ("search_text", "CLAUDE.md")
     ours = "- In the middle of a session, after compaction or a restart: call get_session_status and follow its instruction."
     assert ours in (templates_dir() / "claude" / "CLAUDE.md").read_text(encoding="utf-8")
     rows = [{"path": "CLAUDE.md", "rows": ["1: # Rules", "2: - Keep it small.", f"3: {ours}"]}]
     (update,) = actions.send([{"results": rows}])
-    assert isinstance(update, Call)
-    assert update == Call("update_context", {"summary": "Rules of CLAUDE.md:\n- Keep it small."})
+    assert isinstance(update, ToolCall)
+    assert update == ToolCall("update_context", {"summary": "Rules of CLAUDE.md:\n- Keep it small."})
     (submit,) = actions.send([{"success": True}])
-    assert isinstance(submit, Call)
+    assert isinstance(submit, ToolCall)
     assert submit.tool == "submit_phase"
 
 

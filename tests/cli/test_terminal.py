@@ -95,8 +95,8 @@ def test_every_command_finds_the_project_and_takes_its_files_from_a_folder_of_it
 ) -> None:
     monkeypatch.chdir(root / "lib")
     decision = {"session_id": "20260201_123456", "what": "submit", "step": 4, "next_step": 5, "event": "ok"}
-    with session(root, state()) as desk:
-        desk.decisions.append(decision)
+    with session(root, state()) as services:
+        services.decisions.append(decision)
         assert report.main(["--out", "mine.html"]) == 0
     assert "Say goodbye too." in (root / "lib/mine.html").read_text(encoding="utf-8")
     (root / "lib/mine.html").unlink()

@@ -18,13 +18,13 @@ from rich.console import Console
 
 from code_intel_server.cli import init, status
 from code_intel_server.cli.proof import SampleWork
-from code_intel_server.cli.proof.agent import Step, run_session
-from code_intel_server.cli.status.view import look
+from code_intel_server.cli.proof.agent import SubmitStep, run_session
+from code_intel_server.cli.status.view import read_view
 from code_intel_server.cli.status.watch import Watch
 from code_intel_server.flow.phases import Flags, Phase
 from code_intel_server.flow.session import Receipt
 from code_intel_server.flow.tasks import ChecklistItem, TaskModel
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.archives import archive
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import own_state, parsed, project, session, state
@@ -107,7 +107,7 @@ def test_a_whole_session_is_told_on_a_terminal_and_in_a_pipe_and_ends_with_its_o
     command = [sys.executable, "-m", "code_intel_server", "status", "--watch", "--project", str(root)]
     with (tmp_path / "piped").open("w+") as piped, subprocess.Popen(command, stdout=piped) as watching:
 
-        def look(step: Step) -> None:
+        def look(step: SubmitStep) -> None:
             """The agent goes on only when the watcher has seen where it has come to."""
             if step.next == "EXPLORATION":
                 terminal.wait_for("Add a small documented function", "✓ +4 +Request", "▶ +5 +Exploration +")
@@ -184,22 +184,22 @@ def quiet(plain: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return plain
 
 
-def log(desk: Desk, second: int, step: int, event: str, **more: object) -> None:
+def log(services: ProjectServices, second: int, step: int, event: str, **more: object) -> None:
     """One accepted submit; with `reason` one that was refused."""
     verdict = "refused" if "reason" in more else "accepted"
     row = {"session_id": SESSION, "what": "submit", "at": AT.format(second), "verdict": verdict}
-    desk.decisions.append({**row, "step": step, "event": event, "next_step": step + 1, **more})
+    services.decisions.append({**row, "step": step, "event": event, "next_step": step + 1, **more})
 
 
 def test_what_was_found_refused_decided_and_run_is_told_once(quiet: Path) -> None:
     screen = Screen(quiet, 60)
     assert screen.look()[0].startswith("no session is running in")  # where a path is broken, its spaces say
     assert screen.look() == []
-    with session(quiet, state()) as desk:
-        ledger = desk.ledger(SESSION)
+    with session(quiet, state()) as services:
+        ledger = services.ledger(SESSION)
         ledger.add("find_definitions", "EXPLORATION", "ok", 1, ["src/cli.py"])
         ledger.add("search_text", "EXPLORATION", "ok", 9, [f"docs/{n}.md" for n in range(5)])
-        log(desk, 1, 5, "ok", account="list_items is defined in src/cli.py:88 and called four times", ledger=2)
+        log(services, 1, 5, "ok", account="list_items is defined in src/cli.py:88 and called four times", ledger=2)
         assert screen.look() == [
             "",
             "Say goodbye too.",
@@ -209,11 +209,11 @@ def test_what_was_found_refused_decided_and_run_is_told_once(quiet: Path) -> Non
             "                         2 lookups: src/cli.py, docs/0.md,",
             "                         docs/1.md and 3 more",
         ]
-        log(desk, 2, 6, "ok", account="enough is known: the names", ledger=2)
-        log(desk, 3, 13, "", reason="failures.READY.x", said="docs/cli.md:3\ndid not \x1b[31mchange", ledger=2)
+        log(services, 2, 6, "ok", account="enough is known: the names", ledger=2)
+        log(services, 3, 13, "", reason="failures.READY.x", said="docs/cli.md:3\ndid not \x1b[31mchange", ledger=2)
         run = {"command": "pytest -q", "outcome": "failed", "seconds": 12.3, "returncode": 1}
         log(
-            desk,
+            services,
             4,
             15,
             "failed",
@@ -234,8 +234,8 @@ def test_what_was_found_refused_decided_and_run_is_told_once(quiet: Path) -> Non
 
 
 def test_at_200_columns_and_in_a_pipe_a_line_stays_whole(quiet: Path) -> None:
-    with session(quiet, state()) as desk:
-        log(desk, 1, 5, "ok", account="word " * 20)
+    with session(quiet, state()) as services:
+        log(services, 1, 5, "ok", account="word " * 20)
         for width in (200, 0):
             assert Screen(quiet, width).look()[2:] == ["✓   5  Exploration       " + ("word " * 20).strip()]
 
@@ -243,10 +243,10 @@ def test_at_200_columns_and_in_a_pipe_a_line_stays_whole(quiet: Path) -> None:
 def test_what_is_going_on_names_the_task_and_what_was_looked_at(quiet: Path) -> None:
     item = ChecklistItem(item="say it")
     tasks = (TaskModel(id="t1", description="Say [goodbye]", checklist=(item,)),)
-    with session(quiet, state(tasks=tasks)) as desk:
+    with session(quiet, state(tasks=tasks)) as services:
         screen = Screen(quiet, 200)
         screen.look()
-        desk.ledger(SESSION).add("search_text", "READY", "ok", 1, ["app.py"])
+        services.ledger(SESSION).add("search_text", "READY", "ok", 1, ["app.py"])
         screen.look()
         assert re.fullmatch(r"▶  13  Implementation    t1: Say \[goodbye\] · 1 lookup: app\.py · .+\n", screen.now())
 
@@ -267,12 +267,12 @@ def test_an_interrupted_session_is_said_to_be_that_until_it_goes_on_or_another_b
 def test_a_watch_ends_with_the_outcome_and_the_report(quiet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen(quiet, 60)
     monkeypatch.chdir(quiet)
-    with session(quiet, state()) as desk:
+    with session(quiet, state()) as services:
         screen.look()
-        log(desk, 40, 19, "merged", account="merged into main as 1a2b3c", next_step=19)
+        log(services, 40, 19, "merged", account="merged into main as 1a2b3c", next_step=19)
         ended = state(receipt=Receipt(status=ProofStatus.PROVEN, tree="", verifier="generic"))
-        archive(desk, ended, (), "SESSION_COMPLETE", "2026-02-01T12:39:08+00:00")
-        desk.store.delete(SESSION)
+        archive(services, ended, (), "SESSION_COMPLETE", "2026-02-01T12:39:08+00:00")
+        services.store.delete(SESSION)
         assert screen.look() == [
             "✓  19  Merge             merged into main as 1a2b3c",
             "",
@@ -287,7 +287,7 @@ def test_a_watch_ends_with_the_outcome_and_the_report(quiet: Path, monkeypatch: 
 def test_steps_that_are_not_decided_yet_are_not_said_to_be_skipped(quiet: Path) -> None:
     def states(**more: Any) -> dict[int, str]:
         with session(quiet, state(**more)):
-            seen = look(quiet).session()
+            seen = read_view(quiet).session()
         assert seen is not None
         return {row.number: row.state for row in seen.steps()}
 

@@ -252,7 +252,7 @@ def test_an_answer_without_a_row_names_the_engines_that_were_asked(
 def test_without_ctags_an_answer_without_a_row_does_not_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ctags, "executable", lambda: None)
+    monkeypatch.setattr(ctags, "ctags_program", lambda: None)
     for files in ({"README.md": "nowhere\n"}, {"a.py": "def here(): pass\n"}):
         assert explorer(tmp_path, files).find_definitions("nowhere").engine == "tree-sitter"
 

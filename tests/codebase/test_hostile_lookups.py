@@ -13,7 +13,7 @@ from tests.codebase.lookup_project import explorer, only_on_path, program, write
 
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols import cache, ctags, tagging
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.text_search.search import search_text
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_answer_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root reads everything, so ripgrep's own complaint is played by a wrapper that adds it.
-    real = ripgrep.executable()
+    real = ripgrep.ripgrep_program()
     program(
         tmp_path / "bin",
         "rg",
@@ -360,7 +360,7 @@ def test_a_ripgrep_that_hangs_is_ended_and_the_answer_marked(tmp_path: Path, mon
     only_on_path(monkeypatch, tmp_path / "bin")
     root = write(tmp_path / "project", {"a.py": "needle\n"})
     started = time.monotonic()
-    answer = search_text(Project.at(root), "needle", seconds=0.5)
+    answer = search_text(ProjectScope.at(root), "needle", seconds=0.5)
     assert time.monotonic() - started < 5
     assert [row.path for row in answer.results] == ["a.py"]
     assert not answer.complete
@@ -373,7 +373,7 @@ def test_a_ripgrep_that_prints_without_end_is_ended_in_bounded_memory(
     only_on_path(monkeypatch, tmp_path / "bin")
     root = write(tmp_path / "project", {"a.py": "needle\n"})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    answer = search_text(Project.at(root), "needle", seconds=10)
+    answer = search_text(ProjectScope.at(root), "needle", seconds=10)
     assert (answer.total_at_least, answer.complete) == (True, False)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
@@ -392,7 +392,7 @@ def test_a_broken_ripgrep_never_makes_an_answer_look_complete(
 
 
 def test_without_ctags_the_syntax_tree_finds_the_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctags, "executable", lambda: None)
+    monkeypatch.setattr(ctags, "ctags_program", lambda: None)
     answer = explorer(tmp_path, {"a.py": "class A:\n    def needle(self): pass\n"}).find_definitions("A.needle")
     assert [(row.path, row.start_line, row.kind) for row in answer.results] == [("a.py", 2, "method")]
     assert answer.engine == tagging.SYNTAX_TREE
@@ -411,7 +411,7 @@ def test_a_broken_ctags_is_passed_over_in_time_for_the_syntax_tree(
     program(tmp_path / "bin", "ctags", f'case "$*" in *list-features*) echo "json  supports json";; *) {script};; esac')
     only_on_path(monkeypatch, tmp_path / "bin")
     monkeypatch.setattr(cache, "LOOKUP_SECONDS", 1.0)
-    monkeypatch.setattr(ctags, "MAX_OUTPUT", 1_000_000)
+    monkeypatch.setattr(ctags, "MAX_TAGS_OUTPUT", 1_000_000)
     found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n"})
     started = time.monotonic()
     answer = found.find_definitions("needle")
@@ -439,7 +439,7 @@ def test_a_ctags_that_hung_once_is_not_waited_for_again(tmp_path: Path, monkeypa
 def test_a_ctags_that_cannot_write_json_is_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin", "ctags", "echo wildcards")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert ctags.executable() is None
+    assert ctags.ctags_program() is None
 
 
 TOO_LONG = "a" * 10_001

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from code_intel_server.codebase.issue_report import READ, Frame, matching, read_report
+from code_intel_server.codebase.issue_report import MAX_REPORT_CHARACTERS, Frame, matching, read_report
 
 REPORT = """`Basket.pay` charges twice
 ### Description
@@ -75,7 +75,7 @@ def test_a_path_of_another_machine_means_the_file_that_shares_most_of_its_end() 
         "\n\n",
         "word " * 100_000,
         "a.b" * 100_000,
-        "`" * READ,
+        "`" * MAX_REPORT_CHARACTERS,
         "```\n" * 60_000,
         "x/" * 120_000,
         "2026-01-01 10:00:00 INFO shop: paid\n" * 5_000,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.files.languages import BY_NAME, LANGUAGES, LanguageKind, language_of
+from code_intel_server.codebase.files.languages import LANGUAGES, LANGUAGES_BY_NAME, LanguageKind, language_of
 
 KNOWN = {
     "a/b.py": "python", "A.JAVA": "java", "x.tsx": "tsx", "x.d.ts": "typescript", "Dockerfile": "dockerfile",
@@ -52,14 +52,14 @@ def test_endings_that_languages_share_are_told_apart_by_the_head() -> None:
 
 def test_only_what_is_no_program_is_a_document_by_its_name_alone() -> None:
     documents = ("INSTALL", "TODO", "LICENSE-MIT", "COPYING.LESSER", "README.de", "notes.pod")
-    assert {language_of(name, b"Text.\n") for name in documents} == {BY_NAME["text"]}
-    assert language_of("bin/install", b"#!/bin/sh\n") == BY_NAME["bash"]
+    assert {language_of(name, b"Text.\n") for name in documents} == {LANGUAGES_BY_NAME["text"]}
+    assert language_of("bin/install", b"#!/bin/sh\n") == LANGUAGES_BY_NAME["bash"]
     for name in ("license.cr", "history.vb", "src/install.xyz", "Readme2", "LICENSEs"):
         assert language_of(name) is None, name
 
 
 def test_a_class_file_is_latex_where_it_speaks_latex() -> None:
-    assert language_of("a.cls") == language_of("a.cls", b"% class\n\\ProvidesClass{a}\n") == BY_NAME["latex"]
+    assert language_of("a.cls") == language_of("a.cls", b"% class\n\\ProvidesClass{a}\n") == LANGUAGES_BY_NAME["latex"]
     assert language_of("A.cls", b"public with sharing class A {\n}\n") is None
 
 
@@ -82,7 +82,7 @@ def test_no_ending_or_name_belongs_to_two_languages() -> None:
 
 
 def test_languages_have_unique_names_and_code_has_comments() -> None:
-    assert len(BY_NAME) == len(LANGUAGES) >= 40
+    assert len(LANGUAGES_BY_NAME) == len(LANGUAGES) >= 40
     assert not [
         item.name
         for item in LANGUAGES

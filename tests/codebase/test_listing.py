@@ -10,7 +10,7 @@ from tests.codebase.lookup_project import write
 
 from code_intel_server.codebase.files import listing, ripgrep
 from code_intel_server.codebase.files.listing import Lister
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 
 FILES = {
     ".gitignore": "*.log\nbuild/\n",
@@ -31,7 +31,7 @@ def settled(root: Path) -> Path:
     return root
 
 
-def listed_now(project: Project) -> tuple[str, ...]:
+def listed_now(project: ProjectScope) -> tuple[str, ...]:
     return Lister(project).files().paths
 
 
@@ -48,7 +48,7 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def test_a_tree_that_nobody_touched_is_walked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lister = Lister(Project.at(settled(write(tmp_path, FILES))))
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, FILES))))
     calls = walks(monkeypatch)
     first = lister.files()
     assert first.paths == (".gitignore", "a.py", "src/.gitignore", "src/b.py", "src/deep/c.py")
@@ -58,7 +58,7 @@ def test_a_tree_that_nobody_touched_is_walked_once(tmp_path: Path, monkeypatch: 
 
 
 def test_a_file_saved_under_its_own_name_again_needs_no_walk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lister = Lister(Project.at(settled(write(tmp_path, FILES))))
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, FILES))))
     lister.files()
     calls = walks(monkeypatch)
     (tmp_path / "src" / "b.tmp").write_text("saved\n", encoding="utf-8")
@@ -72,7 +72,7 @@ def test_what_a_server_writes_in_a_project_within_this_one_needs_no_walk(
 ) -> None:
     inner = "sub/.code-intel"
     files = {"a.py": "", f"{inner}/verifiers/v.md": "", f"{inner}/cache/x": "", "sub/cache/z.py": ""}
-    lister = Lister(Project.at(settled(write(tmp_path, files))))
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, files))))
     assert lister.files().paths == ("a.py", f"{inner}/verifiers/v.md", "sub/cache/z.py")
     calls = walks(monkeypatch)
     write(tmp_path, {f"{inner}/cache/y": ""})
@@ -110,7 +110,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("age", ["long untouched", "just written"])
 def test_after_any_change_the_remembered_listing_is_the_new_one(tmp_path: Path, change: str, age: str) -> None:
     root = write(tmp_path / "project", {**FILES, ".git/info/description": ""})
-    project = Project.at(settled(root) if age == "long untouched" else root)
+    project = ProjectScope.at(settled(root) if age == "long untouched" else root)
     lister = Lister(project)
     before = lister.files().paths
     CHANGES[change](root)
@@ -119,7 +119,7 @@ def test_after_any_change_the_remembered_listing_is_the_new_one(tmp_path: Path, 
 
 
 def test_a_file_made_while_the_tree_is_walked_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = Project.at(settled(write(tmp_path, FILES)))
+    project = ProjectScope.at(settled(write(tmp_path, FILES)))
     real = ripgrep.list_files
 
     def walked_then_changed(*arguments: object) -> object:
@@ -135,7 +135,7 @@ def test_a_file_made_while_the_tree_is_walked_is_not_lost(tmp_path: Path, monkey
 
 
 def test_a_file_made_while_its_folder_is_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lister = Lister(Project.at(settled(write(tmp_path, FILES))))
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, FILES))))
     real = os.scandir
 
     def changed_then_read(path: str) -> object:
@@ -150,7 +150,7 @@ def test_a_file_made_while_its_folder_is_read_is_not_lost(tmp_path: Path, monkey
 
 
 def test_a_folder_that_vanishes_while_it_is_read_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lister = Lister(Project.at(write(tmp_path, FILES)))
+    lister = Lister(ProjectScope.at(write(tmp_path, FILES)))
     real = os.lstat
     seen: list[object] = []
 
@@ -168,13 +168,13 @@ def test_a_folder_that_vanishes_while_it_is_read_is_no_error(tmp_path: Path, mon
         lister.files()
     assert len(seen) == 2
     after = lister.files().paths
-    assert after == listed_now(Project.at(tmp_path))
+    assert after == listed_now(ProjectScope.at(tmp_path))
     assert "elsewhere/c.py" in after
 
 
 def test_no_listing_is_believed_for_longer_than_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    lister = Lister(Project.at(settled(write(tmp_path, FILES))), clock=lambda: now[0])
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, FILES))), clock=lambda: now[0])
     lister.files()
     calls = walks(monkeypatch)
     now[0] = listing.BELIEVED_SECONDS
@@ -186,7 +186,7 @@ def test_no_listing_is_believed_for_longer_than_a_minute(tmp_path: Path, monkeyp
 
 
 def test_a_fresh_listing_is_walked_whatever_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lister = Lister(Project.at(settled(write(tmp_path, FILES))))
+    lister = Lister(ProjectScope.at(settled(write(tmp_path, FILES))))
     lister.files()
     calls = walks(monkeypatch)
     lister.files(fresh=True)
@@ -196,7 +196,7 @@ def test_a_fresh_listing_is_walked_whatever_is_remembered(tmp_path: Path, monkey
 def test_of_a_large_ignored_tree_only_the_top_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "_UNLISTED_FOLDERS", 5)
     ignored = {f"build/d{number}/x/y/f.js": "" for number in range(40)}
-    project = Project.at(settled(write(tmp_path, FILES | ignored)))
+    project = ProjectScope.at(settled(write(tmp_path, FILES | ignored)))
     lister = Lister(project)
     lister.files()
     write(tmp_path, {"src/new.py": ""})

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.files.languages import BY_NAME, Language, language_of
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME, Language, language_of
 from code_intel_server.codebase.files.ripgrep import FileMatches
 from code_intel_server.codebase.references import classify
-from code_intel_server.codebase.references.classify import Asked, ReferenceRow
+from code_intel_server.codebase.references.classify import NameQuery, ReferenceRow
 from code_intel_server.codebase.syntax import grammars, members, skeletons
 from code_intel_server.codebase.syntax.skeletons import Skeletons
 from code_intel_server.codebase.syntax.structure import Parsed
 
 REPOSITORY = Path(__file__).parents[2]
-WORDS = Asked(re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_]\w*"), include_comments=True)
+WORDS = NameQuery(re.compile(rb"(?<![\w\x80-\xff])[A-Za-z_]\w*"), include_comments=True)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -69,11 +69,11 @@ def _bytes(parsed: Parsed) -> int:
 def told_in_part(text: str | bytes, language: str, questions: Iterable[list[int]] | None = None) -> int:
     """How many questions for some lines (by default for each line) a part of the file answers, and as the whole does."""
     data = text if isinstance(text, bytes) else text.encode()
-    whole = grammars.parse(data, BY_NAME[language])
+    whole = grammars.parse(data, LANGUAGES_BY_NAME[language])
     assert whole is not None
     count = 0
     for lines in questions or ([line + 1] for line in range(len(whole.line_starts))):
-        part = in_part(data, BY_NAME[language], lines)
+        part = in_part(data, LANGUAGES_BY_NAME[language], lines)
         if part is not None:
             count += 1
             assert told(part, lines) == told(whole, lines), f"lines {lines} of\n{data.decode()}"
@@ -322,7 +322,7 @@ fn last<T: Seller>(t: T) where T: fmt::Debug { t.twice() }
 def test_a_line_is_told_as_in_the_whole_though_all_members_without_it_are_left_out(language: str) -> None:
     assert SAMPLES.keys() == members.SHAPES.keys()
     text = SAMPLES[language]
-    parsed = grammars.parse(text.encode(), BY_NAME[language])
+    parsed = grammars.parse(text.encode(), LANGUAGES_BY_NAME[language])
     assert parsed is not None
     assert not parsed.has_errors
     lines = text.count("\n")
@@ -359,10 +359,10 @@ def test_where_a_file_is_cut_off_or_lacks_a_piece_it_is_told_as_in_the_whole(lan
     for _ in range(40):
         start = rolls.randrange(len(data))
         broken = data[:start] + data[start + rolls.choice([1, 1, 5, 40, len(data)]) :]
-        whole = grammars.parse(broken, BY_NAME[language])
+        whole = grammars.parse(broken, LANGUAGES_BY_NAME[language])
         assert whole is not None
         lines = sorted({rolls.randrange(len(whole.line_starts)) + 1 for _ in range(3)})
-        part = in_part(broken, BY_NAME[language], lines)
+        part = in_part(broken, LANGUAGES_BY_NAME[language], lines)
         assert part is None or (not whole.has_errors and told(part, lines) == told(whole, lines)), broken.decode()
 
 
@@ -480,8 +480,8 @@ def test_any_script_is_told_in_part_as_in_the_whole(body: list[str], places: lis
 
 def _compare(text: str, language: str, places: list[int]) -> None:
     data = text.encode()
-    whole = grammars.parse(data, BY_NAME[language])
+    whole = grammars.parse(data, LANGUAGES_BY_NAME[language])
     assert whole is not None
     lines = sorted({place % len(whole.line_starts) + 1 for place in places})
-    part = in_part(data, BY_NAME[language], lines)
+    part = in_part(data, LANGUAGES_BY_NAME[language], lines)
     assert part is None or told(part, lines) == told(whole, lines), f"{lines}\n{text}"

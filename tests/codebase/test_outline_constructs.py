@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.syntax import grammars, outlines, structure
 from code_intel_server.codebase.syntax.masking import masked, mended
 from code_intel_server.codebase.syntax.structure import outline
@@ -297,7 +297,7 @@ CONSTRUCTS: dict[str, tuple[str, str, list[str]]] = {
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_the_outline_knows_that(construct: str) -> None:
     language, source, rows = CONSTRUCTS[construct]
-    made = outline(source.encode(), BY_NAME[language])
+    made = outline(source.encode(), LANGUAGES_BY_NAME[language])
     assert [f"{s.kind} {s.qualified} {s.start_line}-{s.end_line}" for s in made.symbols] == rows
     assert not made.has_errors
 
@@ -378,11 +378,11 @@ def test_a_text_that_is_parsed_twice_has_one_time_limit(monkeypatch: pytest.Monk
     text = b"interface Box<in A, out B> { a: A }\n" * 4000
     unhurried = Ticking(0.0)
     monkeypatch.setattr(grammars, "time", unhurried)
-    mended_in_time = grammars.parse(text, BY_NAME["typescript"])
+    mended_in_time = grammars.parse(text, LANGUAGES_BY_NAME["typescript"])
     assert mended_in_time and not mended_in_time.has_errors
     slow = Ticking(3.0 / unhurried.looks)  # both parses would take 3 s, each alone less than the limit
     monkeypatch.setattr(grammars, "time", slow)
-    parsed = grammars.parse(text, BY_NAME["typescript"])
+    parsed = grammars.parse(text, LANGUAGES_BY_NAME["typescript"])
     assert parsed and parsed.has_errors
     assert slow.thread_time() < 2.1
 
@@ -413,7 +413,7 @@ def test_the_end_of_a_header_is_told_without_reading_the_line_it_stands_in() -> 
             return found
 
     text = b"var x=1;" * 10_000 + b"function f() { return 1 }"
-    parsed = structure.parse(text, BY_NAME["javascript"])
+    parsed = structure.parse(text, LANGUAGES_BY_NAME["javascript"])
     assert parsed is not None
     (item,) = (item for item in outlines.definitions_of(parsed) if item.name == "f")
     assert item.body is not None and item.body.start_byte > 80_000

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
-from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import Language
 from code_intel_server.codebase.references import first_page
@@ -34,7 +34,7 @@ def many(root: Path, count: int = 30) -> Explorer:
     return explorer(root, {**files, f"f{count - 2:02}.py": f"def sell():\n    return sell\n{padding}"})
 
 
-def paged(found: Explorer, limit: int) -> list[Answer[ReferenceRow]]:
+def paged(found: Explorer, limit: int) -> list[LookupAnswer[ReferenceRow]]:
     """The answers, page by page."""
     answers = [found.find_references("sell", page=Page(limit))]
     while (offset := answers[-1].next_offset) is not None:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer
 
-from code_intel_server.codebase.answers import FIRST_PAGE, Answer, answer
+from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, answer
 from code_intel_server.codebase.query_router import route
 from code_intel_server.codebase.symbols.definitions import DefinitionRow
 from code_intel_server.errors import Rejected
@@ -83,7 +83,7 @@ def test_semantic_search_answers_plain_language_only_where_it_is_offered(tmp_pat
     found = explorer(tmp_path, FILES)
     asked: list[tuple[str, int]] = []
 
-    def semantic(question: str, limit: int) -> Answer[str]:
+    def semantic(question: str, limit: int) -> LookupAnswer[str]:
         asked.append((question, limit))
         return answer(["a chunk"], FIRST_PAGE, 1, engine="forest")
 

@@ -13,7 +13,7 @@ from tests.codebase.lookup_project import explorer, write
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.memory import FileMemory
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.references import classify, finder
 from code_intel_server.codebase.syntax import structure
 from code_intel_server.codebase.syntax.structure import Parsed
@@ -122,7 +122,7 @@ def test_nothing_is_said_to_be_complete_only_when_it_is(tmp_path: Path) -> None:
 def test_files_that_cannot_be_parsed_in_time_are_still_told_as_unclassified(tmp_path: Path) -> None:
     root = write(tmp_path, FILES)
     ticks = iter([0.0, 1.0, *[100.0] * 50])
-    found = finder.collect(Project.at(root), ("Basket",), seconds=10, clock=lambda: next(ticks))
+    found = finder.collect(ProjectScope.at(root), ("Basket",), seconds=10, clock=lambda: next(ticks))
     assert len(found.problems) == 1
     assert "not parsed in time" in found.problems[0]
     assert {row.path for row in found.rows} >= {"shop.py", "use.py", "web.ts"}

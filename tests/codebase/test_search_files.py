@@ -151,7 +151,7 @@ def test_a_glob_means_what_it_means_to_ripgrep(
     write(root, {path: "x\n"})
     told = subprocess.run(
         [
-            ripgrep.executable(),
+            ripgrep.ripgrep_program(),
             "--no-config",
             "--hidden",
             "--no-ignore",

@@ -139,7 +139,7 @@ def test_totals_are_exact_up_to_ten_thousand_and_then_at_least(tmp_path: Path) -
 def test_more_than_fits_in_memory_is_cut_the_same_way_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ripgrep, "MAX_OUTPUT", 4000)
+    monkeypatch.setattr(ripgrep, "MAX_MATCH_OUTPUT", 4000)
     found = explorer(tmp_path, {f"f{number:02}.txt": "hit and run\n" * 100 for number in range(30)})
     first, second = (search_text(found.project, "hit", page=Page(200)) for _ in range(2))
     assert first.results == second.results
@@ -150,7 +150,7 @@ def test_more_than_fits_in_memory_is_cut_the_same_way_every_time(
 def test_where_only_the_first_lines_of_each_file_fit_the_answer_says_that_there_are_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ripgrep, "MAX_OUTPUT", 8000)
+    monkeypatch.setattr(ripgrep, "MAX_MATCH_OUTPUT", 8000)
     many = {f"f{number}.txt": "e\n" * 1000 for number in range(3)}
     answer = explorer(tmp_path, {**many, "z.txt": "needle\n" * 30}).search_text(["e", "needle"])
     assert (answer.total, answer.total_at_least, answer.truncated, answer.complete) == (80, True, True, False)
@@ -293,7 +293,7 @@ def test_a_count_that_failed_is_not_given_as_a_nought_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(search, "MOST_NUMBERED", most)
-    real = ripgrep.executable()
+    real = ripgrep.ripgrep_program()
     fails_on_input = f'for last; do :; done; [ "$last" = - ] && exit 3; exec {real} "$@"'
     program(tmp_path / "bin", "rg", fails_on_input)
     only_on_path(monkeypatch, tmp_path / "bin")

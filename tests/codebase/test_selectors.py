@@ -8,7 +8,7 @@ from tests.codebase.lookup_project import explorer
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.definitions import NameMatch
-from code_intel_server.codebase.symbols.names import parts, readings, written
+from code_intel_server.codebase.symbols.names import readings, symbol_parts, written
 
 FILES = {
     "Cache.h": "@interface Cache : NSObject\n- (void)addImage:(Image *)image withIdentifier:(NSString *)name;\n@end\n",
@@ -28,7 +28,7 @@ BOTH = [("Cache.m", 3), ("Cache.m", 6), ("Cache.h", 2)]
 @pytest.fixture(params=[pytest.param("universal-ctags", marks=pytest.mark.needs("universal-ctags")), "tree-sitter"])
 def found(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Explorer:
     if request.param == "tree-sitter":
-        monkeypatch.setattr(ctags, "executable", lambda: None)
+        monkeypatch.setattr(ctags, "ctags_program", lambda: None)
     return explorer(tmp_path, FILES)
 
 
@@ -85,12 +85,12 @@ def test_the_impact_of_a_method_reaches_its_callers(found: Explorer, target: str
     ],
 )
 def test_a_name_is_taken_apart(symbol: str, taken_apart: list[str], as_written: str) -> None:
-    assert parts(symbol) == taken_apart
-    assert written(parts(symbol)[-1]) == as_written
+    assert symbol_parts(symbol) == taken_apart
+    assert written(symbol_parts(symbol)[-1]) == as_written
 
 
 def test_what_is_no_name_has_no_parts() -> None:
-    assert parts(" :: ") == []
+    assert symbol_parts(" :: ") == []
 
 
 def test_a_colon_is_part_of_the_name_first_and_comes_before_a_method_then() -> None:

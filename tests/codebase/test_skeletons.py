@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.files.languages import BY_NAME
-from code_intel_server.codebase.files.project import Project
-from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
+from code_intel_server.codebase.files.project import ProjectScope
+from code_intel_server.codebase.symbols.store_file import SYMBOLS_SCHEMA
 from code_intel_server.codebase.syntax import grammars, skeletons
 from code_intel_server.codebase.syntax.skeletons import Skeleton, Skeletons
 from code_intel_server.codebase.syntax.structure import Parsed
@@ -85,7 +85,7 @@ def test_what_is_no_skeleton_is_not_believed(tmp_path: Path, parts: list[int], j
 def test_a_skeleton_of_a_longer_text_is_not_believed(tmp_path: Path, parts: list[int]) -> None:
     found = explorer(tmp_path, {"shop.py": SHOP})
     places(found, "other3")
-    known = skeletons.of_project(Project.at(tmp_path).root)
+    known = skeletons.of_project(ProjectScope.at(tmp_path).root)
     noted = known.of("shop.py")
     assert noted is not None
     beyond = array("I", [12, len(SHOP) + 1]).tobytes()
@@ -100,7 +100,7 @@ def test_whatever_stands_there_for_a_skeleton_what_is_left_out_lies_in_order_and
     assert all(begin < end for begin, end in gaps)
     assert all(end < begin for (_, end), (begin, _) in pairwise(gaps))
     assert all(bisect_left([500, 900], begin) == bisect_left([500, 900], end) for begin, end in gaps)
-    language = BY_NAME["python"]
+    language = LANGUAGES_BY_NAME["python"]
     skeleton = Skeleton(b"", array("I", spans).tobytes())
     assert skeletons._again(SHOP.encode(), language, [1], skeleton) is not None
 
@@ -108,7 +108,7 @@ def test_whatever_stands_there_for_a_skeleton_what_is_left_out_lies_in_order_and
 def test_no_lookup_waits_for_another_process_that_writes_to_the_symbols(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"shop.py": SHOP})
     found.refresh_all()
-    store = Project.at(tmp_path).cache_dir / f"symbols-{SCHEMA_VERSION}.sqlite3"
+    store = ProjectScope.at(tmp_path).cache_dir / f"symbols-{SYMBOLS_SCHEMA}.sqlite3"
     with contextlib.closing(sqlite3.connect(store, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
@@ -120,7 +120,7 @@ def test_a_store_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> No
     found = explorer(tmp_path, {"shop.py": SHOP})
     found.refresh_all()
     with contextlib.closing(
-        sqlite3.connect(Project.at(tmp_path).cache_dir / f"symbols-{SCHEMA_VERSION}.sqlite3")
+        sqlite3.connect(ProjectScope.at(tmp_path).cache_dir / f"symbols-{SYMBOLS_SCHEMA}.sqlite3")
     ) as connection:
         connection.execute("ALTER TABLE files RENAME COLUMN skeleton TO gone")
     assert places(found, "other39") == [(120, "attribute", "Shop.method39")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import process
-from code_intel_server.codebase.files.languages import BY_NAME, LANGUAGES, language_of
+from code_intel_server.codebase.files.languages import LANGUAGES, LANGUAGES_BY_NAME, language_of
 from code_intel_server.codebase.syntax.grammars import queries_of
 from code_intel_server.codebase.syntax.structure import enclosing, has_grammar, outline
 from code_intel_server.codebase.syntax.values import SymbolKind
@@ -159,7 +159,7 @@ def test_python_definitions_are_those_of_pythons_own_parser(package: object) -> 
     folder = Path(str(getattr(package, "__file__", ""))).parent
     for path in sorted(folder.glob("*.py")):
         source = path.read_bytes()
-        symbols = outline(source, BY_NAME["python"]).symbols
+        symbols = outline(source, LANGUAGES_BY_NAME["python"]).symbols
         assert {(kinds[s.kind], s.qualified, s.start_line) for s in symbols if s.kind in kinds} == by_ast(source), path
 
 
@@ -178,7 +178,7 @@ def test_every_query_file_compiles_and_bears_any_text(language: object) -> None:
 
 def test_broken_code_gives_its_good_parts_and_says_so() -> None:
     made = outline(
-        b"def good():\n    return 1\n\ndef broken(:\n    x = (\n\ndef later():\n    pass\n", BY_NAME["python"]
+        b"def good():\n    return 1\n\ndef broken(:\n    x = (\n\ndef later():\n    pass\n", LANGUAGES_BY_NAME["python"]
     )
     assert made.has_errors
     assert "good" in [symbol.name for symbol in made.symbols]
@@ -187,22 +187,22 @@ def test_broken_code_gives_its_good_parts_and_says_so() -> None:
 def test_latin_1_and_utf_16_files_keep_their_lines() -> None:
     source = "# é\ndef früh():\n    pass\n"
     for data in (source.encode("latin-1"), source.encode("utf-16"), source.encode()):
-        (symbol,) = outline(data, BY_NAME["python"]).symbols
+        (symbol,) = outline(data, LANGUAGES_BY_NAME["python"]).symbols
         assert (symbol.start_line, symbol.end_line) == (2, 3)
 
 
 def test_a_file_too_big_to_parse_is_said_to_be_incomplete() -> None:
-    assert not outline(b"x = 1\n" * 400_000, BY_NAME["python"]).complete
+    assert not outline(b"x = 1\n" * 400_000, LANGUAGES_BY_NAME["python"]).complete
 
 
 def test_loose_marks_by_the_thousand_do_not_take_the_square_of_their_number() -> None:
-    made = outline(b"(" * 300_000, BY_NAME["python"])
+    made = outline(b"(" * 300_000, LANGUAGES_BY_NAME["python"])
     assert made.has_errors
     assert not made.complete
 
 
 def test_the_innermost_symbol_around_a_line_is_found() -> None:
-    made = outline((SAMPLES / "shop.pyw").read_bytes(), BY_NAME["python"])
+    made = outline((SAMPLES / "shop.pyw").read_bytes(), LANGUAGES_BY_NAME["python"])
     around = {line: symbol.qualified if (symbol := enclosing(made, line)) else None for line in (5, 14, 20, 27, 29)}
     assert around == {5: None, 14: "Price", 20: "Price.free", 27: "Price.load.helper", 29: "Price.load"}
 

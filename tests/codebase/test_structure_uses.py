@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.syntax.grammars import node_text
 from code_intel_server.codebase.syntax.structure import Borders, Parsed, Uses, analyze, blocks_of, outline_of, parse
 
@@ -96,7 +96,7 @@ USES = [
 def test_a_use_is_told_for_what_it_is(language: str, marked: str, expected: str) -> None:
     before, _, rest = marked.partition("«")
     text = before + rest.replace("»", "")
-    parsed = parse(text.encode(), BY_NAME[language])
+    parsed = parse(text.encode(), LANGUAGES_BY_NAME[language])
     assert parsed is not None
     line = before.count("\n") + 1
     column = len(before.rpartition("\n")[2].encode())
@@ -104,7 +104,9 @@ def test_a_use_is_told_for_what_it_is(language: str, marked: str, expected: str)
 
 
 def test_imports_and_calls_of_a_file_are_listed_with_their_place() -> None:
-    made = analyze(b"import os\nfrom a.b import c\n\n\ndef f():\n    return os.path.join(c())\n", BY_NAME["python"])
+    made = analyze(
+        b"import os\nfrom a.b import c\n\n\ndef f():\n    return os.path.join(c())\n", LANGUAGES_BY_NAME["python"]
+    )
     assert [(item.module, item.line) for item in made.imports] == [("os", 1), ("a.b", 2)]
     assert [(call.name, call.line, call.inside) for call in made.calls] == [("join", 6, "f"), ("c", 6, "f")]
 
@@ -112,7 +114,7 @@ def test_imports_and_calls_of_a_file_are_listed_with_their_place() -> None:
 def test_a_block_begins_with_its_comments_and_decorators() -> None:
     parsed = parse(
         b"x = 1\n\n# says\n@dec\ndef f():\n    pass\n\n\nclass A:\n    # inner\n    def g(self):\n        pass\n",
-        BY_NAME["python"],
+        LANGUAGES_BY_NAME["python"],
     )
     assert parsed is not None
     blocks = [block for block in blocks_of(parsed, outline_of(parsed)) if block.end_line > block.start_line]
@@ -121,7 +123,7 @@ def test_a_block_begins_with_its_comments_and_decorators() -> None:
 
 
 def test_blocks_never_share_a_line_with_their_sibling() -> None:
-    parsed = parse(b"int a, b; int c;\nint f() { return 1; } int g() { return 2; }\n", BY_NAME["c"])
+    parsed = parse(b"int a, b; int c;\nint f() { return 1; } int g() { return 2; }\n", LANGUAGES_BY_NAME["c"])
     assert parsed is not None
     lines = [(block.lead_line, block.end_line) for block in blocks_of(parsed, outline_of(parsed))]
     assert all(before[1] < after[0] for before, after in pairwise(lines))
@@ -129,7 +131,7 @@ def test_blocks_never_share_a_line_with_their_sibling() -> None:
 
 def test_borders_lie_between_statements_and_the_outer_ones_weigh_more() -> None:
     source = b"def f(a):\n    b = 1\n    if a:\n        c = 2\n        d = 3\n    # says\n    return b\n"
-    parsed = parse(source, BY_NAME["python"])
+    parsed = parse(source, LANGUAGES_BY_NAME["python"])
     assert parsed is not None
     borders = Borders(parsed, 1, 7)
     assert borders.outermost(2, 7) == [2]  # the body itself begins there
@@ -142,7 +144,7 @@ def test_borders_lie_between_statements_and_the_outer_ones_weigh_more() -> None:
 def test_borders_asked_for_a_few_lines_at_a_time_are_those_of_the_whole_walk(
     lines: list[bytes], data: st.DataObject
 ) -> None:
-    parsed = parse(b"def f(a):\n" + b"".join(lines), BY_NAME["python"])
+    parsed = parse(b"def f(a):\n" + b"".join(lines), LANGUAGES_BY_NAME["python"])
     assert parsed is not None
     last = len(parsed.line_starts)
     depths = _every_border(parsed)
@@ -180,7 +182,7 @@ def test_conditions_on_a_large_file_cost_by_its_length_and_not_more(
         text = b'<p class="a" id="b">c</p>\n' * rows
         times = []
         for _ in range(3):
-            parsed = parse(text, BY_NAME["html"])
+            parsed = parse(text, LANGUAGES_BY_NAME["html"])
             assert parsed is not None
             began = time.thread_time()
             assert len(parsed.definition_matches) == rows
@@ -198,7 +200,7 @@ def test_conditions_on_a_large_file_cost_by_its_length_and_not_more(
 def test_a_name_longer_than_a_piece_of_a_large_file_is_whole() -> None:
     name = "n" * 1000
     text = f"def {name}():\n    pass\n".encode() + b"x = 1  # filled up\n" * 10_000
-    parsed = parse(text, BY_NAME["python"])
+    parsed = parse(text, LANGUAGES_BY_NAME["python"])
     assert parsed is not None
     assert [symbol.name for symbol in outline_of(parsed).symbols if symbol.name.startswith("n")] == [name]
     assert [node_text(node) for _, found in parsed.definition_matches for node in found.get("name", ())][:1] == [name]

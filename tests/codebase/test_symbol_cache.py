@@ -20,17 +20,17 @@ from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.ignore import Listing
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.ignore import FileListing
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols import cache, definitions, store, store_file, tagging
-from code_intel_server.codebase.symbols.cache import BATCH, Difference
+from code_intel_server.codebase.symbols.cache import FILES_A_BATCH, CacheDifference
 from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.definitions import NameMatch
-from code_intel_server.codebase.symbols.store import Entry, Stamp, SymbolStore
-from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
+from code_intel_server.codebase.symbols.store import Stamp, StoredFile, SymbolStore
+from code_intel_server.codebase.symbols.store_file import SYMBOLS_SCHEMA
 
 SOURCE = Path(__file__).parents[2] / "src"
-CACHE = f".code-intel/cache/symbols-{SCHEMA_VERSION}.sqlite3"
+CACHE = f".code-intel/cache/symbols-{SYMBOLS_SCHEMA}.sqlite3"
 
 
 def places(found: Explorer, symbol: str) -> list[tuple[str, int]]:
@@ -76,10 +76,10 @@ def test_what_was_not_compared_in_time_is_said_and_nothing_is_forgotten(
 def test_nothing_is_said_to_be_there_after_one_walk_and_not_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    walks: list[Project] = []
+    walks: list[ProjectScope] = []
     walk = ripgrep.list_files
 
-    def counted(project: Project, extra: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def counted(project: ProjectScope, extra: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
         walks.append(project)
         return walk(project, extra)
 
@@ -113,7 +113,7 @@ def test_a_lookup_does_not_wait_for_a_refresh_that_compares(tmp_path: Path, monk
     compares, go_on = threading.Event(), threading.Event()
     compare = found.cache._compare
 
-    def slowly(*, fresh: bool, seconds: float) -> Difference:
+    def slowly(*, fresh: bool, seconds: float) -> CacheDifference:
         if seconds == math.inf:
             compares.set()
             go_on.wait(30)
@@ -134,7 +134,7 @@ def test_what_a_lookup_tags_while_a_refresh_walks_is_not_taken_for_gone(
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     listed = found.cache._lister.files
 
-    def files(*, fresh: bool = False) -> Listing:
+    def files(*, fresh: bool = False) -> FileListing:
         listing = listed(fresh=fresh)
         write(tmp_path, {"b.py": "def needle(): pass\n"})
         found.cache.refresh(["b.py"])
@@ -166,7 +166,7 @@ def test_the_second_search_for_a_name_ends_with_the_lookup(tmp_path: Path, monke
     monkeypatch.setattr(definitions, "INLINE_LIMIT", 0)
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
     found.cache.verify()
-    monkeypatch.setattr(definitions, "SECONDS", 0.0)
+    monkeypatch.setattr(definitions, "DEFINITION_SECONDS", 0.0)
     assert places(found, "nowhere") == []
     assert given == [ripgrep.SEARCH_SECONDS, 1.0]
 
@@ -205,12 +205,12 @@ def test_one_refresh_takes_touched_edited_new_and_vanished_files(tmp_path: Path)
 
 
 def test_a_comparison_that_runs_out_of_time_says_where_it_stopped_and_calls_nothing_gone(tmp_path: Path) -> None:
-    names = [f"m{number:04}.py" for number in range(3 * BATCH)]
+    names = [f"m{number:04}.py" for number in range(3 * FILES_A_BATCH)]
     found = explorer(tmp_path, dict.fromkeys(names, "x = 1\n"))
     ticks = iter([0.0, 0.0, 99.0])
     found.cache._clock = lambda: next(ticks)
     pending, gone, left = found.cache._held_against(names, [(b"m0000.py", Stamp(0, 0)), (b"m9.py", Stamp(0, 0))], 1.0)
-    assert (pending, gone, left) == (names[: 2 * BATCH], [], BATCH)
+    assert (pending, gone, left) == (names[: 2 * FILES_A_BATCH], [], FILES_A_BATCH)
 
 
 def test_a_removed_file_is_forgotten(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_the_log_beside_the_cache_is_short_after_a_refresh_that_wrote_much_at_on
 
 
 def test_progress_is_told_and_a_cancel_keeps_what_was_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "BATCH", 2)
+    monkeypatch.setattr(cache, "FILES_A_BATCH", 2)
     found = explorer(tmp_path, {f"f{number}.py": f"def f{number}(): pass\n" for number in range(60)})
     steps: list[tuple[int, int]] = []
     refresh = found.cache.refresh_all(lambda done, total: steps.append((done, total)), lambda: len(steps) >= 2)
@@ -378,7 +378,7 @@ def test_a_cache_that_came_with_a_clone_is_not_believed(tmp_path: Path) -> None:
     original.refresh_all()
     original.cache.store.put(
         [
-            Entry(
+            StoredFile(
                 "a.py",
                 cache.stamp_of(original.project, "a.py") or Stamp(0, 0),
                 "x",
@@ -398,20 +398,20 @@ def test_a_cache_of_an_older_version_is_made_again_and_not_believed(tmp_path: Pa
     found.cache.store.close()
     with sqlite3.connect(tmp_path / CACHE) as older:
         older.execute("UPDATE symbols SET name = 'lie', start_line = 7")
-        older.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+        older.execute(f"PRAGMA user_version = {SYMBOLS_SCHEMA - 1}")
     older.close()
     again = Explorer(tmp_path)
     assert places(again, "lie") == []
     assert places(again, "needle") == [("a.py", 1)]
     with sqlite3.connect(tmp_path / CACHE) as made:
-        assert made.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+        assert made.execute("PRAGMA user_version").fetchone() == (SYMBOLS_SCHEMA,)
     made.close()
 
 
 def test_two_versions_of_the_server_beside_each_other_read_none_of_each_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    monkeypatch.setattr(store_file, "SYMBOLS_SCHEMA", SYMBOLS_SCHEMA - 1)
     older = explorer(tmp_path, {"a.py": "def needle(): pass  # by_other_rules\n"})
     older.refresh_all()
     monkeypatch.undo()
@@ -422,7 +422,7 @@ def test_two_versions_of_the_server_beside_each_other_read_none_of_each_others_r
     with ThreadPoolExecutor(1) as another_thread:  # with a connection that it opens now
         assert another_thread.submit(places, older, "needle").result() == [("a.py", 1)]
         assert another_thread.submit(places, older, "by_other_rules").result() == []
-    monkeypatch.setattr(store_file, "SCHEMA_VERSION", SCHEMA_VERSION - 1)
+    monkeypatch.setattr(store_file, "SYMBOLS_SCHEMA", SYMBOLS_SCHEMA - 1)
     assert places(Explorer(tmp_path), "needle") == [("a.py", 1)]
     with ThreadPoolExecutor(1) as another_thread:
         assert another_thread.submit(places, newer, "by_other_rules").result() == [("a.py", 1)]
@@ -510,7 +510,7 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
     for child in children:
         child.communicate(timeout=60)
     assert [child.returncode for child in children] == [0, 0]
-    store = SymbolStore(Project.at(tmp_path))
+    store = SymbolStore(ProjectScope.at(tmp_path))
     assert store.count() == (61, 61 * 50)
     assert len({symbol.engine for symbol in store.in_file("shared.py")}) == 1
     with contextlib.closing(sqlite3.connect(tmp_path / CACHE)) as connection:
@@ -524,7 +524,7 @@ def test_a_killed_writer_leaves_whole_files_or_none(tmp_path: Path) -> None:
         acknowledged = [child.stdout.readline() for _ in range(kill_after)]
         child.send_signal(signal.SIGKILL)
         child.communicate(timeout=30)
-        store = SymbolStore(Project.at(tmp_path))
+        store = SymbolStore(ProjectScope.at(tmp_path))
         known = stored(store)
         assert all(f"k{kill_after}x{number}.py" in known for number in range(len(acknowledged)))
         assert all(len(store.in_file(path)) == 50 for path in known)
@@ -573,8 +573,8 @@ def test_a_file_of_every_listed_language_is_tagged_by_one_engine_or_the_other(tm
 
 
 def test_no_reader_waits_for_a_writer_of_the_same_process(tmp_path: Path) -> None:
-    store = SymbolStore(Project.at(tmp_path))
-    store.put([Entry("a.py", Stamp(1, 1), "test", [])])
+    store = SymbolStore(ProjectScope.at(tmp_path))
+    store.put([StoredFile("a.py", Stamp(1, 1), "test", [])])
     counted: list[tuple[int, int]] = []
     with store._write():
         reader = threading.Thread(target=lambda: counted.append(store.count()), daemon=True)
@@ -584,7 +584,7 @@ def test_no_reader_waits_for_a_writer_of_the_same_process(tmp_path: Path) -> Non
 
 
 def test_who_finds_the_cache_removed_keeps_the_one_that_another_has_made_since(tmp_path: Path) -> None:
-    store = SymbolStore(Project.at(tmp_path))
+    store = SymbolStore(ProjectScope.at(tmp_path))
     store.put([])
     looked, go_on = threading.Event(), threading.Event()
     late = threading.Thread(target=store.count)
@@ -602,7 +602,7 @@ def test_who_finds_the_cache_removed_keeps_the_one_that_another_has_made_since(t
     store._path = Watched(store._path)
     late.start()
     assert looked.wait(20)
-    store.put([Entry("a.py", Stamp(1, 1), "test", [])])
+    store.put([StoredFile("a.py", Stamp(1, 1), "test", [])])
     go_on.set()
     late.join(20)
     assert stored(store) == {"a.py"}

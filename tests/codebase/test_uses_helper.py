@@ -10,12 +10,12 @@ import pytest
 from tests.codebase.lookup_project import write
 
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.ripgrep import FileMatches
 from code_intel_server.codebase.references import classify, finder, worker_link
-from code_intel_server.codebase.references.classify import Asked, Told
+from code_intel_server.codebase.references.classify import NameQuery, Told
 from code_intel_server.codebase.references.worker_link import UsesHelper
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.syntax import skeletons
 
 BODIES = {
@@ -29,7 +29,7 @@ BODIES = {
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path) -> ProjectScope:
     """Files that use a name, in several languages, one of them with a name that is no UTF-8."""
     write(
         tmp_path, {f"d{n % 3}/m{n:02}.{suffix}": text * (n + 1) for n in range(12) for suffix, text in BODIES.items()}
@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Project:
     odd = os.fsencode(tmp_path) + b"/caf\xe9.py"
     with open(odd, "wb") as file:  # noqa: PTH123 - a Path is made of text
         file.write(BODIES["py"].encode())
-    return Project.at(tmp_path)
+    return ProjectScope.at(tmp_path)
 
 
 @pytest.fixture
@@ -53,24 +53,24 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[UsesHelper]:
 class Question:
     """A question for every use of Basket, and which files were done in this process."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectScope) -> None:
         self.project = project
         found = ripgrep.search(project, ripgrep.Query(("Basket",), regex=False, word=True))
         self.files = sorted(found.files, key=lambda file: file.path)
         self.sizes = [os.lstat(os.path.join(project.root, file.path)).st_size for file in self.files]  # noqa: PTH118
-        self.asked = Asked(classify.occurrences(("Basket",)), include_comments=True)
+        self.asked = NameQuery(classify.occurrences(("Basket",)), include_comments=True)
         self.done_here: list[str] = []
 
     def here(self, file: FileMatches) -> Told:
         self.done_here.append(file.path)
-        return classify.classify(Standing(self.project.root), file, self.asked)
+        return classify.classify(SourceFiles(self.project.root), file, self.asked)
 
     def answer(self, helper: UsesHelper, here: Callable[[FileMatches], Told] | None = None) -> list[Told]:
         self.done_here.clear()
         return helper.tell(self.project.root, self.files, self.sizes, self.asked, here or self.here)
 
     def alone(self) -> list[Told]:
-        return [classify.classify(Standing(self.project.root), file, self.asked) for file in self.files]
+        return [classify.classify(SourceFiles(self.project.root), file, self.asked) for file in self.files]
 
     def patient(self, helper: UsesHelper) -> Callable[[FileMatches], Told]:
         """Does a file only when the process has answered something, or ended."""
@@ -85,7 +85,7 @@ class Question:
         return here
 
 
-def test_the_rows_are_the_same_with_help_and_without(project: Project, helper: UsesHelper) -> None:
+def test_the_rows_are_the_same_with_help_and_without(project: ProjectScope, helper: UsesHelper) -> None:
     question = Question(project)
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert 0 < len(question.done_here) < len(question.files)
@@ -94,13 +94,15 @@ def test_the_rows_are_the_same_with_help_and_without(project: Project, helper: U
     assert helper.process_id == first
 
 
-def test_an_answer_with_help_is_the_whole_answer_without(project: Project, helper: UsesHelper) -> None:
+def test_an_answer_with_help_is_the_whole_answer_without(project: ProjectScope, helper: UsesHelper) -> None:
     alone = finder.collect(project, ("Basket",))
     assert alone.rows
     assert finder.collect(project, ("Basket",), helper=helper) == alone
 
 
-def test_a_killed_process_costs_nothing_and_the_next_question_has_another(project: Project, helper: UsesHelper) -> None:
+def test_a_killed_process_costs_nothing_and_the_next_question_has_another(
+    project: ProjectScope, helper: UsesHelper
+) -> None:
     question = Question(project)
     question.answer(helper, question.patient(helper))
     first = helper.process_id
@@ -118,7 +120,7 @@ def test_a_killed_process_costs_nothing_and_the_next_question_has_another(projec
 
 
 def test_a_process_that_hangs_is_not_waited_for_and_given_up_later(
-    project: Project, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
+    project: ProjectScope, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = Question(project)
     question.answer(helper, question.patient(helper))
@@ -135,7 +137,9 @@ def test_a_process_that_hangs_is_not_waited_for_and_given_up_later(
     assert helper.process_id not in {None, hung}
 
 
-def test_an_answer_that_lay_unread_is_no_sign_of_a_process_that_hangs(project: Project, helper: UsesHelper) -> None:
+def test_an_answer_that_lay_unread_is_no_sign_of_a_process_that_hangs(
+    project: ProjectScope, helper: UsesHelper
+) -> None:
     question = Question(project)
     question.answer(helper, question.patient(helper))
     warm = helper.process_id
@@ -153,7 +157,7 @@ def test_an_answer_that_lay_unread_is_no_sign_of_a_process_that_hangs(project: P
     assert helper.process_id == warm
 
 
-def test_a_closed_helper_leaves_no_thread(project: Project, helper: UsesHelper) -> None:
+def test_a_closed_helper_leaves_no_thread(project: ProjectScope, helper: UsesHelper) -> None:
     question = Question(project)
     question.answer(helper)
     timer = helper._timer
@@ -165,7 +169,7 @@ def test_a_closed_helper_leaves_no_thread(project: Project, helper: UsesHelper) 
     assert helper._timer not in {None, timer}
 
 
-def test_a_late_answer_is_not_taken_for_that_of_another_question(project: Project, helper: UsesHelper) -> None:
+def test_a_late_answer_is_not_taken_for_that_of_another_question(project: ProjectScope, helper: UsesHelper) -> None:
     question = Question(project)
     question.answer(helper, question.patient(helper))
     assert helper.process_id is not None
@@ -179,7 +183,7 @@ def test_a_late_answer_is_not_taken_for_that_of_another_question(project: Projec
 
 
 def test_a_process_that_answers_nonsense_is_given_up(
-    project: Project, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
+    project: ProjectScope, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question = Question(project)
 
@@ -191,13 +195,13 @@ def test_a_process_that_answers_nonsense_is_given_up(
     assert helper.process_id is None
 
 
-def test_little_work_starts_no_process(project: Project) -> None:
+def test_little_work_starts_no_process(project: ProjectScope) -> None:
     helper, question = UsesHelper(), Question(project)
     assert question.answer(helper) == question.alone()
     assert helper.process_id is None
 
 
-def test_a_second_question_at_once_is_answered_without_help(project: Project, helper: UsesHelper) -> None:
+def test_a_second_question_at_once_is_answered_without_help(project: ProjectScope, helper: UsesHelper) -> None:
     question, inner = Question(project), Question(project)
     answers: list[list[Told]] = []
 
@@ -212,14 +216,14 @@ def test_a_second_question_at_once_is_answered_without_help(project: Project, he
     assert len(inner.done_here) == len(inner.files)
 
 
-def test_a_file_with_more_lines_than_a_pipe_holds_is_done_here(project: Project, helper: UsesHelper) -> None:
+def test_a_file_with_more_lines_than_a_pipe_holds_is_done_here(project: ProjectScope, helper: UsesHelper) -> None:
     (project.root / "many.py").write_text("Basket(1)\n" * 20_000, encoding="utf-8")
     question = Question(project)
     assert question.answer(helper, question.patient(helper)) == question.alone()
     assert "many.py" in question.done_here
 
 
-def test_the_process_ends_when_nobody_has_asked_for_a_while(project: Project, helper: UsesHelper) -> None:
+def test_the_process_ends_when_nobody_has_asked_for_a_while(project: ProjectScope, helper: UsesHelper) -> None:
     helper._idle_seconds = 0.05
     question = Question(project)
     question.answer(helper)
@@ -233,7 +237,7 @@ def test_the_process_ends_when_nobody_has_asked_for_a_while(project: Project, he
 
 
 def test_where_no_process_can_be_started_everything_is_done_here(
-    project: Project, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
+    project: ProjectScope, helper: UsesHelper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(12, "Cannot allocate memory")
@@ -243,7 +247,7 @@ def test_where_no_process_can_be_started_everything_is_done_here(
     assert question.answer(helper) == question.alone()
 
 
-def test_a_file_that_is_gone_is_told_from_one_without_rows(project: Project, helper: UsesHelper) -> None:
+def test_a_file_that_is_gone_is_told_from_one_without_rows(project: ProjectScope, helper: UsesHelper) -> None:
     question = Question(project)
     for file in question.files[::2]:
         os.unlink(os.path.join(project.root, file.path))  # noqa: PTH108, PTH118 - one name is no UTF-8
@@ -253,14 +257,14 @@ def test_a_file_that_is_gone_is_told_from_one_without_rows(project: Project, hel
 
 def test_what_the_process_found_out_about_a_file_serves_the_next_question(tmp_path: Path, helper: UsesHelper) -> None:
     members = "".join(f"    def ring{n}(self):\n        return Basket.at{n}  # {'.' * 40}\n" for n in range(90))
-    shop = Project.at(write(tmp_path, {f"m{n}.py": f"class Shop:\n{members}" for n in range(12)}))
+    shop = ProjectScope.at(write(tmp_path, {f"m{n}.py": f"class Shop:\n{members}" for n in range(12)}))
     question = Question(shop)
     question.answer(helper, question.patient(helper))
     known = skeletons.of_project(shop.root)
     of_process = [file.path for file in question.files if file.path not in question.done_here]
     assert of_process
     assert all(known.of(file.path) is not None for file in question.files)
-    question.asked = Asked(classify.occurrences(("at7",)), include_comments=True)
+    question.asked = NameQuery(classify.occurrences(("at7",)), include_comments=True)
     question.files = list(ripgrep.search(shop, ripgrep.Query(("at7",), regex=False, word=True)).files)
     by_both = question.answer(helper, question.patient(helper))
     assert len(question.done_here) < len(question.files)

@@ -7,7 +7,7 @@ import pytest
 from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.explorer import Explorer
-from code_intel_server.codebase.files.languages import BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.syntax.structure import Uses, outline, parse
@@ -56,7 +56,7 @@ USES = [
 @pytest.mark.parametrize(("language", "use", "source"), USES)
 def test_a_marked_name_is_told_as_its_languages_parser_has_it(language: str, use: Use, source: str) -> None:
     text = MARKED.sub(r"\1", source)
-    parsed = parse(text.encode(), BY_NAME[language])
+    parsed = parse(text.encode(), LANGUAGES_BY_NAME[language])
     assert parsed and not parsed.has_errors
     uses = Uses(parsed)
     told = [
@@ -154,7 +154,7 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
 def test_an_outline_has_the_definitions_that_the_languages_parser_has(
     language: str, source: str, rows: list[str]
 ) -> None:
-    found = outline(source.encode(), BY_NAME[language])
+    found = outline(source.encode(), LANGUAGES_BY_NAME[language])
     assert [f"{one.kind} {one.qualified} {one.line}" for one in found.symbols] == rows
     assert not found.has_errors
 
@@ -239,7 +239,7 @@ def test_php_that_ctags_does_not_know_is_found_with_its_last_line(tmp_path: Path
 
 def test_a_function_of_c_that_follows_a_lost_brace_stands_by_itself() -> None:
     source = "int f(int a) {\n#ifdef X\n  if (a) {\n#else\n  if (!a) {\n#endif\n    a++;\n  }\n  return a;\n}\n\nint g(int b) {\n  return b;\n}\n"
-    assert [one.qualified for one in outline(source.encode(), BY_NAME["c"]).symbols] == ["f", "g"]
+    assert [one.qualified for one in outline(source.encode(), LANGUAGES_BY_NAME["c"]).symbols] == ["f", "g"]
 
 
 @pytest.mark.parametrize("has_ctags", [pytest.param(True, marks=pytest.mark.needs("universal-ctags")), False])
@@ -247,7 +247,7 @@ def test_a_declaration_is_told_where_its_definition_is_not_in_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_ctags: bool
 ) -> None:
     if not has_ctags:
-        monkeypatch.setattr(ctags, "executable", lambda: None)
+        monkeypatch.setattr(ctags, "ctags_program", lambda: None)
     found = explorer(
         tmp_path,
         {

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract import loader
-from code_intel_server.contract.loader import MAX_WARNINGS, Contract, PhaseText
+from code_intel_server.contract.loader import MAX_CONTRACT_WARNINGS, Contract, PhaseText
 from code_intel_server.contract.messages import Template, misused_brace
-from code_intel_server.contract.nodes import MAX_BYTES
-from code_intel_server.contract.schema import MAX_TEXT_CHARACTERS, AnyOf, PhasePart, Texts
-from code_intel_server.contract.strict_yaml import parse
+from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES
+from code_intel_server.contract.schema import MAX_MESSAGE_CHARACTERS, AnyOf, PhasePart, Texts
+from code_intel_server.contract.strict_yaml import parse_yaml
 
 DEFAULT = Contract.load(None)
 PACKAGED_FILE = templates_dir() / "code-intel" / "phase_contract.yml"
@@ -205,7 +205,7 @@ def test_an_unknown_phase_variant_or_message_is_a_bug_of_ours() -> None:
         ('phases:\n  Q1: {instruction: "\\e[2J"}\n', 2, "control or invisible characters"),
         ('phases:\n  Q1: {instruction: "see \\u202e"}\n', 2, "control or invisible characters"),
         ('"\\e[2J": 1\n', 1, "unknown key '\\x1b[2J'"),
-        (f"phases:\n  Q1: {{instruction: {'x' * (MAX_TEXT_CHARACTERS + 1)}}}\n", 2, "longer than 8000 characters"),
+        (f"phases:\n  Q1: {{instruction: {'x' * (MAX_MESSAGE_CHARACTERS + 1)}}}\n", 2, "longer than 8000 characters"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_line_and_leaves_the_packaged_text(
@@ -263,7 +263,7 @@ def test_a_broken_file_leaves_everything_as_packaged_and_is_named(tmp_path: Path
 
 
 def test_an_oversized_file_is_not_read_to_its_end(tmp_path: Path) -> None:
-    contract = load(tmp_path, b"#" * (MAX_BYTES * 3))
+    contract = load(tmp_path, b"#" * (MAX_CONTRACT_BYTES * 3))
     assert "larger than 256 KB" in only_warning(contract)
 
 
@@ -289,13 +289,13 @@ def test_a_file_that_fails_while_it_is_read_is_named(tmp_path: Path, monkeypatch
 
 
 def test_many_problems_are_counted_not_listed(tmp_path: Path) -> None:
-    contract = load(tmp_path, "".join(f"key{n}: 1\n" for n in range(MAX_WARNINGS + 7)))
-    assert len(contract.warnings) == MAX_WARNINGS + 1
+    contract = load(tmp_path, "".join(f"key{n}: 1\n" for n in range(MAX_CONTRACT_WARNINGS + 7)))
+    assert len(contract.warnings) == MAX_CONTRACT_WARNINGS + 1
     assert contract.warnings[-1] == "… and 7 more"
 
 
 def test_a_broken_package_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "_default_root", lambda: parse(b"phasen: {}\n"))
+    monkeypatch.setattr(loader, "_default_root", lambda: parse_yaml(b"phasen: {}\n"))
     loader.default_texts.cache_clear()
     with pytest.raises(ValueError, match="line 1: unknown key 'phasen'"):
         loader.default_texts()

@@ -11,7 +11,7 @@ from code_intel_server.contract.messages import (
     Template,
     misused_brace,
     placeholders,
-    shown,
+    shown_value,
     substitute,
 )
 
@@ -77,16 +77,16 @@ def test_a_placeholder_without_a_value_stays_visible() -> None:
 
 
 def test_a_value_is_shown_as_text_and_a_list_with_commas() -> None:
-    assert shown(Secret()) == "shown"
-    assert shown(["a.py", "b.py"]) == "a.py, b.py"
-    assert shown(3) == "3"
-    assert shown("\x1b[31mred\u202e") == "\\x1b[31mred\\u202e"
+    assert shown_value(Secret()) == "shown"
+    assert shown_value(["a.py", "b.py"]) == "a.py, b.py"
+    assert shown_value(3) == "3"
+    assert shown_value("\x1b[31mred\u202e") == "\\x1b[31mred\\u202e"
 
 
 def test_a_long_list_and_a_long_value_are_cut_and_say_so() -> None:
-    assert shown([str(n) for n in range(MAX_LISTED)]).endswith(f", {MAX_LISTED - 1}")
-    assert shown([str(n) for n in range(MAX_LISTED + 5)]).endswith("… and 5 more")
-    assert shown("x" * (MAX_VALUE_CHARACTERS + 1)) == "x" * MAX_VALUE_CHARACTERS + "…"
+    assert shown_value([str(n) for n in range(MAX_LISTED)]).endswith(f", {MAX_LISTED - 1}")
+    assert shown_value([str(n) for n in range(MAX_LISTED + 5)]).endswith("… and 5 more")
+    assert shown_value("x" * (MAX_VALUE_CHARACTERS + 1)) == "x" * MAX_VALUE_CHARACTERS + "…"
 
 
 def test_all_texts_of_a_message_get_their_values() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, GEMINI, PROMPT, Client
-from code_intel_server.contract.skills import ARGUMENTS, Skill, prompt, render, skill_files
-from code_intel_server.contract.strict_yaml import parse
+from code_intel_server.contract.skills import ARGUMENTS, Skill, prompt, render_skill, skill_files
+from code_intel_server.contract.strict_yaml import parse_yaml
 from code_intel_server.flow.phases import STEPS, Flags, Intent, Phase
 
 OUTCOMES = "`/code-intel:outcome success`, `/code-intel:outcome partial` or `/code-intel:outcome failure`"
@@ -25,7 +25,7 @@ def skill(client: Client, name: Skill = Skill.CODE) -> str:
 def frontmatter(text: str) -> set[str]:
     """The keys of a skill's frontmatter."""
     assert text.startswith("---\n")
-    return set(parse(text.split("---\n")[1].encode()).items)
+    return set(parse_yaml(text.split("---\n")[1].encode()).items)
 
 
 # The renderer
@@ -33,25 +33,25 @@ def frontmatter(text: str) -> set[str]:
 
 def test_a_section_stays_only_for_its_clients() -> None:
     source = "a\n<<claude:\nonly\nclaude\n>>\nb <<codex: x>><<claude,any: y>> c\n"
-    assert render(source, CLAUDE.voices) == "a\nonly\nclaude\nb y c\n"
-    assert render(source, CODEX.voices) == "a\nb x c\n"
-    assert render(source, PROMPT) == "a\nb y c\n"
+    assert render_skill(source, CLAUDE.voices) == "a\nonly\nclaude\nb y c\n"
+    assert render_skill(source, CODEX.voices) == "a\nb x c\n"
+    assert render_skill(source, PROMPT) == "a\nb y c\n"
 
 
 def test_blank_lines_left_by_a_removed_section_are_closed() -> None:
-    assert render("a\n\n<<claude:\nx\n>>\n\nb\n", CODEX.voices) == "a\n\nb\n"
+    assert render_skill("a\n\n<<claude:\nx\n>>\n\nb\n", CODEX.voices) == "a\n\nb\n"
 
 
 @pytest.mark.parametrize("source", ["<<nobody: x>>", "<<claude:\nopen\n", "a << b", "<<claude: two\nlines>>"])
 def test_a_section_that_nobody_understands_is_an_error(source: str) -> None:
     with pytest.raises(ValueError, match=r"nobody|without an end"):
-        render(source, CLAUDE.voices)
+        render_skill(source, CLAUDE.voices)
 
 
 @settings(deadline=None)
 @given(st.text().filter(lambda text: "<<" not in text and "\n\n\n" not in text), st.sampled_from(CLIENTS))
 def test_a_text_without_sections_is_the_same_for_everyone(text: str, client: Client) -> None:
-    assert render(text, client.voices) == text
+    assert render_skill(text, client.voices) == text
 
 
 # The files

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.contract import strict_yaml
-from code_intel_server.contract.nodes import MAX_BYTES, Broken, Node, Scalar, Sequence, Table
-from code_intel_server.contract.strict_yaml import MAX_DEPTH, parse
+from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES, Broken, Node, Scalar, Sequence, Table
+from code_intel_server.contract.strict_yaml import MAX_NESTING, parse_yaml
 
 
 def plain(node: Node) -> object:
@@ -22,17 +22,17 @@ def plain(node: Node) -> object:
 def refusal(text: str | bytes) -> Broken:
     """The refusal of a text."""
     with pytest.raises(Broken) as caught:
-        parse(text if isinstance(text, bytes) else text.encode())
+        parse_yaml(text if isinstance(text, bytes) else text.encode())
     return caught.value
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "~: 1\n", "''", "---\n...\n"])
 def test_an_empty_document_is_an_empty_mapping_or_a_plain_one(text: str) -> None:
-    assert plain(parse(text.encode())) in ({}, {"~": "1"})
+    assert plain(parse_yaml(text.encode())) in ({}, {"~": "1"})
 
 
 def test_scalars_stay_the_text_that_was_written() -> None:
-    root = parse(b"a: no\nb: 1.10\nc: 'true'\nd: true\ne: [x, 2]\nf: >-\n  one\n  two\n")
+    root = parse_yaml(b"a: no\nb: 1.10\nc: 'true'\nd: true\ne: [x, 2]\nf: >-\n  one\n  two\n")
     assert plain(root) == {"a": "no", "b": "1.10", "c": "true", "d": "true", "e": ["x", "2"], "f": "one two"}
     quoted, unquoted = root.items["c"], root.items["d"]
     assert isinstance(quoted, Scalar)
@@ -41,7 +41,7 @@ def test_scalars_stay_the_text_that_was_written() -> None:
 
 
 def test_every_node_knows_its_line() -> None:
-    root = parse(b"a:\n  b:\n    - c\n    - d\n")
+    root = parse_yaml(b"a:\n  b:\n    - c\n    - d\n")
     inner = root.items["a"]
     assert isinstance(inner, Table)
     items = inner.items["b"]
@@ -85,27 +85,27 @@ def test_what_is_refused_is_named_with_its_line(text: str | bytes, line: int, wo
 
 
 def test_a_byte_order_mark_is_skipped() -> None:
-    assert plain(parse(b"\xef\xbb\xbfa: 1\n")) == {"a": "1"}
+    assert plain(parse_yaml(b"\xef\xbb\xbfa: 1\n")) == {"a": "1"}
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "{? "])
 def test_deep_nesting_is_refused_before_it_costs_anything(opening: str) -> None:
-    text = "a: " + opening * ((MAX_BYTES - 10) // len(opening))
-    assert f"deeper than {MAX_DEPTH}" in refusal(text).problem
+    text = "a: " + opening * ((MAX_CONTRACT_BYTES - 10) // len(opening))
+    assert f"deeper than {MAX_NESTING}" in refusal(text).problem
 
 
 def test_a_file_over_the_limit_is_refused_unread() -> None:
-    assert refusal(b"a" * (MAX_BYTES + 1)).problem == "larger than 256 KB"
-    assert plain(parse(b"a: 1 #" + b"x" * (MAX_BYTES - 6))) == {"a": "1"}
+    assert refusal(b"a" * (MAX_CONTRACT_BYTES + 1)).problem == "larger than 256 KB"
+    assert plain(parse_yaml(b"a: 1 #" + b"x" * (MAX_CONTRACT_BYTES - 6))) == {"a": "1"}
 
 
 def test_without_libyaml_the_same_is_read_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    strict_yaml.parse.cache_clear()
-    assert plain(parse(b"a: [b, {c: d}]\n# pure\n")) == {"a": ["b", {"c": "d"}]}
+    strict_yaml.parse_yaml.cache_clear()
+    assert plain(parse_yaml(b"a: [b, {c: d}]\n# pure\n")) == {"a": ["b", {"c": "d"}]}
     assert refusal("a: 1\nb: *pure\n").line == 2
     assert refusal("a: pure\nb: \x07\n").line == 2
-    strict_yaml.parse.cache_clear()
+    strict_yaml.parse_yaml.cache_clear()
 
 
 def test_an_error_without_a_place_is_said_of_the_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_an_error_without_a_place_is_said_of_the_first_line(monkeypatch: pytest.
 @given(st.text(alphabet="abc:-[]{}&*!|>'\"#%@`,? \n\t0~", max_size=80))
 def test_any_text_is_read_or_refused_and_what_is_read_is_what_yaml_reads(text: str) -> None:
     try:
-        ours = plain(parse(text.encode()))
+        ours = plain(parse_yaml(text.encode()))
     except Broken:
         return
     theirs = yaml.load(text, Loader=yaml.CBaseLoader) or {}  # noqa: S506 - BaseLoader makes strings only
@@ -132,6 +132,6 @@ def test_any_text_is_read_or_refused_and_what_is_read_is_what_yaml_reads(text: s
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
-        assert isinstance(parse(data), Table)
+        assert isinstance(parse_yaml(data), Table)
     except Broken as broken:
         assert broken.line >= 1

@@ -9,11 +9,11 @@ from code_intel_server.contract.loader import Contract
 from code_intel_server.contract.nodes import Node, Scalar, Table
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.contract.schema import MESSAGE_SECTIONS, UNASKED
-from code_intel_server.contract.strict_yaml import parse
+from code_intel_server.contract.strict_yaml import parse_yaml
 from code_intel_server.flow.payloads import ignored_fields
 from code_intel_server.flow.phases import Phase, Place
 
-SOURCE = parse((Path(__file__).parent / "v1_16_phase_contract.yml").read_bytes())
+SOURCE = parse_yaml((Path(__file__).parent / "v1_16_phase_contract.yml").read_bytes())
 CONTRACT = Contract.load(None)
 
 # Published words that changed on purpose: path in the source -> (the words there, the words here, why).

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from code_intel_server.cli.proof import SampleWork
-from code_intel_server.cli.proof.script import Change, Edit, Fields, Script
+from code_intel_server.cli.proof.script import Edit, Fields, Script, TaskEdits
 from tests.e2e.driver import Server, repository
 
 AS_BEFORE = "As before; get_session_status repeats it."
@@ -19,7 +19,7 @@ class TwoTasks(SampleWork):
         del response
         return [{"id": name, "description": f"Add {name}", "checklist": [f"Item of {name}"]} for name in ("t1", "t2")]
 
-    def implement(self, task: Fields) -> Change:
+    def implement(self, task: Fields) -> TaskEdits:
         """A function of the task's own name."""
         change = super().implement(task)
         (edit,) = change.edits

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server import tools
-from code_intel_server.tools.late import Late
+from code_intel_server.tools.lazy import LazyTools
 from tests.e2e.driver import StartedServer, repository
 
 HEAVY = {"chromadb", "numpy", "tree_sitter", "tree_sitter_language_pack", "git", "torch", "onnxruntime"}
@@ -36,19 +36,19 @@ def test_a_first_call_loads_the_rooms_it_needs_and_still_nothing_heavy(tmp_path:
 
 
 def test_first_calls_at_the_same_time_find_the_same_workbench(tmp_path: Path) -> None:
-    late, found = Late(tmp_path), list[object]()
-    threads = [threading.Thread(target=lambda: found.append(late.bench)) for _ in range(16)]
+    late, found = LazyTools(tmp_path), list[object]()
+    threads = [threading.Thread(target=lambda: found.append(late.current)) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 16
-    assert set(map(id, found)) == {id(late.bench)}
+    assert set(map(id, found)) == {id(late.current)}
     late.close()
 
 
 def test_what_stays_for_good_is_looked_through_by_no_collection(tmp_path: Path) -> None:
-    load = "import gc, sys; from pathlib import Path; from code_intel_server.tools.late import Late; Late(Path(sys.argv[1]))._load()"
+    load = "import gc, sys; from pathlib import Path; from code_intel_server.tools.lazy import LazyTools; LazyTools(Path(sys.argv[1]))._load()"
     ask = "print(gc.get_freeze_count() > 10 * len(gc.get_objects()))"
     done = subprocess.run(
         [sys.executable, "-c", f"{load}; {ask}", tmp_path], capture_output=True, text=True, check=True

@@ -33,7 +33,7 @@ SOON = (
     "anyio._backends._asyncio",
     "numpy",
     "code_intel_server.index.code_index",
-    "code_intel_server.index.storage.opened",
+    "code_intel_server.index.storage.open_index",
 )
 """What a server loads soon after it begins."""
 ALONE = {"OPENBLAS_NUM_THREADS": "1"}
@@ -191,13 +191,13 @@ def _build_before() -> None:
     """Make the tools' schemas and read the packaged texts once, for they are the same in every server."""
     from code_intel_server import server
     from code_intel_server.contract.loader import Contract
-    from code_intel_server.tools.late import Late
+    from code_intel_server.tools.lazy import LazyTools
 
     Contract.load(None)
     later = _Later()
-    made = server.build(cast("Late", later))
+    made = server.build(cast("LazyTools", later))
 
-    def built(late: Late) -> "MCPServer":
+    def built(late: LazyTools) -> "MCPServer":
         later.found = late
         return made
 

@@ -66,7 +66,7 @@ MUTANTS = (
     ),
     Mutant(
         "checkpoint key",
-        "workspace/state/seal.py",
+        "workspace/state/signature.py",
         "hmac.compare_digest(",
         "(lambda *_: True)(",
         "tests/workspace/test_checkpoints.py",
@@ -94,17 +94,17 @@ MUTANTS = (
     ),
     Mutant(
         "folders opened without links",
-        "workspace/placing.py",
+        "workspace/atomic_writes.py",
         "os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
         "os.O_DIRECTORY | os.O_CLOEXEC",
-        "tests/workspace/test_placing.py",
+        "tests/workspace/test_atomic_writes.py",
     ),
     Mutant(
         "a file gets its name when it is whole",
-        "workspace/placing.py",
+        "workspace/atomic_writes.py",
         "            files.write_all(descriptor, file.content)\n            files.sync(descriptor)\n            yield temporary\n",
         "            yield temporary\n            files.write_all(descriptor, file.content)\n            files.sync(descriptor)\n",
-        "tests/workspace/test_placing.py",
+        "tests/workspace/test_atomic_writes.py",
     ),
     Mutant(
         "untracked stays out",

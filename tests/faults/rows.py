@@ -53,7 +53,7 @@ ROWS = (
         "SIGKILL at each write, fsync, rename of the server",
         "every point, 10,000",
         f"{KILLED} {POINTS} {CHECKPOINT_FAULTS}::test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_generation_and_no_third"
-        f" workspace/test_placing.py::test_a_writer_killed_at_any_system_call_leaves_the_old_or_the_new_and_the_next_one_finishes",
+        f" workspace/test_atomic_writes.py::test_a_writer_killed_at_any_system_call_leaves_the_old_or_the_new_and_the_next_one_finishes",
         run="kills",
         least=10000,
     ),

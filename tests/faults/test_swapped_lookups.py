@@ -16,7 +16,7 @@ from code_intel_server.codebase import query_router
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.symbols.definitions import NameMatch
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 from code_intel_server.errors import Rejected
 from code_intel_server.index.chunks.cutting import Rules, cut_file
 from code_intel_server.index.values import ChunkStrategy
@@ -156,7 +156,9 @@ def test_no_lookup_shows_what_a_link_leads_to_that_is_swapped_for_a_folder(race:
 
 @pytest.mark.timeout(600)
 def test_the_race_is_one_where_a_file_is_opened_by_its_name(race: Race, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beneath, "open_file", lambda root, path: os.open(Path(root, path), os.O_RDONLY | os.O_NONBLOCK))
+    monkeypatch.setattr(
+        safe_open, "open_below", lambda root, path: os.open(Path(root, path), os.O_RDONLY | os.O_NONBLOCK)
+    )
     found = Explorer(race.root)
     shown: set[int] = set()
     deadline = time.monotonic() + 120

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.codebase.evidence.reader import ProjectEvidence
-from code_intel_server.workspace import placing
+from code_intel_server.workspace import atomic_writes
+from code_intel_server.workspace.atomic_writes import IncomingFile
 from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.placing import Incoming
 from tests.e2e.driver import repository
 from tests.faults.results import Record, size
 
@@ -73,7 +73,7 @@ def test_no_file_that_is_placed_gets_out_through_it(swapped: Path, record_proper
     deadline = time.monotonic() + 60
     while times < least or (len(placed) < 2 and time.monotonic() < deadline):
         with contextlib.suppress(FileNotFoundError):  # the folder was just away
-            placed.add(placing.place(git, Incoming(f"a/new{times % 7}/{times}.txt", "100644", b"x")))
+            placed.add(atomic_writes.place(git, IncomingFile(f"a/new{times % 7}/{times}.txt", "100644", b"x")))
         times += 1
     assert placed == {True, False}
     assert os.listdir(swapped.parent / "outside") == ["x.py"]  # noqa: PTH208

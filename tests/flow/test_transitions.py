@@ -32,10 +32,10 @@ from code_intel_server.flow.transitions import (
     SKIPPED,
     TABLE,
     VERIFY_INTERVENTION,
-    Answers,
     Counters,
     IllegalMove,
-    Road,
+    Route,
+    RouteFacts,
     begin,
     escalates,
     settle,
@@ -75,13 +75,13 @@ FORWARD = {
 }
 
 
-def walk(road: Road) -> list[int]:
+def walk(route: Route) -> list[int]:
     """The steps of a session in which everything goes well."""
-    at: Place | End = begin(road)
+    at: Place | End = begin(route)
     steps: list[int] = []
     while isinstance(at, Place):
         steps.append(at.step)
-        at = settle(road, at, FORWARD.get(at, Event.OK), Counters()).to
+        at = settle(route, at, FORWARD.get(at, Event.OK), Counters()).to
     assert at is End.COMPLETE
     return steps
 
@@ -89,78 +89,78 @@ def walk(road: Road) -> list[int]:
 @pytest.mark.parametrize("column", MATRIX)
 def test_every_column_of_the_phase_matrix_gives_its_road(column: str) -> None:
     intent, flags, steps = MATRIX[column]
-    assert walk(Road(intent, flags_of(flags), Answers(True, True, True, True, True))) == steps
+    assert walk(Route(intent, flags_of(flags), RouteFacts(True, True, True, True, True))) == steps
 
 
 @pytest.mark.parametrize(("answers", "left_out"), [((1, 0, 0), {9, 11}), ((0, 1, 0), {7, 11}), ((0, 0, 1), {7, 9})])
 def test_a_question_answered_no_skips_its_phase(answers: tuple[int, int, int], left_out: set[int]) -> None:
-    steps = walk(Road(Intent.IMPLEMENT, Flags(), Answers(False, True, *map(bool, answers))))
+    steps = walk(Route(Intent.IMPLEMENT, Flags(), RouteFacts(False, True, *map(bool, answers))))
     assert set(range(3, 16)) - set(steps) == left_out
 
 
 def test_gate_full_runs_everything_whatever_the_answers() -> None:
-    road = Road(Intent.IMPLEMENT, Flags(gate_level=GateLevel.FULL), Answers(stale_branches=True))
-    assert walk(road) == [*range(2, 16), 17, 18, 19]
+    route = Route(Intent.IMPLEMENT, Flags(gate_level=GateLevel.FULL), RouteFacts(stale_branches=True))
+    assert walk(route) == [*range(2, 16), 17, 18, 19]
 
 
 def test_an_investigation_ends_after_q3_where_no_impact_analysis_is_needed() -> None:
-    assert walk(Road(Intent.INVESTIGATE, Flags())) == [3, 4, 5, 6, 8, 10]
+    assert walk(Route(Intent.INVESTIGATE, Flags())) == [3, 4, 5, 6, 8, 10]
 
 
 def test_disabled_document_research_is_left_out_but_is_no_skipped_gate() -> None:
-    road = Road(Intent.IMPLEMENT, Flags(), Answers(documents_enabled=False))
-    assert walk(road)[0] == 4
-    assert road.gates_skipped_by_flag() == ()
+    route = Route(Intent.IMPLEMENT, Flags(), RouteFacts(documents_enabled=False))
+    assert walk(route)[0] == 4
+    assert route.gates_skipped_by_flag() == ()
 
 
 def test_gates_that_a_flag_skipped_are_named() -> None:
-    assert Road(Intent.IMPLEMENT, Flags(no_quality=True, no_doc=True)).gates_skipped_by_flag() == (
+    assert Route(Intent.IMPLEMENT, Flags(no_quality=True, no_doc=True)).gates_skipped_by_flag() == (
         "DOCUMENT_RESEARCH",
         "QUALITY_REVIEW",
     )
 
 
 def test_flags_that_only_shape_implementation_are_ignored_by_an_investigation() -> None:
-    road = Road(Intent.QUESTION, Flags(fast=True, no_quality=True, no_doc=True))
-    assert road.ignored_flags() == ("no_quality", "fast")
-    assert 5 in walk(road)
+    route = Route(Intent.QUESTION, Flags(fast=True, no_quality=True, no_doc=True))
+    assert route.ignored_flags() == ("no_quality", "fast")
+    assert 5 in walk(route)
 
 
 def test_only_verify_ignores_what_shapes_the_rest() -> None:
-    road = Road(Intent.IMPLEMENT, Flags(only_verify=True, fast=True, gate_level=GateLevel.FULL))
-    assert road.ignored_flags() == ("gate_level", "fast")
-    assert Road(Intent.IMPLEMENT, Flags(fast=True)).ignored_flags() == ()
+    route = Route(Intent.IMPLEMENT, Flags(only_verify=True, fast=True, gate_level=GateLevel.FULL))
+    assert route.ignored_flags() == ("gate_level", "fast")
+    assert Route(Intent.IMPLEMENT, Flags(fast=True)).ignored_flags() == ()
 
 
 def test_a_flag_that_only_verify_ignores_skips_nothing() -> None:
-    road = Road(Intent.IMPLEMENT, Flags(only_verify=True, no_doc=True))
-    assert road.ignored_flags() == ("no_doc",)
-    assert road.gates_skipped_by_flag() == ()
-    assert Road(Intent.QUESTION, Flags(no_doc=True)).gates_skipped_by_flag() == ("DOCUMENT_RESEARCH",)
+    route = Route(Intent.IMPLEMENT, Flags(only_verify=True, no_doc=True))
+    assert route.ignored_flags() == ("no_doc",)
+    assert route.gates_skipped_by_flag() == ()
+    assert Route(Intent.QUESTION, Flags(no_doc=True)).gates_skipped_by_flag() == ("DOCUMENT_RESEARCH",)
 
 
 def test_a_move_that_is_not_in_the_table_is_illegal() -> None:
     with pytest.raises(IllegalMove):
-        settle(Road(Intent.IMPLEMENT, Flags()), PRE_COMMIT, Event.PASSED, Counters())
+        settle(Route(Intent.IMPLEMENT, Flags()), PRE_COMMIT, Event.PASSED, Counters())
 
 
 def test_the_third_failure_leads_to_an_intervention_and_escalates_after_two() -> None:
-    road = Road(Intent.IMPLEMENT, Flags())
+    route = Route(Intent.IMPLEMENT, Flags())
     counters = Counters()
     for round_number in range(3):
         for _ in range(FAILURE_LIMIT - 1):
-            settled = settle(road, POST_IMPL_VERIFY, Event.FAILED, counters)
+            settled = settle(route, POST_IMPL_VERIFY, Event.FAILED, counters)
             assert settled.to == READY_PLAN
             counters = settled.counters
-        settled = settle(road, POST_IMPL_VERIFY, Event.FAILED, counters)
+        settled = settle(route, POST_IMPL_VERIFY, Event.FAILED, counters)
         assert settled.to == VERIFY_INTERVENTION
         assert settled.needs_user is (round_number >= ESCALATION_LIMIT) is escalates(settled.counters)
-        counters = settle(road, VERIFY_INTERVENTION, Event.INTERVENED, settled.counters).counters
+        counters = settle(route, VERIFY_INTERVENTION, Event.INTERVENED, settled.counters).counters
         assert (counters.verification_failures, counters.interventions) == (0, round_number + 1)
 
 
 def test_a_task_that_failed_three_times_leads_to_an_intervention() -> None:
-    settled = settle(Road(Intent.MODIFY, Flags()), POST_IMPL_VERIFY, Event.FAILED, Counters(0, FAILURE_LIMIT))
+    settled = settle(Route(Intent.MODIFY, Flags()), POST_IMPL_VERIFY, Event.FAILED, Counters(0, FAILURE_LIMIT))
     assert settled.to == VERIFY_INTERVENTION
 
 
@@ -168,7 +168,7 @@ def test_a_task_that_failed_three_times_leads_to_an_intervention() -> None:
 def test_without_interventions_every_third_failure_needs_the_user(flags: Flags) -> None:
     counters, asked = Counters(), []
     for _ in range(7):
-        settled = settle(Road(Intent.IMPLEMENT, flags), POST_IMPL_VERIFY, Event.FAILED, counters)
+        settled = settle(Route(Intent.IMPLEMENT, flags), POST_IMPL_VERIFY, Event.FAILED, counters)
         assert settled.to == READY_PLAN
         counters = settled.counters
         asked.append(settled.needs_user)
@@ -176,17 +176,17 @@ def test_without_interventions_every_third_failure_needs_the_user(flags: Flags) 
 
 
 def test_the_third_quality_revert_merges_with_a_warning() -> None:
-    road, counters = Road(Intent.IMPLEMENT, Flags()), Counters()
+    route, counters = Route(Intent.IMPLEMENT, Flags()), Counters()
     for _ in range(QUALITY_LIMIT - 1):
-        settled = settle(road, QUALITY_REVIEW, Event.ISSUES, counters)
+        settled = settle(route, QUALITY_REVIEW, Event.ISSUES, counters)
         assert (settled.to, settled.forced) == (READY_PLAN, False)
         counters = settled.counters
-    settled = settle(road, QUALITY_REVIEW, Event.ISSUES, counters)
+    settled = settle(route, QUALITY_REVIEW, Event.ISSUES, counters)
     assert (settled.to, settled.forced) == (Place(Phase.MERGE), True)
 
 
 def test_a_stop_in_escalation_abandons_the_session() -> None:
-    settled = settle(Road(Intent.IMPLEMENT, Flags()), VERIFY_INTERVENTION, Event.STOPPED, Counters(3, 3, 2))
+    settled = settle(Route(Intent.IMPLEMENT, Flags()), VERIFY_INTERVENTION, Event.STOPPED, Counters(3, 3, 2))
     assert settled.to is End.ABANDONED
 
 
@@ -200,13 +200,13 @@ def legal_flag_sets() -> Iterator[Flags]:
             yield flags_of(given, gate)
 
 
-def all_roads() -> Iterator[Road]:
+def all_roads() -> Iterator[Route]:
     """Every legal flag set, intent, start and set of answers."""
-    answers = [Answers(*values) for values in itertools.product((False, True), repeat=5)]
+    answers = [RouteFacts(*values) for values in itertools.product((False, True), repeat=5)]
     for flags in legal_flag_sets():
         for intent in Intent:
             for answer in answers:
-                yield Road(intent, flags, answer)
+                yield Route(intent, flags, answer)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def node(place: Place, counters: Counters, runs: frozenset[Place]) -> Node:
     return Node(place, fold(counters), runs & ahead)
 
 
-def successors(road: Road, runs: frozenset[Place], at: Node) -> Iterator[Edge]:
+def successors(route: Route, runs: frozenset[Place], at: Node) -> Iterator[Edge]:
     """Every legal event at a node."""
     counters = at.counters
     for place, event in TABLE:
@@ -238,7 +238,7 @@ def successors(road: Road, runs: frozenset[Place], at: Node) -> Iterator[Edge]:
             continue
         for task_failed in (False, True) if event in {Event.FAILED, Event.REVERTED} else (False,):
             failures = min(counters.task_failures + task_failed, FAILURE_LIMIT)
-            settled = settle(road, place, event, replace(counters, task_failures=failures))
+            settled = settle(route, place, event, replace(counters, task_failures=failures))
             to = settled.to if isinstance(settled.to, End) else node(settled.to, settled.counters, runs)
             yield event, to, settled.needs_user
 
@@ -254,13 +254,13 @@ def fold(counters: Counters) -> Counters:
     )
 
 
-def explore(road: Road, runs: frozenset[Place], graph: dict[Node, list[Edge]]) -> None:
+def explore(route: Route, runs: frozenset[Place], graph: dict[Node, list[Edge]]) -> None:
     """Add to the graph what is reachable on one road."""
-    frontier = [node(begin(road), Counters(), runs)]
+    frontier = [node(begin(route), Counters(), runs)]
     while frontier:
         at = frontier.pop()
         if at not in graph:
-            graph[at] = list(successors(road, runs, at))
+            graph[at] = list(successors(route, runs, at))
             frontier += [to for _, to, _ in graph[at] if not isinstance(to, End)]
 
 
@@ -317,10 +317,10 @@ def test_every_reachable_state_under_every_legal_flag_set_has_a_way_out(
     record_property: Callable[[str, object], None],
 ) -> None:
     legal = list(all_roads())
-    distinct = {road.reasons(): road for road in legal}  # the table sees nothing of a road but its reasons
+    distinct = {route.reasons(): route for route in legal}  # the table sees nothing of a road but its reasons
     graph: dict[Node, list[Edge]] = {}
-    for road in distinct.values():
-        explore(road, frozenset(place for place in SKIPPED if road.runs(place)), graph)
+    for route in distinct.values():
+        explore(route, frozenset(place for place in SKIPPED if route.runs(place)), graph)
     assert reaches_an_end(graph) == set(graph)
     assert not has_silent_cycle(graph)
     assert all(at.place in at.ahead for at in graph)

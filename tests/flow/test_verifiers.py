@@ -2,7 +2,7 @@
 
 import pytest
 
-from code_intel_server.flow.checks.verifiers import fitting
+from code_intel_server.flow.checks.verifiers import fitting_verifiers
 
 ALL = {"api", "backend", "database", "docs", "frontend_markup", "generic", "tests"}
 
@@ -21,12 +21,12 @@ ALL = {"api", "backend", "database", "docs", "frontend_markup", "generic", "test
     ],
 )
 def test_the_verifiers_fit_the_changed_files(paths: list[str], expected: tuple[str, ...]) -> None:
-    assert fitting(paths, ALL) == expected
+    assert fitting_verifiers(paths, ALL) == expected
 
 
 def test_a_verifier_that_the_project_has_itself_is_not_sent() -> None:
-    assert fitting(["src/app.py"], ALL - {"backend"}) == ("generic",)
+    assert fitting_verifiers(["src/app.py"], ALL - {"backend"}) == ("generic",)
 
 
 def test_at_most_two_are_sent() -> None:
-    assert len(fitting(["a.py", "b.md", "c.html", "d.sql"], ALL)) == 2
+    assert len(fitting_verifiers(["a.py", "b.md", "c.html", "d.sql"], ALL)) == 2

@@ -24,7 +24,7 @@ from code_intel_server.flow.pipeline import elements, submit_list
 from code_intel_server.flow.ports import Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
-from code_intel_server.tools.session.answers import told_at_start
+from code_intel_server.tools.session.answers import first_instruction
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
@@ -42,7 +42,7 @@ from code_intel_server.workspace.values import (
     Prompt,
     Proof,
     ProofStatus,
-    Record,
+    RecordIntent,
     Retired,
     SeenTests,
     StaleBranch,
@@ -282,7 +282,7 @@ class WorldBranches:
         )
 
     def create(
-        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+        self, session_id: str, explained: Collection[str], record: RecordIntent, pending: GitIntent | None
     ) -> TaskBranch:
         self.world.fail("create")
         record(GitIntent(GitOperation.CREATE_BRANCH, "refs/heads/x", "", self.world.head(), session_id))
@@ -290,7 +290,7 @@ class WorldBranches:
         self.world.current, self.world.current_base = branch.name, branch.base
         return branch
 
-    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+    def retire(self, choice: str, session_id: str, record: RecordIntent, pending: GitIntent | None) -> Retired:
         self.world.fail("retire")
         stale, self.world.stale = self.world.stale, ()
         merged = self.world.head() if choice == "merge" else ""
@@ -304,7 +304,7 @@ class WorldBranches:
     def current(self) -> str:
         return self.world.current
 
-    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+    def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         base = self.world.snapshots[self.world.base]
         for path in request.discard:
             if path in base:
@@ -314,7 +314,7 @@ class WorldBranches:
         self.world.discarded += request.discard
         return ("refs/code-intel/archive/discarded",)
 
-    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+    def commit(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> CommitResult:
         self.world.fail("commit")
         if pending is not None:
             return CommitResult(self.world.adopts, self.world.adopts)
@@ -330,7 +330,7 @@ class WorldBranches:
         session_id: str,
         expected_tip: str,
         trailers: Sequence[tuple[str, str]],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         by_hand: HandMerges | None = None,
     ) -> MergeResult:
@@ -350,7 +350,7 @@ class WorldBranches:
         session_id: str,
         branch: TaskBranch | None,
         before: Mapping[str, str],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         start: str = "",
     ) -> Abandoned:
@@ -508,10 +508,10 @@ class Session:
             head_at_start=self.world.head(),
             trees=Trees(start=start, base=start),
         )
-        place = begin(self.state.road)
+        place = begin(self.state.route)
         self.state.phase, self.state.substep = place.phase, place.substep
-        self.started = responses.standing(self.state, self.contract, self.ports)
-        self.state.last_submit = told_at_start(self.started)
+        self.started = responses.current_step(self.state, self.contract, self.ports)
+        self.state.last_submit = first_instruction(self.started)
         self.last: Submission | None = None
         self.kept: list[SessionState] = []
         self.answer: dict[str, object] = {}
@@ -541,7 +541,7 @@ class Session:
     def status(self) -> dict[str, object]:
         """Where the session stands, read anew from its checkpoint."""
         restored = SessionState.from_checkpoint(self.state.to_checkpoint())
-        return dict(responses.standing(restored, self.contract, self.ports))
+        return dict(responses.current_step(restored, self.contract, self.ports))
 
     @property
     def error(self) -> str:

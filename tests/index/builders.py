@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.retrieval.lexical import index_terms
 from code_intel_server.index.storage.rows import unpack
@@ -55,15 +55,15 @@ def write_files(root: Path, files: Mapping[str, str | bytes]) -> None:
         target.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def lister(root: Path) -> Callable[[], Listing]:
+def lister(root: Path) -> Callable[[], FileListing]:
     """Lists every file below `root` but our own."""
 
-    def listed() -> Listing:
+    def listed() -> FileListing:
         found = []
         for folder, folders, names in os.walk(root):
             folders[:] = sorted(name for name in folders if name not in {".code-intel", ".git"})
             found += [os.path.relpath(Path(folder, name), root) for name in sorted(names)]
-        return Listing(tuple(found))
+        return FileListing(tuple(found))
 
     return listed
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.index.chunks.chunker import chunk_file
-from code_intel_server.index.chunks.windows import Lines, Span
+from code_intel_server.index.chunks.windows import Span, TokenLines
 from code_intel_server.index.values import Chunk, ChunkStrategy
 
 CLASS = '''"""Module."""
@@ -89,7 +89,7 @@ def test_an_oversized_function_is_cut_where_statements_begin() -> None:
 def test_no_chunk_of_ordinary_lines_exceeds_the_limit(limit: int) -> None:
     text = CLASS * 10
     for chunk in chunks_of(text, limit=limit):
-        lines = Lines(chunk.text)
+        lines = TokenLines(chunk.text)
         assert lines.tokens(Span(0, len(lines))) <= limit
 
 

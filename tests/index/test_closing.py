@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index import background, code_index
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
 from code_intel_server.index.retrieval import search
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
 from tests.index.holding import LONG, OFF, Held, aside
 
@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def _held_in_lister(project: Path, held: Held) -> CodeIndex:
-    def listed() -> Listing:
+    def listed() -> FileListing:
         held.wait()
         return lister(project)()
 
@@ -118,9 +118,9 @@ def test_a_call_that_comes_after_the_close_finds_nothing_and_opens_nothing(proje
 
 
 def test_a_desk_that_was_left_before_its_index_was_made_holds_none(project: Path) -> None:
-    desk = Desk(project)
-    desk.close()
-    desk.index.start()
+    services = ProjectServices(project)
+    services.close()
+    services.index.start()
     other = make_index(project)
     assert other.status().owner
     other.close()

@@ -18,7 +18,7 @@ from code_intel_server.index.chunks import cutter as cutter_module
 from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
 from code_intel_server.index.chunks.cutting import Cut, Rules, cut_file, from_frame, to_frame
 from code_intel_server.index.retrieval.lexical import words_of
-from code_intel_server.index.retrieval.words import Vocabulary, packed
+from code_intel_server.index.retrieval.words import Vocabulary, packed_bag
 from code_intel_server.index.values import ChunkStrategy, FileState
 from code_intel_server.index.vectors.embedding import MODEL_DIR, load_encoder
 from tests.index.builders import children_of, write_files
@@ -209,7 +209,7 @@ def test_a_bag_made_of_found_words_is_the_bag_of_the_passage(lead: str, text: st
     encoder = load_encoder()
     passage = f"{lead}\n{text}" if lead else text
     known = vocabulary()
-    assert packed(known.passage_bag(lead, text, words_of(text))) == packed(known.bag(passage))
+    assert packed_bag(known.passage_bag(lead, text, words_of(text))) == packed_bag(known.bag(passage))
     assert encoder.encode([passage], "passage").any()
 
 

@@ -11,7 +11,7 @@ import pytest
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
-from code_intel_server.index.storage.seal import Seal
+from code_intel_server.index.storage.fingerprint import FolderFingerprint
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import ChromaSettings
 from code_intel_server.index.vectors.chromadb_manager import ChromaManager
@@ -132,7 +132,7 @@ def test_the_seal_is_written_through_no_link(project: Path, theirs: Path) -> Non
     note = project / ".code-intel/cache/chroma.seal"
     for name in ("chroma.seal", "chroma.tmp"):
         link(note.with_name(name), theirs / "note")
-    Seal(project / "src", note).put()
+    FolderFingerprint(project / "src", note).put()
     assert contents(theirs) == before and not note.is_symlink()
 
 

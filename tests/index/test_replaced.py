@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index import code_index
 from code_intel_server.index import map as map_
 from code_intel_server.index.code_index import CodeIndex
@@ -125,7 +125,7 @@ def test_a_sync_under_way_fills_the_file_that_took_the_place_of_a_damaged_one(pr
     first.close()
     held = Held()
 
-    def listed() -> Listing:
+    def listed() -> FileListing:
         held.wait()
         return lister(project)()
 

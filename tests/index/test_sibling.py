@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
 from tests.index.holding import OFF
 
@@ -167,6 +167,6 @@ def test_a_git_worktree_begins_with_the_index_of_its_repository(tmp_path: Path) 
         subprocess.run([*git, *arguments], check=True)
     for place, unchanged in ((root, 0), (tmp_path / "other", len(SAMPLE))):
         (place / "part" / ".code-intel").mkdir()
-        desk = Desk(place / "part")
-        assert desk.index.sync().unchanged == unchanged
-        desk.close()
+        services = ProjectServices(place / "part")
+        assert services.index.sync().unchanged == unchanged
+        services.close()

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from code_intel_server import process
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index import sync
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import PARTLY_LISTED, Synchroniser
@@ -199,12 +199,14 @@ def test_what_a_listing_missed_stays_in_the_index_unless_it_is_gone(tmp_path: Pa
     bench.sync.run()
     gone, *others = sorted(SAMPLE)
     (tmp_path / gone).unlink()
-    early = Listing((others[0],), ("ripgrep did not finish within 15 s.",))
+    early = FileListing((others[0],), ("ripgrep did not finish within 15 s.",))
     bench.sync = Synchroniser(tmp_path, bench.store, IndexSettings(), lambda: early, lambda: bench.encoder)
     report = bench.sync.run()
     assert {*bench.store.files()} == {*others}
     assert (report.removed, report.notes) == (1, (f"{PARTLY_LISTED} {early.problems[0]}",))
-    whole = Synchroniser(tmp_path, bench.store, IndexSettings(), lambda: Listing((others[0],)), lambda: bench.encoder)
+    whole = Synchroniser(
+        tmp_path, bench.store, IndexSettings(), lambda: FileListing((others[0],)), lambda: bench.encoder
+    )
     assert (whole.run().removed, {*bench.store.files()}) == (len(others) - 1, {others[0]})
     bench.store.close()
 

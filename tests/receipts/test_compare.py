@@ -1,17 +1,17 @@
 """Every rule by which four runs of old and new tests become a receipt (SPEC 4, Receipts)."""
 
-from code_intel_server.receipts.compare import Receipt, Runs, receipt
-from code_intel_server.receipts.results import Case, Outcome, SuiteRun
+from code_intel_server.receipts.compare import RunComparison, Runs, receipt
+from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun
 
 
 def run(text: str = "", *, unbuilt: str = "", whole: bool = True, unavailable: str = "") -> SuiteRun:
     """A run written as 'a+ b- c~ d!': passed, failed, skipped, timed out; 'u/a+' belongs to the unit u."""
-    ends = {"+": Outcome.PASSED, "-": Outcome.FAILED, "~": Outcome.SKIPPED, "!": Outcome.TIMEOUT}
+    ends = {"+": CaseOutcome.PASSED, "-": CaseOutcome.FAILED, "~": CaseOutcome.SKIPPED, "!": CaseOutcome.TIMEOUT}
     cases = tuple(Case(word[:-1], ends[word[-1]], word[:-1].rpartition("/")[0]) for word in text.split())
     return SuiteRun(cases, dict.fromkeys(unbuilt.split(), "error"), whole=whole, unavailable=unavailable)
 
 
-def compared(base: str, original: str, new: str, red: str = "", **more: str) -> Receipt:
+def compared(base: str, original: str, new: str, red: str = "", **more: str) -> RunComparison:
     """The receipt of four runs; `unbuilt_original`, `unbuilt_red` name units that did not build there."""
     return receipt(
         Runs(

@@ -5,8 +5,8 @@ import tomllib
 
 import pytest
 
-from code_intel_server.receipts.checkout import Changed, Entry
-from code_intel_server.receipts.files import FileClass, file_class, merged
+from code_intel_server.receipts.checkout import Changed, FileSide
+from code_intel_server.receipts.files import FileClass, file_class, merged_file
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_file_is_test_product_or_both_by_its_path(path: str, expected: FileCla
 def test_pyproject_takes_its_test_tables_from_one_side_and_all_else_from_the_other() -> None:
     product = b'[project]\nname = "new"\n\n[tool.pytest.ini_options]\naddopts = "--deselect a"\n\n[tool.ruff]\nx = 1\n'
     runner = b'[project]\nname = "old"\n[tool.pytest.ini_options]\naddopts = "-q"\n'
-    found = merged("pyproject.toml", product, runner)
+    found = merged_file("pyproject.toml", product, runner)
     assert found is not None
     assert tomllib.loads(found.decode()) == {
         "project": {"name": "new"},
@@ -59,32 +59,32 @@ def test_pyproject_takes_its_test_tables_from_one_side_and_all_else_from_the_oth
 
 def test_a_test_table_that_hides_in_a_dotted_key_cannot_be_merged() -> None:
     product = b'[project]\nname = "new"\n[tool]\npytest.ini_options.addopts = "--deselect a"\n'
-    assert merged("pyproject.toml", product, b'[tool.pytest.ini_options]\naddopts = "-q"\n') is None
+    assert merged_file("pyproject.toml", product, b'[tool.pytest.ini_options]\naddopts = "-q"\n') is None
 
 
 def test_package_json_takes_its_scripts_from_one_side_and_its_dependencies_from_the_other() -> None:
     product = {"scripts": {"test": "true"}, "dependencies": {"a": "2"}}
     runner = {"scripts": {"test": "mocha"}, "dependencies": {"a": "1"}}
-    found = merged("package.json", json.dumps(product).encode(), json.dumps(runner).encode())
+    found = merged_file("package.json", json.dumps(product).encode(), json.dumps(runner).encode())
     assert found is not None
     assert json.loads(found) == {"dependencies": {"a": "2"}, "scripts": {"test": "mocha"}}
 
 
 def test_tsconfig_takes_where_names_lead_from_one_side() -> None:
     product = {"compilerOptions": {"strict": True, "paths": {"@a/*": ["src/fakes/*"]}}, "include": ["src"]}
-    found = merged("tsconfig.json", json.dumps(product).encode(), b'{"compilerOptions": {"baseUrl": "."}}')
+    found = merged_file("tsconfig.json", json.dumps(product).encode(), b'{"compilerOptions": {"baseUrl": "."}}')
     assert found is not None
     assert json.loads(found) == {"compilerOptions": {"strict": True, "baseUrl": "."}, "include": ["src"]}
 
 
 def test_an_added_file_above_the_tests_package_is_no_product() -> None:
-    there, gone = Entry("100644", "1" * 40), Entry("000000", "0" * 40)
+    there, gone = FileSide("100644", "1" * 40), FileSide("000000", "0" * 40)
     assert Changed("__init__.py", gone, there).file_class is FileClass.TEST
     assert Changed("__init__.py", there, there).file_class is FileClass.PRODUCT
 
 
 def test_setup_cfg_takes_its_pytest_section_from_one_side() -> None:
-    found = merged(
+    found = merged_file(
         "setup.cfg", b"[metadata]\nname = new\n[tool:pytest]\naddopts = -k no\n", b"[tool:pytest]\naddopts = -q\n"
     )
     assert found is not None
@@ -93,4 +93,4 @@ def test_setup_cfg_takes_its_pytest_section_from_one_side() -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"[" * 100_000])
 def test_what_cannot_be_read_cannot_be_merged(content: bytes) -> None:
-    assert merged("package.json", content, b"{}") is None
+    assert merged_file("package.json", content, b"{}") is None

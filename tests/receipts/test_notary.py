@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.checkout import Checkouts, private_folder
+from code_intel_server.receipts.checkout import Checkouts, receipt_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository
@@ -249,12 +249,12 @@ def test_a_submodule_is_part_of_a_checkout_or_is_named(repo: Repo, tmp_path: Pat
 
 
 def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept() -> None:
-    with private_folder() as lives:
+    with receipt_folder() as lives:
         left = lives.parent / "left"
         (left / "new").mkdir(parents=True)
         (left / "lock").touch()
         (left / "new").chmod(0o500)
-        with private_folder():
+        with receipt_folder():
             assert lives.exists()
             assert not left.exists()
     assert not lives.exists()

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.checkout import Changed, Entry
-from code_intel_server.receipts.results import Case, Outcome, SuiteRun, across
+from code_intel_server.receipts.checkout import Changed, FileSide
+from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.scope import changed_tests, shadowing
 
-NONE, FILE = Entry("000000", "0"), Entry("100644", "1")
+NONE, FILE = FileSide("000000", "0"), FileSide("100644", "1")
 UNITS = {"tests/test_a.py", "test/app.js"}
 
 
@@ -57,5 +57,7 @@ def test_an_added_module_of_a_librarys_name_is_found(
 
 
 def test_of_a_test_that_two_commands_ran_the_worse_outcome_counts() -> None:
-    runs = [SuiteRun((Case("a", outcome),)) for outcome in (Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED)]
-    assert across(runs).outcomes == across(reversed(runs)).outcomes == {"a": Outcome.FAILED}
+    runs = [
+        SuiteRun((Case("a", outcome),)) for outcome in (CaseOutcome.FAILED, CaseOutcome.PASSED, CaseOutcome.SKIPPED)
+    ]
+    assert across(runs).outcomes == across(reversed(runs)).outcomes == {"a": CaseOutcome.FAILED}

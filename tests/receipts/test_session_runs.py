@@ -15,7 +15,7 @@ from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.session_runs import SessionRuns, runs_tests
 from code_intel_server.workspace.git.repository import open_repository
 from code_intel_server.workspace.project.config import Config, VerifyCommand
-from code_intel_server.workspace.proofs import Asked, Judged
+from code_intel_server.workspace.proofs import Judged, ProofRequest
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import ProofStatus, ToCommit
 from tests.workspace.git_repo import Repo
@@ -57,7 +57,7 @@ class World:
         """The same, where somebody listens."""
         for name, text in files.items():
             self.repo.write(name.replace("__", "."), text)
-        asked = Asked(
+        asked = ProofRequest(
             "s", self.config, self.config.verify_commands, self.tree.snapshot(), ToCommit(self.base, self.start)
         )
         return self.runs().judge(asked, say, quiet)
@@ -195,7 +195,7 @@ def test_a_refusal_begins_with_failing_tests_and_counts_the_tries(world: World) 
 def test_files_that_are_left_out_of_the_commit_are_left_out_of_the_run(world: World) -> None:
     world.repo.write("calc.py", FIXED)
     world.repo.write("test_sum.py", SUM)
-    asked = Asked(
+    asked = ProofRequest(
         "s", world.config, world.config.verify_commands, world.tree.snapshot(),
         ToCommit(world.base, world.start, ("calc.py",)),
     )  # fmt: skip

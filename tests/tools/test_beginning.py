@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from tests.e2e.driver import repository
 
 from code_intel_server.common.resources import templates_dir
-from code_intel_server.tools.workbench import Workbench
+from code_intel_server.tools.current_project import CurrentProject
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -21,43 +21,43 @@ RULE = "after a compaction"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CurrentProject]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Workbench(repository(tmp_path / "home", FILES))
+    made = CurrentProject(repository(tmp_path / "home", FILES))
     yield made
-    made.desk.close()
+    made.services.close()
 
 
-def write(bench: Workbench, path: str, text: str) -> None:
+def write(current: CurrentProject, path: str, text: str) -> None:
     """A file of the project."""
-    file = bench.desk.root / path
+    file = current.services.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
 
 
-def researched(bench: Workbench) -> dict[str, JsonValue]:
+def researched(current: CurrentProject) -> dict[str, JsonValue]:
     """The answer that leads into DOCUMENT_RESEARCH."""
-    answer = bench.sessions.start("Change main", "MODIFY", {"fast": True})
+    answer = current.sessions.start("Change main", "MODIFY", {"fast": True})
     assert answer["phase"] == "DOCUMENT_RESEARCH"
     return answer
 
 
-def test_without_a_scaffold_document_research_brings_its_procedure(bench: Workbench) -> None:
-    answer = researched(bench)
+def test_without_a_scaffold_document_research_brings_its_procedure(current: CurrentProject) -> None:
+    answer = researched(current)
     packaged = (templates_dir() / "code-intel/doc_research/default.md").read_text(encoding="utf-8")
     assert answer["procedure"] == {"name": "default", "text": packaged}
     assert answer["documents"] == ["README.md", "adr/one.md", "handbook/style.md"]
 
 
-def test_the_prompts_and_folders_that_context_yml_names_come_first(bench: Workbench) -> None:
+def test_the_prompts_and_folders_that_context_yml_names_come_first(current: CurrentProject) -> None:
     write(
-        bench,
+        current,
         ".code-intel/context.yml",
         "doc_research:\n  docs_path: [handbook/, nowhere/]\n  default_prompts: [security.md, gone.md]\n",
     )
     for name in ("security", "other"):
-        write(bench, f".code-intel/doc_research/{name}.md", f"# {name}\n")
-    answer = researched(bench)
+        write(current, f".code-intel/doc_research/{name}.md", f"# {name}\n")
+    answer = researched(current)
     assert answer["resources"] == [".code-intel/doc_research/security.md"]
     assert "procedure" not in answer and "procedures" not in answer
     assert answer["documents"] == ["handbook/style.md", "README.md", "adr/one.md"]
@@ -66,27 +66,27 @@ def test_the_prompts_and_folders_that_context_yml_names_come_first(bench: Workbe
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_a_model_whose_extra_is_missing_is_said_at_the_start(
-    bench: Workbench, monkeypatch: pytest.MonkeyPatch, *, missing: bool
+    current: CurrentProject, monkeypatch: pytest.MonkeyPatch, *, missing: bool
 ) -> None:
     monkeypatch.setattr(
         "code_intel_server.index.vectors.embedding.find_spec", lambda _name: None if missing else object()
     )
-    write(bench, ".code-intel/config.json", json.dumps({"embedding_model": "e5", "sync_on_start": False}))
-    said = str(bench.sessions.start("Change main", "MODIFY", {"fast": True}).get("warnings"))
+    write(current, ".code-intel/config.json", json.dumps({"embedding_model": "e5", "sync_on_start": False}))
+    said = str(current.sessions.start("Change main", "MODIFY", {"fast": True}).get("warnings"))
     assert ("'e5', whose extra is not installed" in said) is missing
 
 
 @pytest.mark.parametrize("hooked", [True, False])
 def test_where_a_hook_tells_of_compaction_the_rule_stands_at_the_start_and_after_a_restore_only(
-    bench: Workbench, *, hooked: bool
+    current: CurrentProject, *, hooked: bool
 ) -> None:
-    bench.sessions.hooked = hooked
+    current.sessions.hooked = hooked
 
     def ruled(answer: dict[str, JsonValue]) -> bool:
         return RULE in str(answer["expected_payload"])
 
-    assert ruled(researched(bench))
+    assert ruled(researched(current))
     read: dict[str, JsonValue] = {"summary": "Read.", "documents_reviewed": ["README.md"]}
-    assert ruled(bench.sessions.submit(read)) is not hooked
-    assert ruled(bench.sessions.submit({"summary": "Bad."})) is not hooked
-    assert ruled(bench.sessions.status())
+    assert ruled(current.sessions.submit(read)) is not hooked
+    assert ruled(current.sessions.submit({"summary": "Bad."})) is not hooked
+    assert ruled(current.sessions.status())

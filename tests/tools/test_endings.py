@@ -8,14 +8,14 @@ from tests.e2e.driver import repository
 
 from code_intel_server.flow.dispatch import Submission
 from code_intel_server.flow.session import SessionState
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.endings import Endings
 
 
 def test_each_project_of_a_worktree_keeps_its_own_last_answer(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo", {"a/x.py": "1\n", "b/x.py": "1\n"})
     (root / ".git/code-intel").mkdir()
-    whole, first, second = (Endings(Desk(root / name)) for name in (".", "a", "b"))
+    whole, first, second = (Endings(ProjectServices(root / name)) for name in (".", "a", "b"))
     state = cast("SessionState", SimpleNamespace(session_id="s1"))
     answer = SimpleNamespace(state=SimpleNamespace(last_submit=None), response={"success": True})
     first.keep_final(state, cast("Submission", answer))

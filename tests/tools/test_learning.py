@@ -12,7 +12,7 @@ from code_intel_server.flow.phases import Flags, Intent, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.tasks import TaskModel
 from code_intel_server.tools import learning
-from code_intel_server.tools.desk import Desk
+from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session import archives
 
 AT = "2026-01-01T00:00:00+00:00"
@@ -20,8 +20,8 @@ ESCAPE = "\x1b[31mred"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path)
+def services(tmp_path: Path) -> Iterator[ProjectServices]:
+    made = ProjectServices(tmp_path)
     yield made
     made.close()
 
@@ -40,10 +40,10 @@ def state(session_id: str, query: str, reason: str = "", **more: object) -> Sess
 
 
 @pytest.fixture
-def shop(desk: Desk) -> Desk:
+def shop(services: ProjectServices) -> ProjectServices:
     """A desk whose log holds the thirty sessions."""
     for number, (query, symbols, files, reason) in enumerate(PAST):
-        desk.outcomes.append(
+        services.outcomes.append(
             {
                 "session_id": f"s{number:02}",
                 "outcome": "abandoned",
@@ -53,54 +53,54 @@ def shop(desk: Desk) -> Desk:
                 "failures": [reason],
             }
         )
-    return desk
+    return services
 
 
-def lessons_for(desk: Desk, query: str) -> list[str]:
-    return learning.lessons(desk, state("new", query))
+def lessons_for(services: ProjectServices, query: str) -> list[str]:
+    return learning.lessons(services, state("new", query))
 
 
-def test_most_sessions_like_a_failed_one_are_told_its_failure(shop: Desk) -> None:
+def test_most_sessions_like_a_failed_one_are_told_its_failure(shop: ProjectServices) -> None:
     told = [any(PAST[like][3] in lesson for lesson in lessons_for(shop, query)) for query, like in ALIKE]
     assert sum(told[:8]) == 8  # the half that set the threshold
     assert sum(told[8:]) >= 6  # the half that only judges it
 
 
 @pytest.mark.parametrize("query", UNLIKE)
-def test_a_query_unlike_every_past_session_gets_no_lesson(shop: Desk, query: str) -> None:
+def test_a_query_unlike_every_past_session_gets_no_lesson(shop: ProjectServices, query: str) -> None:
     assert lessons_for(shop, query) == []
 
 
-def test_two_sessions_that_failed_alike_make_one_lesson_that_says_so(shop: Desk) -> None:
+def test_two_sessions_that_failed_alike_make_one_lesson_that_says_so(shop: ProjectServices) -> None:
     lessons = lessons_for(shop, "Paginate the orders endpoint by cursor")
     assert lessons[0] == "2 similar sessions (the likest: s04) failed on: The snapshot of the API was stale."
 
 
-def test_there_are_at_most_three_lessons_the_likest_first(desk: Desk) -> None:
+def test_there_are_at_most_three_lessons_the_likest_first(services: ProjectServices) -> None:
     for number in range(5):
-        learning.record_end(desk, state(f"s{number}", "Cache the catalogue", f"Reason {number}"), "forced", "", AT)
-    assert len(lessons_for(desk, "Cache the catalogue")) == 3
+        learning.record_end(services, state(f"s{number}", "Cache the catalogue", f"Reason {number}"), "forced", "", AT)
+    assert len(lessons_for(services, "Cache the catalogue")) == 3
 
 
-def test_a_query_that_names_a_past_sessions_symbol_or_file_is_more_like_it(shop: Desk) -> None:
+def test_a_query_that_names_a_past_sessions_symbol_or_file_is_more_like_it(shop: ProjectServices) -> None:
     query = "Sort out read_upload"
     assert any("Memory limit" in lesson for lesson in lessons_for(shop, query)) or _likeness(shop, query)[2] > 0.15
     assert _likeness(shop, "See billing/invoice.py")[6] > _likeness(shop, "See billing")[6]
 
 
-def _likeness(desk: Desk, query: str) -> list[float]:
+def _likeness(services: ProjectServices, query: str) -> list[float]:
     past = [learning.Past(str(number), *row[:3], (row[3],)) for number, row in enumerate(PAST)]
-    return learning._likeness(desk, past, query)
+    return learning._likeness(services, past, query)
 
 
-def test_a_lesson_shows_no_control_characters(desk: Desk) -> None:
-    learning.record_end(desk, state("s1", "Cache the catalogue", f"It was {ESCAPE}\nand more"), "forced", "", AT)
-    (lesson,) = lessons_for(desk, "Cache the catalogue")
+def test_a_lesson_shows_no_control_characters(services: ProjectServices) -> None:
+    learning.record_end(services, state("s1", "Cache the catalogue", f"It was {ESCAPE}\nand more"), "forced", "", AT)
+    (lesson,) = lessons_for(services, "Cache the catalogue")
     assert "\x1b" not in lesson
     assert "\n" not in lesson
 
 
-def test_torn_foreign_and_newer_lines_cost_only_themselves(shop: Desk) -> None:
+def test_torn_foreign_and_newer_lines_cost_only_themselves(shop: ProjectServices) -> None:
     log = shop.project.logs / "outcomes.jsonl"
     newer = {"schema": 9, "session_id": "n", "query": "Paint the shed", "failures": ["Wet."], "shape": {"new": [1]}}
     odd = [b"[1]", b'{"query": 7, "failures": "x"}', json.dumps(newer).encode(), b'{"query": "Cache the ca']
@@ -109,12 +109,12 @@ def test_torn_foreign_and_newer_lines_cost_only_themselves(shop: Desk) -> None:
     assert lessons_for(shop, "Cache product prices in the catalogue")
 
 
-def test_an_end_that_a_kill_kept_from_the_log_is_recorded_at_the_next_start(desk: Desk) -> None:
+def test_an_end_that_a_kill_kept_from_the_log_is_recorded_at_the_next_start(services: ProjectServices) -> None:
     for session_id, forced in (("20260101_000001", True), ("20260101_000002", False)):
-        archives.archive(desk, state(session_id, "Q", "Broken", forced=forced), (), "SESSION_COMPLETE", AT)
-    assert learning.catch_up(desk, AT) == ["20260101_000001"]
-    assert learning.catch_up(desk, AT) == []
-    (row,) = desk.outcomes.tail().records
+        archives.archive(services, state(session_id, "Q", "Broken", forced=forced), (), "SESSION_COMPLETE", AT)
+    assert learning.catch_up(services, AT) == ["20260101_000001"]
+    assert learning.catch_up(services, AT) == []
+    (row,) = services.outcomes.tail().records
     assert (row["outcome"], row["failures"]) == ("forced", ["Broken"])
 
 
@@ -124,9 +124,9 @@ def test_a_verification_that_fails_by_itself_is_a_failed_session() -> None:
     assert learning.failures_of(only) == ["Two tests fail"]
 
 
-def test_an_archive_too_big_gives_up_its_bulk_but_never_its_state(desk: Desk) -> None:
+def test_an_archive_too_big_gives_up_its_bulk_but_never_its_state(services: ProjectServices) -> None:
     kept = state("20260101_000001", "Q", summaries={"a": "x" * 1000})
-    record = archives.gather(desk, kept, (), "SESSION_COMPLETE", AT)
+    record = archives.gather(services, kept, (), "SESSION_COMPLETE", AT)
     record["diff"] = {"text": "y" * archives.MAX_ARCHIVE_BYTES}
     read = json.loads(archives._within_limit(record))
     assert read["given_up"] == ["diff"]

@@ -9,8 +9,8 @@ import pytest
 from pydantic import JsonValue
 from tests.e2e.driver import git, repository
 
+from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session import endings
-from code_intel_server.tools.workbench import Workbench
 from code_intel_server.workspace.state.checkpoints import CheckpointStore
 
 FILES = {"app.py": "def main():\n    return 1\n", ".code-intel/config.json": json.dumps({"sync_on_start": False})}
@@ -40,10 +40,10 @@ def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def investigating(root: Path) -> Workbench:
+def investigating(root: Path) -> CurrentProject:
     """An investigation that stands at Q1, behind which it ends."""
-    bench = Workbench(root)
-    sessions = bench.sessions
+    current = CurrentProject(root)
+    sessions = current.sessions
     sessions.start("Where is main?", "QUESTION", {"no_doc": True})
     assert sessions.submit({"summary": "Framed.", "action_type": "find", "target_symbols": ["main"]})["success"]
     assert sessions.active is not None
@@ -51,13 +51,13 @@ def investigating(root: Path) -> Workbench:
         sessions.active.ledger.add(tool, "EXPLORATION", "ok", 1, ["app.py"])
     found: JsonValue = {"summary": "Found.", "explored_files": ["app.py"], "findings": ["app.py:1 - main"]}
     assert sessions.submit(found)["phase"] == "Q1"
-    return bench
+    return current
 
 
-def working(root: Path) -> Workbench:
+def working(root: Path) -> CurrentProject:
     """A quick session whose two tasks are done and not reported; step 14 is its end."""
-    bench = Workbench(root)
-    sessions = bench.sessions
+    current = CurrentProject(root)
+    sessions = current.sessions
     sessions.start("Make main return two", "MODIFY", {"quick": True, "no_doc": True, "no_verify": True})
     assert sessions.submit({"summary": "Framed.", "action_type": "change"})["success"]
     active = sessions.active
@@ -70,7 +70,7 @@ def working(root: Path) -> Workbench:
     assert sessions.submit({"summary": "Planned.", "tasks": tasks})["step"] == 13
     active.ledger.add("check_write_target", "READY", "ok", 1, ["app.py"])
     (root / "app.py").write_text("def main():\n    return 2\n")
-    return bench
+    return current
 
 
 def points(monkeypatch: pytest.MonkeyPatch, fatal: int) -> Callable[[], int]:
@@ -124,7 +124,7 @@ def test_each_submit_of_a_list_has_its_log_line_and_its_checkpoint(
     project: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = project()
-    bench = investigating(root)
+    current = investigating(root)
     saved: list[str] = []
     really = CheckpointStore.save
 
@@ -133,46 +133,46 @@ def test_each_submit_of_a_list_has_its_log_line_and_its_checkpoint(
         return really(store, session_id, body)
 
     monkeypatch.setattr(CheckpointStore, "save", save)
-    answer = bench.sessions.submit(QUESTIONS)
+    answer = current.sessions.submit(QUESTIONS)
     assert (answer["phase"], answer["accepted"]) == ("SESSION_COMPLETE", 3)
     assert saved == ["Q2", "Q3"]
     assert decided(root)[-3:] == ["Q1 6", "Q2 8", "Q3 10"]
-    assert bench.sessions.submit(QUESTIONS) == answer
-    assert bench.sessions.submit([*QUESTIONS, {}])["hints"]
-    bench.desk.close()
+    assert current.sessions.submit(QUESTIONS) == answer
+    assert current.sessions.submit([*QUESTIONS, {}])["hints"]
+    current.services.close()
 
 
 @pytest.mark.parametrize(("make", "data"), [(investigating, QUESTIONS), (working, WORK)])
 def test_a_list_killed_at_any_write_comes_to_the_same_end_when_it_is_sent_again(
     project: Callable[[], Path],
     monkeypatch: pytest.MonkeyPatch,
-    make: Callable[[Path], Workbench],
+    make: Callable[[Path], CurrentProject],
     data: list[JsonValue],
 ) -> None:
     """Two checkpoints, the last answer, and the removal of what is over: each may be the last thing a process does."""
     fatal, writes = 0, 8
     while fatal < writes:
         root = project()
-        bench = make(root)
+        current = make(root)
         with monkeypatch.context() as patched:
             count = points(patched, fatal)
             with pytest.raises(Killed):
-                bench.sessions.submit(data)
+                current.sessions.submit(data)
             writes = max(writes, count())
-        bench.desk.close()
-        later = Workbench(root)
-        if later.desk.store.usable():
+        current.services.close()
+        later = CurrentProject(root)
+        if later.services.store.usable():
             assert later.sessions.status()["restored"] is True
         answer = later.sessions.submit(data)
         assert (answer["success"], answer["phase"], answer["accepted"]) == (True, "SESSION_COMPLETE", 3), fatal
-        assert later.desk.store.usable() == () and later.sessions.active is None
-        later.desk.close()
+        assert later.services.store.usable() == () and later.sessions.active is None
+        later.services.close()
         fatal += 1
     assert writes == 8
 
 
 def test_a_cancelled_list_keeps_what_was_accepted_and_goes_on_behind_it(project: Callable[[], Path]) -> None:
-    bench = investigating(project())
+    current = investigating(project())
     calls = 0
 
     def cancelled(_done: float, _total: float, _message: str) -> None:
@@ -182,7 +182,7 @@ def test_a_cancelled_list_keeps_what_was_accepted_and_goes_on_behind_it(project:
             raise Killed
 
     with pytest.raises(Killed):
-        bench.sessions.submit(QUESTIONS, cancelled)
-    assert bench.sessions.status()["phase"] == "Q2"
-    assert bench.sessions.submit(QUESTIONS)["phase"] == "SESSION_COMPLETE"
-    bench.desk.close()
+        current.sessions.submit(QUESTIONS, cancelled)
+    assert current.sessions.status()["phase"] == "Q2"
+    assert current.sessions.submit(QUESTIONS)["phase"] == "SESSION_COMPLETE"
+    current.services.close()

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.codebase.answers import InFile, Page, answer
-from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, MAX_BYTES, Fields, as_json, places, rows, within_limit
+from code_intel_server.tools.shaping import (
+    DEFAULT_CHARACTERS,
+    MAX_ANSWER_BYTES,
+    Fields,
+    answer_rows,
+    answer_text,
+    places,
+    within_limit,
+)
 
 
 @dataclass(frozen=True)
@@ -24,11 +32,11 @@ class Row:
 
 def listed(*found: Row, offset: int = 0) -> dict[str, Any]:
     """The answer of a list tool that found these rows."""
-    return {**rows(answer(found, Page(len(found) or 1, offset), offset + len(found), engine="test"), offset)}
+    return {**answer_rows(answer(found, Page(len(found) or 1, offset), offset + len(found), engine="test"), offset)}
 
 
 def size(shaped: dict[str, Any]) -> int:
-    return len(as_json(shaped))
+    return len(answer_text(shaped))
 
 
 def test_rows_that_do_not_fit_are_left_for_the_next_page() -> None:
@@ -87,7 +95,7 @@ def test_lines_of_one_file_that_read_the_same_share_a_row() -> None:
         Line("b.py", 7, text="x()"),
         Line("a.py", 9, text="x()"),
     )
-    shaped: dict[str, Any] = {**rows(answer(found, Page(), len(found), engine="test"))}
+    shaped: dict[str, Any] = {**answer_rows(answer(found, Page(), len(found), engine="test"))}
     assert shaped["results"] == [
         {"path": "a.py", "rows": ["1, 9: x()", "2: y()"]},
         {"path": "b.py", "rows": ["7: x()"]},
@@ -98,14 +106,14 @@ def test_lines_of_one_file_that_read_the_same_share_a_row() -> None:
 
 def test_lines_that_read_the_same_are_as_many_as_fit() -> None:
     found = tuple(Line("a.py", 1000 + number, text="x()") for number in range(3000))
-    shaped: dict[str, Any] = {**rows(answer(found, Page(3000), 3000, engine="test"), 0)}
+    shaped: dict[str, Any] = {**answer_rows(answer(found, Page(3000), 3000, engine="test"), 0)}
     assert size(shaped) < DEFAULT_CHARACTERS
     assert shaped["next_offset"] == len(places(shaped)) < 3000
 
 
 def test_lines_of_one_file_stand_below_its_path_whatever_stands_between_them() -> None:
     found = (Line("a.py", 1), Line("b.py", 7), Line("a.py", 2), Line("a.py", 3, "sure"))
-    shaped: dict[str, Any] = {**rows(answer(found, Page(), len(found), engine="test"))}
+    shaped: dict[str, Any] = {**answer_rows(answer(found, Page(), len(found), engine="test"))}
     assert shaped["results"] == [
         {"path": "a.py", "rows": ["1: line 1", "2: line 2"]},
         {"path": "b.py", "rows": ["7: line 7"]},
@@ -117,7 +125,7 @@ def test_lines_of_one_file_stand_below_its_path_whatever_stands_between_them() -
 
 def test_the_next_page_goes_on_behind_the_rows_that_were_shown_and_the_answer_is_not_complete() -> None:
     found = tuple(Line(f"{number % 3}.py", number) for number in range(2000))
-    shaped: dict[str, Any] = {**rows(answer(found, Page(2000, 100), 2100, engine="test"), 100)}
+    shaped: dict[str, Any] = {**answer_rows(answer(found, Page(2000, 100), 2100, engine="test"), 100)}
     assert size(shaped) < DEFAULT_CHARACTERS
     assert shaped["next_offset"] == 100 + len(places(shaped)) < 2100
     assert (shaped["truncated"], shaped["complete"]) == (True, False)
@@ -131,7 +139,7 @@ def test_a_text_is_cut_between_its_lines() -> None:
 
 def test_what_is_within_the_limit_is_left_as_it_is() -> None:
     small: Fields = {"success": True, "text": "x" * 200_000}
-    assert within_limit(small, lambda: "too much") == (small, as_json(small))
+    assert within_limit(small, lambda: "too much") == (small, answer_text(small))
 
 
 LEAF = st.sampled_from(["x" * 70_000, "€" * 30_000, "short", 7])
@@ -148,7 +156,7 @@ VALUES = st.one_of(LEAF, MANY)
 @given(st.dictionaries(st.sampled_from(["results", "phase_summaries", "instruction", "notes"]), VALUES))
 def test_no_answer_of_any_shape_exceeds_256_kb(fields: Fields) -> None:
     shaped, text = within_limit({"success": True} | fields, lambda: "too much")
-    assert len(text.encode()) <= MAX_BYTES
+    assert len(text.encode()) <= MAX_ANSWER_BYTES
     assert json.loads(text) == shaped
     assert shaped["success"] is True
     if shaped != {"success": True} | fields:
@@ -161,7 +169,7 @@ def test_all_summaries_of_a_session_are_shown_by_their_beginnings() -> None:
     }
     answered: Fields = {"success": True, "phase_summaries": summaries}
     shaped, text = within_limit(answered, lambda: "too much")
-    assert len(text.encode()) <= MAX_BYTES
+    assert len(text.encode()) <= MAX_ANSWER_BYTES
     shown = shaped["phase_summaries"]
     assert isinstance(shown, dict)
     assert all(str(shown[key]).startswith(str(text)[:12]) for key, text in summaries.items())

@@ -9,9 +9,9 @@ import pytest
 from tests.e2e.driver import repository
 
 from code_intel_server.errors import Rejected
-from code_intel_server.index.retrieval.starting_points import Place, fused
+from code_intel_server.index.retrieval.starting_points import CodeRange, fused
+from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.exploration import query
-from code_intel_server.tools.workbench import Workbench
 
 FILES = {
     ".code-intel/config.json": json.dumps({"sync_on_start": False, "chroma": {"mode": "off"}}) + "\n",
@@ -25,85 +25,87 @@ FILES = {
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workbench]:
+def current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CurrentProject]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    made = Workbench(repository(tmp_path / "home", FILES))
+    made = CurrentProject(repository(tmp_path / "home", FILES))
     yield made
-    made.desk.close()
+    made.services.close()
 
 
-def begun(bench: Workbench, query: str, **flags: bool) -> list[dict[str, Any]]:
+def begun(current: CurrentProject, query: str, **flags: bool) -> list[dict[str, Any]]:
     """The starting points of a session."""
-    answer: dict[str, Any] = bench.sessions.start(query, "MODIFY", flags)
+    answer: dict[str, Any] = current.sessions.start(query, "MODIFY", flags)
     points: list[dict[str, Any]] = answer.get("starting_points", [])
     assert len(json.dumps(points)) <= 1_500
     return points
 
 
 @pytest.mark.parametrize("warm", [True, False])
-def test_what_the_report_names_comes_first_and_tests_and_vendored_files_behind(bench: Workbench, warm: bool) -> None:
+def test_what_the_report_names_comes_first_and_tests_and_vendored_files_behind(
+    current: CurrentProject, warm: bool
+) -> None:
     if warm:
-        bench.desk.index.sync()
-    paths = [point["path"] for point in begun(bench, "`Basket.pay` charges the card twice")]
+        current.services.index.sync()
+    paths = [point["path"] for point in begun(current, "`Basket.pay` charges the card twice")]
     assert paths[0] == "shop/basket.py"
     assert not {"vendor/basket.py", "tests/test_basket.py"} & {*paths[:2]}
 
 
-def test_the_status_repeats_them_until_the_work_is_planned(bench: Workbench) -> None:
-    points = begun(bench, "`Basket.pay` charges the card twice")
-    assert bench.sessions.status()["starting_points"] == points
-    bench.sessions.start("", "MODIFY", {"clean": True})
-    begun(bench, "Is it so?", only_verify=True)
-    assert "starting_points" not in bench.sessions.status()
+def test_the_status_repeats_them_until_the_work_is_planned(current: CurrentProject) -> None:
+    points = begun(current, "`Basket.pay` charges the card twice")
+    assert current.sessions.status()["starting_points"] == points
+    current.sessions.start("", "MODIFY", {"clean": True})
+    begun(current, "Is it so?", only_verify=True)
+    assert "starting_points" not in current.sessions.status()
 
 
 def test_what_is_only_a_little_like_the_report_is_left_out() -> None:
     """Found by real agents: the places behind the first good ones were noise."""
-    places = [Place(f"m{number}.py", 1, 2, "") for number in range(6)]
+    places = [CodeRange(f"m{number}.py", 1, 2, "") for number in range(6)]
     alike = [(1 / (1 + number / 3), place, "like the text") for number, place in enumerate(places)]
     assert [one.path for one in fused(alike)] == ["m0.py", "m1.py", "m2.py", "m3.py"]
-    named = (0.2, Place("named.py", 3, 4, "pay"), "defines pay")
+    named = (0.2, CodeRange("named.py", 3, 4, "pay"), "defines pay")
     assert [(one.path, one.why) for one in fused([*alike, named])][-1] == ("named.py", "defines pay")
 
 
 @pytest.mark.parametrize("warm", [True, False])
-def test_a_traceback_of_another_machine_leads_to_the_projects_file(bench: Workbench, warm: bool) -> None:
+def test_a_traceback_of_another_machine_leads_to_the_projects_file(current: CurrentProject, warm: bool) -> None:
     if warm:
-        bench.desk.index.sync()
+        current.services.index.sync()
     trace = '  File "/opt/py/site-packages/shop/money.py", line 3, in charge\n    raise ValueError\n'
-    first = begun(bench, f"It fails\n\nTraceback (most recent call last):\n{trace}ValueError: negative\n")[0]
+    first = begun(current, f"It fails\n\nTraceback (most recent call last):\n{trace}ValueError: negative\n")[0]
     assert (first["path"], first["start_line"]) == ("shop/money.py", 1 if warm else 3)
     assert "traceback" in first["why"]
 
 
-def test_a_question_in_words_is_begun_by_meaning_with_lines_and_symbol(bench: Workbench) -> None:
-    bench.desk.index.sync()
-    first = begun(bench, "A voucher takes off too much when it is redeemed")[0]
+def test_a_question_in_words_is_begun_by_meaning_with_lines_and_symbol(current: CurrentProject) -> None:
+    current.services.index.sync()
+    first = begun(current, "A voucher takes off too much when it is redeemed")[0]
     assert first == {"path": "shop/voucher.py", "start_line": 1, "end_line": 2, "symbol": "redeem", "why": first["why"]}
 
 
-def test_what_changed_since_the_index_was_built_is_told_as_it_is(bench: Workbench) -> None:
-    bench.desk.index.sync()
+def test_what_changed_since_the_index_was_built_is_told_as_it_is(current: CurrentProject) -> None:
+    current.services.index.sync()
     text = "# one\n# two\n" + FILES["shop/voucher.py"]
-    (bench.desk.root / "shop/voucher.py").write_text(text)
-    assert begun(bench, "A voucher takes off too much when it is redeemed")[0]["end_line"] == 4
+    (current.services.root / "shop/voucher.py").write_text(text)
+    assert begun(current, "A voucher takes off too much when it is redeemed")[0]["end_line"] == 4
 
 
-def test_they_count_as_shown_and_never_as_a_lookup(bench: Workbench) -> None:
-    bench.desk.index.sync()
-    begun(bench, "`Basket.pay` charges twice", no_doc=True)
-    active = bench.sessions.active
+def test_they_count_as_shown_and_never_as_a_lookup(current: CurrentProject) -> None:
+    current.services.index.sync()
+    begun(current, "`Basket.pay` charges twice", no_doc=True)
+    active = current.sessions.active
     assert active is not None
     (call,) = active.ledger.entries()
     assert (call.tool, call.files[0]) == ("start_session", "shop/basket.py")
-    frame = bench.sessions.submit({"action_type": "fix", "summary": "It pays twice.", "target_symbols": ["pay"]})
+    frame = current.sessions.submit({"action_type": "fix", "summary": "It pays twice.", "target_symbols": ["pay"]})
     assert frame["symbol_relevance"][0]["resolved"][0] == "shop/basket.py:2"  # type: ignore[index,call-overload]
     explored: dict[str, Any] = {
         "explored_files": ["shop/basket.py"],
         "findings": ["shop/basket.py:2 - pays"],
         "summary": "Seen.",
     }
-    assert bench.sessions.submit(explored)["success"] is False
+    assert current.sessions.submit(explored)["success"] is False
 
 
 @pytest.mark.parametrize(
@@ -116,41 +118,45 @@ def test_they_count_as_shown_and_never_as_a_lookup(bench: Workbench) -> None:
         '  File "/x/nowhere.py", line 3, in f\n' * 1_700,
     ],
 )
-def test_a_report_of_any_kind_is_begun_with_files_of_the_project_or_with_none(bench: Workbench, query: str) -> None:
-    bench.desk.index.sync()
-    assert {point["path"] for point in begun(bench, query)} <= set(FILES)
+def test_a_report_of_any_kind_is_begun_with_files_of_the_project_or_with_none(
+    current: CurrentProject, query: str
+) -> None:
+    current.services.index.sync()
+    assert {point["path"] for point in begun(current, query)} <= set(FILES)
 
 
-def test_a_check_of_the_files_as_they_are_begins_nowhere(bench: Workbench) -> None:
-    bench.desk.index.sync()
-    assert begun(bench, "Does `Basket.pay` work?", only_verify=True) == []
+def test_a_check_of_the_files_as_they_are_begins_nowhere(current: CurrentProject) -> None:
+    current.services.index.sync()
+    assert begun(current, "Does `Basket.pay` work?", only_verify=True) == []
 
 
-def test_a_report_of_200_kb_is_refused_with_the_size_that_is_taken(bench: Workbench) -> None:
+def test_a_report_of_200_kb_is_refused_with_the_size_that_is_taken(current: CurrentProject) -> None:
     with pytest.raises(Rejected) as refused:
-        begun(bench, "2026-01-01 10:00:00 INFO shop: paid\n" * 5_700)
+        begun(current, "2026-01-01 10:00:00 INFO shop: paid\n" * 5_700)
     assert refused.value.params["limit"] == "64 KB"
 
 
-def test_query_answers_a_whole_report_with_starting_points_and_a_question_with_its_lookup(bench: Workbench) -> None:
-    bench.desk.index.sync()
+def test_query_answers_a_whole_report_with_starting_points_and_a_question_with_its_lookup(
+    current: CurrentProject,
+) -> None:
+    current.services.index.sync()
     report = "It charges twice\n\nWith a voucher `Basket.pay` charges the card twice, and takes nothing off.\n"
-    answer = query(bench, report, 20)
+    answer = query(current, report, 20)
     assert next(iter(answer)) == "starting_points"
     assert answer["starting_points"][0]["path"] == "shop/basket.py"  # type: ignore[index,call-overload]
     assert answer["tool"] == "semantic_search + find_definitions" or answer["tool"] == "semantic_search"
-    asked = query(bench, "who calls charge?", 20)
+    asked = query(current, "who calls charge?", 20)
     assert ("starting_points" in asked, asked["tool"]) == (False, "find_references")
 
 
 @pytest.mark.parametrize("kind", ["log", "traceback", "prose", "japanese"])
-def test_query_takes_a_report_of_200_kb(bench: Workbench, kind: str) -> None:
-    bench.desk.index.sync()
+def test_query_takes_a_report_of_200_kb(current: CurrentProject, kind: str) -> None:
+    current.services.index.sync()
     line = {
         "log": "2026-01-01 10:00:00 INFO shop: paid\n",
         "traceback": '  File "/x/shop/money.py", line 3, in charge\n',
         "prose": "The card is charged twice by the shop.\n",
         "japanese": "カードが二重に請求されます。\n",
     }[kind]
-    answer = query(bench, f"It charges twice\n\n{line * (200_000 // len(line))}", 20)
+    answer = query(current, f"It charges twice\n\n{line * (200_000 // len(line))}", 20)
     assert len(json.dumps(answer)) <= 12_000

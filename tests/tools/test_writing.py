@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.driver import git, repository
 
 from code_intel_server.tools import exploration, writing
+from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.guard import Guard
-from code_intel_server.tools.workbench import Workbench
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -26,11 +26,11 @@ class Client:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.bench = Workbench(root)
-        self.guard = Guard(self.bench)
+        self.current = CurrentProject(root)
+        self.guard = Guard(self.current)
 
     def submit(self, **data: object) -> dict[str, Any]:
-        answer: dict[str, Any] = {**self.bench.sessions.submit({"summary": "Done.", "tools_used": [], **data})}  # type: ignore[dict-item]
+        answer: dict[str, Any] = {**self.current.sessions.submit({"summary": "Done.", "tools_used": [], **data})}  # type: ignore[dict-item]
         return answer
 
     def accepted(self, **data: object) -> dict[str, Any]:
@@ -39,18 +39,18 @@ class Client:
         return answer
 
     def check(self, *paths: str) -> dict[str, Any]:
-        return self.guard.call("check_write_target", lambda: writing.check_write_target(self.bench, paths)).fields
+        return self.guard.call("check_write_target", lambda: writing.check_write_target(self.current, paths)).fields
 
     def add(self, *paths: str) -> None:
         reason = "It belongs to the change."
-        self.guard.call("add_explored_files", lambda: writing.add_explored_files(self.bench, paths, reason))
+        self.guard.call("add_explored_files", lambda: writing.add_explored_files(self.current, paths, reason))
 
     def review(self, path: str | None = None) -> dict[str, Any]:
-        return self.guard.call("review_changes", lambda: writing.review_changes(self.bench, path, 50, 0)).fields
+        return self.guard.call("review_changes", lambda: writing.review_changes(self.current, path, 50, 0)).fields
 
     def planned(self) -> None:
         """A fast session at step 13, with app.py explained."""
-        self.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+        self.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
         self.accepted(action_type="change")
         self.add("app.py")
         self.plan()
@@ -70,7 +70,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     made = Client(repository(tmp_path / "repo", FILES))
     yield made
-    made.bench.desk.close()
+    made.current.services.close()
 
 
 def test_many_write_targets_are_answered_each_on_its_own(client: Client) -> None:
@@ -103,17 +103,17 @@ def test_a_resumed_agent_learns_what_is_changed_already(client: Client) -> None:
     client.reported()
     (client.root / "app.py").write_text("import os\n\ndef main():\n    return 2\n")
     expected = [{"path": "app.py", "status": "modified", "lines": "1-2, 4", "task": "t1"}]
-    assert client.bench.sessions.status()["changed_files"] == expected
-    client.bench.desk.close()
+    assert client.current.sessions.status()["changed_files"] == expected
+    client.current.services.close()
     again = Client(client.root)
-    restored: dict[str, Any] = {**again.bench.sessions.status()}
+    restored: dict[str, Any] = {**again.current.sessions.status()}
     assert (restored["restored"], restored["changed_files"]) == (True, expected)
-    again.bench.desk.close()
+    again.current.services.close()
 
 
 def test_what_is_changed_belongs_to_the_tasks_whose_evidence_names_it(client: Client) -> None:
     """Also when everything was edited before the first report: then the tree cannot tell them apart."""
-    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    client.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
     client.accepted(action_type="change")
     client.add("app.py", "README.md")
     tasks = [{"id": "t1", "checklist": ["Return two"]}, {"id": "t2", "checklist": ["Say two", "Return an int"]}]
@@ -129,7 +129,7 @@ def test_what_is_changed_belongs_to_the_tasks_whose_evidence_names_it(client: Cl
 
 
 def test_changes_are_reviewed_from_step_13_on(client: Client) -> None:
-    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    client.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
     assert client.review()["error"] == "phase_blocked"
     client.accepted(action_type="change")
     assert client.review()["error"] == "phase_blocked"
@@ -186,7 +186,7 @@ def test_early_changes_that_were_undone_are_none(client: Client, branch: str) ->
         git(client.root, "switch", "-qc", branch)
     (client.root / "app.py").write_text("def main():\n    return 7\n")
     (client.root / "draft.py").write_text("x = 1\n")
-    client.bench.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
+    client.current.sessions.start("Make main return two", "MODIFY", {"fast": True, "no_doc": True})
     if branch:
         client.accepted(choice="continue")
     client.accepted(action_type="change")
@@ -203,13 +203,14 @@ def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -
     (client.root / "shop.py").write_text(
         "class Basket:\n" + "    # what is in it\n" * 40 + "    def total_price(self):\n        return 0\n"
     )
-    client.bench.sessions.start("Make main return two", "MODIFY", {"no_doc": True})
+    client.current.sessions.start("Make main return two", "MODIFY", {"no_doc": True})
     client.accepted(action_type="change")
-    bench = client.bench
+    current = client.current
     client.guard.call(
-        "find_definitions", lambda: exploration.find_definitions(bench, "total_price", None, None, ".", "exact", 50, 0)
+        "find_definitions",
+        lambda: exploration.find_definitions(current, "total_price", None, None, ".", "exact", 50, 0),
     )
-    client.guard.call("search_text", lambda: exploration.search_text(bench, "return", ".", 50, 0))
+    client.guard.call("search_text", lambda: exploration.search_text(current, "return", ".", 50, 0))
     answer = client.accepted(
         explored_files=["app.py", "shop.py"],
         findings=["shop.py:2 - Basket.total_price", "app.py:9 - the end", "app.py:1 - main() is here"],

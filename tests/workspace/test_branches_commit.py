@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.workspace.branches import shelf
+from code_intel_server.workspace.branches import archive_refs
 from code_intel_server.workspace.branches.manager import BranchManager
 from code_intel_server.workspace.git import repository as door
 from code_intel_server.workspace.tree.tree import TreeJudge
@@ -492,13 +492,13 @@ def test_an_edit_that_comes_between_archive_and_discard_is_not_lost(
     repo = work.repo
     repo.write("a.py", "one = 'shelved'\n")
     repo.write("b.py", "two = 'shelved'\n")
-    keep = shelf.Shelf.keep
+    keep = archive_refs.Archiver.keep
 
-    def edited_meanwhile(self: shelf.Shelf, *shelved: shelf.Shelved) -> None:
+    def edited_meanwhile(self: archive_refs.Archiver, *shelved: archive_refs.ArchivedContent) -> None:
         keep(self, *shelved)
         repo.write("b.py", "two = 'edited meanwhile'\n")
 
-    monkeypatch.setattr(shelf.Shelf, "keep", edited_meanwhile)
+    monkeypatch.setattr(archive_refs.Archiver, "keep", edited_meanwhile)
     with pytest.raises(UserActionNeeded) as caught:
         work.commit(discard=("a.py", "b.py"))
     assert (caught.value.details["reason"], caught.value.details["path"]) == ("changed_meanwhile", "b.py")
@@ -617,7 +617,7 @@ def test_a_discard_whose_copy_cannot_be_cleared_away_is_told_and_can_be_repeated
     work.repo.write("left.log", "left over\n")
     work.repo.write("a.py", "one = 2\n")
     with monkeypatch.context() as patch:
-        patch.setattr("code_intel_server.workspace.branches.shelf.shutil.rmtree", fails)
+        patch.setattr("code_intel_server.workspace.branches.archive_refs.shutil.rmtree", fails)
         with pytest.raises(OSError, match="Input/output"):
             work.commit("a.py", discard=("left.log",))
     work.commit("a.py", discard=("left.log",))

@@ -23,7 +23,7 @@ from code_intel_server.process import Completed
 from code_intel_server.workspace.branches.manager import BranchManager
 from code_intel_server.workspace.branches.trash import Trash
 from code_intel_server.workspace.tree.tree import TreeJudge
-from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, Record, TaskBranch
+from code_intel_server.workspace.values import CommitRequest, GitIntent, GitOperation, RecordIntent, TaskBranch
 from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
@@ -31,7 +31,7 @@ SESSION = "20261121_110000"
 PUBLISHING = {"update-ref", "switch", "restore", "update-index", "hook"}
 WRITING = PUBLISHING | {"commit-tree", "mktag", "hash-object", "read-tree", "write-tree"}
 
-Act = Callable[[Repo, Record, GitIntent | None], object]
+Act = Callable[[Repo, RecordIntent, GitIntent | None], object]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def stale_unmoved(repo: Repo) -> None:
     repo.git("branch", "llm_task_other", "main")
 
 
-def commit(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+def commit(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
     kept = ("a.py", "new.py", "gone.py")
     request = CommitRequest(
         SESSION, branch(repo), branch(repo).base_oid, "Do it", (), kept, ("b.py", "junk/tmp.py"), ("left.py",)
@@ -133,20 +133,20 @@ def commit(repo: Repo, record: Record, pending: GitIntent | None) -> object:
     return manager(repo).commit(request, record, pending).tip
 
 
-def merge(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+def merge(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
     return manager(repo).merge(branch(repo), SESSION, "", [], record, pending).to_branch
 
 
-def keep(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+def keep(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
     return manager(repo, "branch").merge(branch(repo), SESSION, "", [], record, pending).pushed_hint
 
 
-def abandon(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+def abandon(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
     before = {"mine.txt": "0" * 40 if repo.read("mine.txt") == "" else repo.git("rev-parse", "refs/tags/mine")}
     return manager(repo).abandon(SESSION, branch(repo), before, record, pending).warnings
 
 
-def abandon_with_the_users(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+def abandon_with_the_users(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
     begun, head = repo.read(".git/begun"), branch(repo).base_oid
     before = TreeJudge(repo.path).untracked_at(begun, head)
     writable = ("taken.txt", "edited.txt", "run.sh", "gone.txt")
@@ -154,7 +154,7 @@ def abandon_with_the_users(repo: Repo, record: Record, pending: GitIntent | None
 
 
 def retire(choice: str) -> Act:
-    def act(repo: Repo, record: Record, pending: GitIntent | None) -> object:
+    def act(repo: Repo, record: RecordIntent, pending: GitIntent | None) -> object:
         done = manager(repo).retire(choice, "20261121_990000", record, pending)
         return (done.branches, done.session_ids, bool(done.merged))
 

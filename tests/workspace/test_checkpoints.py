@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace import files
 from code_intel_server.workspace.state import checkpoints
-from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded, Problem, new_session_id
-from code_intel_server.workspace.state.seal import MAX_FILE_BYTES, SCHEMA_VERSION, sealed, unsealed
+from code_intel_server.workspace.state.checkpoints import CheckpointProblem, CheckpointStore, Loaded, new_session_id
+from code_intel_server.workspace.state.signature import CHECKPOINT_SCHEMA, MAX_CHECKPOINT_BYTES, signed, verified
 from tests.faults.results import Record, size
 
 KEY = bytes(range(32))
@@ -48,7 +48,7 @@ def written(folder: Path, *bodies: dict[str, object], session: str = SESSION) ->
 
 def resealed(folder: Path, rest: bytes) -> None:
     """Put a file there whose seal is right for `rest`, whatever that is."""
-    (folder / f"{SESSION}.json").write_bytes(sealed(KEY, rest))
+    (folder / f"{SESSION}.json").write_bytes(signed(KEY, rest))
 
 
 @given(st.dictionaries(st.text(max_size=8).filter(lambda name: name not in checkpoints._OWN_FIELDS), json_values))
@@ -141,7 +141,7 @@ def test_both_generations_damaged_is_a_clear_error_and_the_files_stay(tmp_path: 
     assert raised.value.params["file"] == path.name
     assert path.exists() and previous.exists()
     (entry,) = store(tmp_path).unusable()
-    assert entry.problem is Problem.DAMAGED
+    assert entry.problem is CheckpointProblem.DAMAGED
 
 
 def test_a_checkpoint_of_another_machine_is_not_obeyed(tmp_path: Path) -> None:
@@ -154,9 +154,9 @@ def test_a_checkpoint_of_another_machine_is_not_obeyed(tmp_path: Path) -> None:
 def test_an_edit_with_its_checksum_put_right_is_not_obeyed(tmp_path: Path) -> None:
     path = written(tmp_path, {"phase": "READY"})
     before = path.read_bytes()
-    rest = unsealed(KEY, before).replace(b"READY", b"MERGE")[1:]
+    rest = verified(KEY, before).replace(b"READY", b"MERGE")[1:]
     mac = before.index(b'"mac"')
-    path.write_bytes(sealed(KEY, rest)[:mac] + before[mac : -len(rest)] + rest)
+    path.write_bytes(signed(KEY, rest)[:mac] + before[mac : -len(rest)] + rest)
     with pytest.raises(Unavailable, match="checkpoint_foreign"):
         store(tmp_path).load(SESSION)
 
@@ -264,7 +264,7 @@ def test_what_is_no_plain_file_is_refused_at_once_without_reading_it(tmp_path: P
 
 def test_a_file_of_more_than_a_megabyte_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, {"n": 1}, {"n": 2})
-    path.write_bytes(path.read_bytes() + b" " * MAX_FILE_BYTES)
+    path.write_bytes(path.read_bytes() + b" " * MAX_CHECKPOINT_BYTES)
     assert store(tmp_path).load(SESSION).restored_previous
 
 
@@ -272,7 +272,7 @@ def test_a_body_that_could_not_be_loaded_again_is_not_saved(tmp_path: Path) -> N
     path = written(tmp_path, {"n": 1})
     before = path.read_bytes()
     with pytest.raises(Rejected, match="checkpoint_too_large"):
-        store(tmp_path).save(SESSION, {"text": "x" * MAX_FILE_BYTES})
+        store(tmp_path).save(SESSION, {"text": "x" * MAX_CHECKPOINT_BYTES})
     assert path.read_bytes() == before
 
 
@@ -391,7 +391,7 @@ def test_sweeping_removes_only_what_killed_writers_left(tmp_path: Path) -> None:
 
 def test_checkpoints_of_every_released_schema_can_be_read() -> None:
     found = {path.parent.name: store(path.parent).load(SESSION) for path in GOLDEN.glob("schema-*/*.json")}
-    assert found.keys() == {f"schema-{number}" for number in range(1, SCHEMA_VERSION + 1)}
+    assert found.keys() == {f"schema-{number}" for number in range(1, CHECKPOINT_SCHEMA + 1)}
     assert found["schema-1"].body["phase_payloads"] == {
         "step_05": {"summary": "Read src/auth.py:42, größer als gedacht."}
     }

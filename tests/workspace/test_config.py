@@ -290,7 +290,7 @@ def test_a_value_of_another_kind_is_told_in_the_words_of_json(
 )
 def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path: Path, pattern: str) -> None:
     (tmp_path / "kept.txt").write_text("")
-    argv = [ripgrep.executable(), "--no-config", f"--glob=!{pattern}", "--files", "./"]
+    argv = [ripgrep.ripgrep_program(), "--no-config", f"--glob=!{pattern}", "--files", "./"]
     readable = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False).returncode < 2
     found = loaded(tmp_path, {"exclude_patterns": [pattern]})
     assert (found.config.exclude_patterns == (pattern,)) is readable

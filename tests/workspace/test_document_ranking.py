@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from code_intel_server.workspace.project.document_ranking import rank
+from code_intel_server.workspace.project.document_ranking import rank_documents
 
 DOCUMENTS = {
     "docs/advanced.md": "Contexts and callbacks.",
@@ -25,7 +25,7 @@ def write(root: Path) -> list[str]:
 
 
 def test_what_speaks_about_the_request_comes_first_and_the_rules_are_always_there(tmp_path: Path) -> None:
-    found = rank(tmp_path, write(tmp_path), QUERY, 4)
+    found = rank_documents(tmp_path, write(tmp_path), QUERY, 4)
     assert found[0] == "docs/utils.md"
     assert {"CHANGES.md", "CONTRIBUTING.md"} < {*found}
     assert len(found) == 4
@@ -33,15 +33,15 @@ def test_what_speaks_about_the_request_comes_first_and_the_rules_are_always_ther
 
 
 def test_a_word_of_few_documents_weighs_more_than_one_of_all(tmp_path: Path) -> None:
-    found = rank(tmp_path, write(tmp_path), "The wide functions: files and the callbacks of the files", 8)
+    found = rank_documents(tmp_path, write(tmp_path), "The wide functions: files and the callbacks of the files", 8)
     assert found.index("docs/wide.md") < found.index("docs/utils.md")
 
 
 def test_the_order_of_the_project_holds_where_nothing_speaks_about_the_request(tmp_path: Path) -> None:
     documents = write(tmp_path)
-    assert rank(tmp_path, documents, "", 20) == tuple(documents)
+    assert rank_documents(tmp_path, documents, "", 20) == tuple(documents)
 
 
 def test_a_document_that_is_gone_or_not_text_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "raw.md").write_bytes(b"\xff\xfe edit \x00")
-    assert rank(tmp_path, ["gone.md", "raw.md"], QUERY, 2) == ("raw.md", "gone.md")
+    assert rank_documents(tmp_path, ["gone.md", "raw.md"], QUERY, 2) == ("raw.md", "gone.md")

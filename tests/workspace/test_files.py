@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.workspace import files
-from code_intel_server.workspace.files import make_folder, read_regular, stage, sweep, write_whole
+from code_intel_server.workspace.files import make_folder, read_regular, remove_temporary_files, stage, write_whole
 
 
 def test_a_plain_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
@@ -115,6 +115,6 @@ def test_sweeping_takes_only_our_temporary_files_and_no_folder_or_link_of_that_n
     (tmp_path / ".a.0123456789abcdef.tmp").mkdir()
     (tmp_path / ".b.0123456789abcdef.tmp").symlink_to("/etc/passwd")
     (tmp_path / ".a.0123.tmp").touch()
-    assert sweep(tmp_path) == 1
+    assert remove_temporary_files(tmp_path) == 1
     assert len(list(tmp_path.iterdir())) == 3
-    assert sweep(tmp_path / "missing") == 0
+    assert remove_temporary_files(tmp_path / "missing") == 0

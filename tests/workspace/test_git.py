@@ -401,7 +401,7 @@ def test_a_question_that_git_cannot_answer_is_an_error(repo: Repo) -> None:
 
 
 def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "MAX_OUTPUT", 10)
+    monkeypatch.setattr(child, "MAX_GIT_OUTPUT", 10)
     with pytest.raises(Unavailable) as caught:
         opened(repo)
     assert caught.value.key == "tool_errors.git.too_much_output"
@@ -410,12 +410,12 @@ def test_a_command_that_prints_too_much_is_ended(repo: Repo, monkeypatch: pytest
 def test_only_a_list_of_files_may_be_as_long_as_that_of_a_million(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     git = opened(repo)
     blob = git.write_blob(b"x" * 2000)
-    assert child.MAX_OUTPUT == 64 * 1024 * 1024 < child.MAX_LISTING
+    assert child.MAX_GIT_OUTPUT == 64 * 1024 * 1024 < child.MAX_GIT_LISTING
     for number in range(50):
         (repo.path / f"{number:040}.txt").touch()
     repo.git("add", ".")
     repo.git("commit", "-q", "-m", "many")
-    monkeypatch.setattr(child, "MAX_OUTPUT", 1000)
+    monkeypatch.setattr(child, "MAX_GIT_OUTPUT", 1000)
     assert len(git.must("ls-files", "-z")) > 2000
     assert len(git.must("--literal-pathspecs", "ls-tree", "-r", "-z", "HEAD")) > 2000
     with pytest.raises(Unavailable) as caught:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from code_intel_server.flow.ports import Ledger
 from code_intel_server.workspace.state import journals
-from code_intel_server.workspace.state.journals import Journal, LedgerFile, decode, encode
+from code_intel_server.workspace.state.journals import Journal, LedgerFile, decode_record, encode_record
 
 KEY = bytes(range(32))
 SESSION = "20260201_123456"
@@ -222,15 +222,15 @@ def test_a_record_stays_one_short_line_whatever_is_in_it() -> None:
         "path": Path("x"),
     }
     for record in (cyclic_free, {str(n): "y" * 5000 for n in range(500)}, {"deep": {"x": [{"y": "z" * 9000}] * 500}}):
-        line = encode(record)
-        assert len(line) <= journals.MAX_LINE_BYTES
+        line = encode_record(record)
+        assert len(line) <= journals.MAX_RECORD_BYTES
         assert line.count(b"\n") == 1
-        assert decode(line) is not None
+        assert decode_record(line) is not None
     wide: object = "x" * 50
     for _ in range(4):
         wide = [wide] * 20
-    assert json.loads(encode({"wide": wide})) == {"schema": 1, "oversized": True}
-    assert json.loads(encode({"nan": float("inf"), "path": Path("x"), "none": None})) == {
+    assert json.loads(encode_record({"wide": wide})) == {"schema": 1, "oversized": True}
+    assert json.loads(encode_record({"nan": float("inf"), "path": Path("x"), "none": None})) == {
         "nan": None,
         "path": "x",
         "none": None,

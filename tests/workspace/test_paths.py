@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.workspace import paths
-from code_intel_server.workspace.paths import Project, exclude_from_git, find_root, glob_filter, inside
+from code_intel_server.workspace.paths import Project, exclude_from_git, find_root, glob_filter, relative_path
 
 
 def project(root: Path, *files: str) -> Path:
@@ -80,19 +80,19 @@ def test_a_path_comes_back_relative_and_resolved(tmp_path: Path, given_path: str
     project(tmp_path, "a.py", "src/b.py")
     (tmp_path / "link.py").symlink_to("a.py")
     (tmp_path / "linked").symlink_to("src")
-    assert inside(tmp_path, given_path) == expected
-    assert inside(tmp_path, str(tmp_path / given_path)) == expected
+    assert relative_path(tmp_path, given_path) == expected
+    assert relative_path(tmp_path, str(tmp_path / given_path)) == expected
 
 
 def test_a_last_link_stays_itself_when_it_is_the_subject(tmp_path: Path) -> None:
     project(tmp_path, "src/b.py")
     (tmp_path / "linked").symlink_to("src")
     (tmp_path / "src" / "out").symlink_to("/etc/passwd")
-    assert inside(tmp_path, "linked", follow=False) == "linked"
-    assert inside(tmp_path, "linked/out", follow=False) == "src/out"
-    assert inside(tmp_path, "src/..", follow=False) == "."
+    assert relative_path(tmp_path, "linked", follow=False) == "linked"
+    assert relative_path(tmp_path, "linked/out", follow=False) == "src/out"
+    assert relative_path(tmp_path, "src/..", follow=False) == "."
     with pytest.raises(Rejected):
-        inside(tmp_path, "linked/out")
+        relative_path(tmp_path, "linked/out")
 
 
 @pytest.mark.parametrize("given_path", [
@@ -105,7 +105,7 @@ def test_what_leads_out_of_the_project_is_refused(tmp_path: Path, given_path: st
     (root / "out").symlink_to("/etc")
     (root / "up").symlink_to("..")
     with pytest.raises(Rejected, match="path_outside_project"):
-        inside(root, given_path.format(name="root"))
+        relative_path(root, given_path.format(name="root"))
 
 
 def test_dots_after_a_link_mean_what_the_system_takes_them_for(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_dots_after_a_link_mean_what_the_system_takes_them_for(tmp_path: Path) -
     project(tmp_path / "elsewhere", "deep/x")
     (root / "out").symlink_to(tmp_path / "elsewhere" / "deep")
     with pytest.raises(Rejected, match="path_outside_project"):
-        inside(root, "out/../a.py")
+        relative_path(root, "out/../a.py")
 
 
 @pytest.mark.parametrize("given_path", ["a\0b", "\ud800.py", "x" * 300, "d/" * 3000, "loop", "loop/x", ".git/config", ".git", "src/.git/x", ".GIT/config"])  # fmt: skip
@@ -121,7 +121,7 @@ def test_what_no_file_of_the_project_can_be_called_is_refused_with_its_reason(tm
     project(tmp_path, ".git/config", "src/.git/x")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(Rejected, match="path_invalid") as raised:
-        inside(tmp_path, given_path)
+        relative_path(tmp_path, given_path)
     assert raised.value.params["reason"]
     assert str(raised.value.params["path"]).isprintable()
     assert len(str(raised.value.params["path"])) < 1000
@@ -130,7 +130,7 @@ def test_what_no_file_of_the_project_can_be_called_is_refused_with_its_reason(tm
 @pytest.mark.parametrize("given_path", ["", "   ", None, 7, ["a.py"], b"a.py"])
 def test_what_is_no_text_is_refused_as_an_argument(tmp_path: Path, given_path: object) -> None:
     with pytest.raises(Rejected, match="argument_invalid"):
-        inside(tmp_path, given_path)
+        relative_path(tmp_path, given_path)
 
 
 pieces = st.sampled_from(["a", "b.py", "..", ".", "", "link", "out", "new", "ü", "x" * 256, ".git", "\0", "\ud800"])
@@ -147,13 +147,13 @@ def test_whatever_comes_back_is_inside_the_project_and_names_the_same_file_again
         (root / "out").symlink_to("/usr")
     text = "/".join(parts)
     try:
-        found = inside(root, f"{root}/{text}" if absolute else text, follow=follow)
+        found = relative_path(root, f"{root}/{text}" if absolute else text, follow=follow)
     except Rejected:
         return
     assert not found.startswith("/")
     assert ".." not in found.split("/")
     assert (root / found if follow or found == "." else (root / found).parent).resolve().is_relative_to(root)
-    assert inside(root, found, follow=follow) == found
+    assert relative_path(root, found, follow=follow) == found
     if os.path.exists(root / text) and follow and not absolute:  # noqa: PTH110 - pathlib raises for a name too long
         assert (root / found).samefile(root / text)
 
@@ -164,7 +164,7 @@ def test_no_text_at_all_brings_anything_but_a_path_or_a_refusal(
 ) -> None:
     root = tmp_path_factory.getbasetemp()
     try:
-        found = inside(root, text)
+        found = relative_path(root, text)
     except Rejected:
         return
     assert (root / found).resolve().is_relative_to(root)
@@ -175,12 +175,12 @@ def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
 ) -> None:
     project(tmp_path, "src/ReadMe.md", "Ü/x")
     monkeypatch.setattr(paths, "folds_case", lambda _: True)  # stands in for a volume we cannot mount here
-    assert inside(tmp_path, "SRC/README.MD") == "src/ReadMe.md"
-    assert inside(tmp_path, "u\u0308/X") == "Ü/x"
-    assert inside(tmp_path, "src/New.py") == "src/New.py"
-    assert inside(tmp_path, "missing/New.py") == "missing/New.py"
+    assert relative_path(tmp_path, "SRC/README.MD") == "src/ReadMe.md"
+    assert relative_path(tmp_path, "u\u0308/X") == "Ü/x"
+    assert relative_path(tmp_path, "src/New.py") == "src/New.py"
+    assert relative_path(tmp_path, "missing/New.py") == "missing/New.py"
     monkeypatch.undo()
-    assert inside(tmp_path, "SRC/README.MD") == "SRC/README.MD"
+    assert relative_path(tmp_path, "SRC/README.MD") == "SRC/README.MD"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.workspace.paths import Project
-from code_intel_server.workspace.project.prompts import MAX_PROMPT_BYTES, Kind, PromptLibrary
+from code_intel_server.workspace.project.prompts import MAX_PROMPT_BYTES, PromptKind, PromptLibrary
 
 
 def library(root: Path, own: dict[str, str], packaged: dict[str, str]) -> PromptLibrary:
@@ -29,8 +29,8 @@ def test_a_project_without_prompts_has_the_packaged_ones(tmp_path: Path) -> None
 def test_every_kind_of_prompt_has_a_packaged_default(tmp_path: Path) -> None:
     packaged = PromptLibrary.load(Project(tmp_path))
     assert packaged.warnings == ()
-    assert [kind for kind in Kind if not packaged.prompts(kind)] == []
-    assert all(prompt.text.strip() for kind in Kind for prompt in packaged.prompts(kind))
+    assert [kind for kind in PromptKind if not packaged.prompts(kind)] == []
+    assert all(prompt.text.strip() for kind in PromptKind for prompt in packaged.prompts(kind))
 
 
 def test_the_projects_own_replaces_the_packaged_of_the_same_name_and_comes_first(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.errors import Rejected, UserActionNeeded
+from code_intel_server.workspace.branches.archive_refs import ArchiveKind
 from code_intel_server.workspace.branches.manager import BranchManager
-from code_intel_server.workspace.branches.shelf import Kind
 from code_intel_server.workspace.branches.trash import KEEP_DAYS, Trash
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import CommitRequest
@@ -54,7 +54,7 @@ def test_entries_say_what_they_hold_and_since_when(repo: Repo) -> None:
     refs = abandoned(repo)
     rows = {entry.ref: entry for entry in Trash(repo.path).entries()}
     assert set(rows) == set(refs)
-    assert {entry.kind for entry in rows.values()} == {Kind.WORK, Kind.BRANCH}
+    assert {entry.kind for entry in rows.values()} == {ArchiveKind.WORK, ArchiveKind.BRANCH}
     assert {(entry.session_id, entry.branch) for entry in rows.values()} == {(SESSION, BRANCH)}
     assert all(abs(entry.created - time.time()) < 60 for entry in rows.values())
 

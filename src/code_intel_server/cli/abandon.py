@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
-from code_intel_server.cli.status.view import look
-from code_intel_server.workspace.branches.bases import stale_branches
+from code_intel_server.cli.status.view import read_view
+from code_intel_server.workspace.branches.base_branches import stale_branches
 from code_intel_server.workspace.git.repository import Git, open_repository
 
 
@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(project: Path | None, *, yes: bool) -> int:
     root = scaffolded_root(project)
-    seen = look(root)
+    seen = read_view(root)
     if seen.owner is not None:
         raise Failed(
             f"a session is running ({seen.owner.described()}): end its client first, or type /code --clean there"
@@ -31,15 +31,15 @@ def _run(project: Path | None, *, yes: bool) -> int:
         return 0
     if not ask(f"Give up {names or 'left-over task branches'}? Everything is kept in the trash.", yes=yes):
         raise Failed("nothing was changed (use --yes where nobody can be asked)")
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
     from code_intel_server.tools.session.sessions import Sessions
 
-    desk = Desk(root)
-    desk.lock.acquire()
+    services = ProjectServices(root)
+    services.lock.acquire()
     try:
-        answer = Sessions(desk).clean()
+        answer = Sessions(services).clean()
     finally:
-        desk.close()
+        services.close()
     print(answer["message"])
     warnings = answer.get("warnings")
     for warning in warnings if isinstance(warnings, list) else []:

@@ -205,7 +205,7 @@ def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Report]:
+def progress_bar(title: str) -> Iterator[Report]:
     """A bar on a terminal; in a pipe a plain line now and then."""
     if not sys.stdout.isatty():
         yield _plain(title)

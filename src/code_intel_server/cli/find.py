@@ -13,8 +13,8 @@ from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SE
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.tools.desk import Desk
-from code_intel_server.tools.shaping import MAX_BYTES, plain, rows
+from code_intel_server.tools.services import ProjectServices
+from code_intel_server.tools.shaping import MAX_ANSWER_BYTES, answer_rows, plain
 from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.project.config import Config
 
@@ -63,7 +63,7 @@ def _rows(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     root = project_root(options.project)
     if (root / FOLDER).is_dir():
-        explorer = Desk(root).explorer
+        explorer = ProjectServices(root).explorer
     else:  # and nothing is written: a `.code-intel` left behind would make this folder a project
         explorer = Explorer(root, Config().exclude_patterns, keeps=False)
     for name in ("path", "target"):
@@ -127,7 +127,7 @@ _LOOKUPS: dict[str, Callable[[Explorer, argparse.Namespace], dict[str, Any]]] = 
 
 
 def _shaped(answer: Any) -> dict[str, Any]:
-    return dict(rows(answer, budget=MAX_BYTES))
+    return dict(answer_rows(answer, budget=MAX_ANSWER_BYTES))
 
 
 def _show(root: Path, found: dict[str, Any]) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
-from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration
+from code_intel_server.cli.words import TITLE_WIDTH, TITLES, duration, quantity
 from code_intel_server.common.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from code_intel_server.cli.pages.tally import Tally
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
 _TOP = 10
 
@@ -34,13 +34,13 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from code_intel_server.cli.pages.tally import tally
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
-    desk = Desk(scaffolded_root(options.project))
-    found = tally(desk)
-    found.notes += _going_on(desk.root)
+    services = ProjectServices(scaffolded_root(options.project))
+    found = tally(services)
+    found.notes += _going_on(services.root)
     if options.html or options.out:
-        print(*filter(None, [_write(desk, found, options.out)]), sep="", end="")
+        print(*filter(None, [_write(services, found, options.out)]), sep="", end="")
     elif options.json:
         print(json.dumps(found.as_json(), ensure_ascii=True, indent=2))
     else:
@@ -49,51 +49,51 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(desk: "Desk", found: "Tally", out: str | None) -> str:
+def _write(services: "ProjectServices", found: "Tally", out: str | None) -> str:
     """Write the page and the reports it links to; where it is, as a line, '' for standard output."""
-    from code_intel_server.cli.pages.render import render
+    from code_intel_server.cli.pages.render import render_page
     from code_intel_server.cli.report import reports_folder, write_page, write_report
 
     reports: dict[str, str] = {}
     if out != "-":
-        beside = Path(out).expanduser().absolute().parent if out else reports_folder(desk)
+        beside = Path(out).expanduser().absolute().parent if out else reports_folder(services)
         for one in found.trend:
-            if one.kept and (path := write_report(desk, one.session_id)):
+            if one.kept and (path := write_report(services, one.session_id)):
                 reports[one.session_id] = os.path.relpath(path, beside)
-    page = render("insights.html", tally=found, project=desk.root.name, reports=reports)
-    path = write_page(page, out, reports_folder(desk) / "insights.html")
+    page = render_page("insights.html", tally=found, project=services.root.name, reports=reports)
+    path = write_page(page, out, reports_folder(services) / "insights.html")
     return f"{path}\n" if path else ""
 
 
 def _going_on(root: "Path") -> list[str]:
     """What is counted although it is not over."""
-    from code_intel_server.cli.status.view import look
+    from code_intel_server.cli.status.view import read_view
 
     return [
         f"“{' '.join(str(one.state['query']).split())[:100]}” is {'going on' if one.live else 'interrupted'} at step"
         f" {one.step}, {one.title}: what it did so far is counted."
-        for one in look(root).sessions[:5]
+        for one in read_view(root).sessions[:5]
     ]
 
 
 def lines(found: "Tally") -> "Iterator[str]":
     """The insights as plain text."""
-    from code_intel_server.cli.pages.tally import in_words
+    from code_intel_server.cli.pages.tally import counts_in_words
 
     if not found.sessions:
         yield "There is no session yet."
         yield from found.notes
         return
     ends = ", ".join(f"{count} {end}" for end, count in found.ends.most_common())
-    yield f"{counted(found.sessions, 'session')}{f' ({ends})' if ends else ''}, {found.looping} of them went back"
+    yield f"{quantity(found.sessions, 'session')}{f' ({ends})' if ends else ''}, {found.looping} of them went back"
     yield from ("", f"{'Step':<{TITLE_WIDTH + 3}} accepted refused back     time   median")
     for number, step in sorted(found.steps.items()):
         yield (
             f"{number:>2} {TITLES.get(number, ''):<{TITLE_WIDTH}} {step.accepted:>8} {step.refusals.total():>7}"
             f" {step.loops.total():>4} {duration(step.total):>8} {duration(step.median):>8}"
         )
-    yield from _ranked("What was refused", in_words(found.refusals))
-    yield from _ranked("Why sessions went back", in_words(found.loops))
+    yield from _ranked("What was refused", counts_in_words(found.refusals))
+    yield from _ranked("Why sessions went back", counts_in_words(found.loops))
     yield from _ranked("What sessions failed on", found.failures)
     if found.trend:
         yield from ("", "The last sessions, newest first")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Desk
-    from code_intel_server.tools.session.archives import Record
+    from code_intel_server.tools.services import ProjectServices
+    from code_intel_server.tools.session.archives import ArchiveRecord
 
 _OUTCOMES_READ = 2000
 
@@ -26,29 +26,29 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
-    desk = Desk(scaffolded_root(options.project))
-    path = write_report(desk, options.session, options.out)
+    services = ProjectServices(scaffolded_root(options.project))
+    path = write_report(services, options.session, options.out)
     if path is not None:
         print(path)
     return 0
 
 
-def write_report(desk: "Desk", session_id: str | None, out: str | None = None) -> Path | None:
+def write_report(services: "ProjectServices", session_id: str | None, out: str | None = None) -> Path | None:
     """Write the report of a session and say where it is, None for standard output. Raises Failed where that cannot be."""
-    from code_intel_server.cli.pages.record import taken_apart
+    from code_intel_server.cli.pages.record import session_record
     from code_intel_server.cli.pages.report import report_page
 
-    kept = _record(desk, session_id)
-    record = taken_apart(kept, _verdict(desk, kept["session_id"]))
-    page = report_page(record, desk.root.name)
-    return write_page(page, out, reports_folder(desk) / f"{record.session_id}.html")
+    kept = _record(services, session_id)
+    record = session_record(kept, _verdict(services, kept["session_id"]))
+    page = report_page(record, services.root.name)
+    return write_page(page, out, reports_folder(services) / f"{record.session_id}.html")
 
 
-def reports_folder(desk: "Desk") -> Path:
+def reports_folder(services: "ProjectServices") -> Path:
     """Where pages go that nobody says another place for."""
-    return desk.project.logs / "reports"
+    return services.project.logs / "reports"
 
 
 def write_page(content: str, out: str | None, otherwise: Path) -> Path | None:
@@ -73,38 +73,38 @@ def write_page(content: str, out: str | None, otherwise: Path) -> Path | None:
     return path
 
 
-def _verdict(desk: "Desk", session_id: object) -> str:
+def _verdict(services: "ProjectServices", session_id: object) -> str:
     """What the user said of a session."""
     from code_intel_server.cli.pages.tally import USERS_WORDS
 
-    said = (row for row in desk.outcomes.tail(_OUTCOMES_READ).records if row.get("session_id") == session_id)
+    said = (row for row in services.outcomes.tail(_OUTCOMES_READ).records if row.get("session_id") == session_id)
     return next((str(row["outcome"]) for row in reversed([*said]) if row.get("outcome") in USERS_WORDS), "")
 
 
-def _record(desk: "Desk", session_id: str | None) -> "Record":
+def _record(services: "ProjectServices", session_id: str | None) -> "ArchiveRecord":
     """The record of a session, over or not. Raises Failed where there is none."""
-    from code_intel_server.cli.status.view import look
+    from code_intel_server.cli.status.view import read_view
     from code_intel_server.tools.session.archives import finished_sessions, read_archive
 
-    seen, over = look(desk.root), finished_sessions(desk)
+    seen, over = read_view(services.root), finished_sessions(services)
     live = next((one.session_id for one in seen.sessions if one.live), None)
     wanted = session_id or live or max((*over[:1], *(one.session_id for one in seen.sessions)), default=None)
     if wanted is None:
         raise Failed("there is no session yet to report on")
-    record = read_archive(desk, wanted)
+    record = read_archive(services, wanted)
     if record is None and seen.session(wanted) is not None:
-        record = _unfinished(desk, wanted) | {"live": wanted == live}
+        record = _unfinished(services, wanted) | {"live": wanted == live}
     if record is None:
         known = ", ".join([*(one.session_id for one in seen.sessions), *over][:5])
         raise Failed(f"no session {wanted!a} is kept here; there are: {known or 'none'}")
     return record | {"session_id": wanted}  # whatever it calls itself: the page is named after it
 
 
-def _unfinished(desk: "Desk", session_id: str) -> "Record":
+def _unfinished(services: "ProjectServices", session_id: str) -> "ArchiveRecord":
     """The record of a session that another process leads, or that was interrupted; nothing of it is changed."""
     from code_intel_server.flow.session import SessionState
-    from code_intel_server.tools.desk import now
+    from code_intel_server.tools.services import now
     from code_intel_server.tools.session.archives import gather
 
-    state = SessionState.from_checkpoint(desk.store.load(session_id).body)
-    return gather(desk, state, desk.ledger(session_id).entries(), "", now())
+    state = SessionState.from_checkpoint(services.store.load(session_id).body)
+    return gather(services, state, services.ledger(session_id).entries(), "", now())

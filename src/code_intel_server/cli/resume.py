@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
-from code_intel_server.cli.status.view import look
+from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.printable import printable
 
 
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(project: Path | None, session_id: str | None, *, as_json: bool) -> int:
-    seen = look(scaffolded_root(project))
+    seen = read_view(scaffolded_root(project))
     kept = [one for one in seen.sessions if not one.live and session_id in {None, one.session_id}]
     if as_json:
         print(json.dumps([one.as_json() for one in kept], ensure_ascii=False, indent=2))

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from code_intel_server.cli.console import Failed, guarded, parser, progress, scaffolded_root
+from code_intel_server.cli.console import Failed, guarded, parser, progress_bar, scaffolded_root
 from code_intel_server.workspace.paths import FOLDER
 
 
@@ -16,21 +16,21 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(project: Path | None, *, rebuild: bool) -> int:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
     root = scaffolded_root(project)
     if not os.access(root / FOLDER, os.W_OK):
         raise Failed(f"{root / FOLDER} cannot be written to: the index is its owner's")
-    desk = Desk(root)
+    services = ProjectServices(root)
     try:
-        with progress("index") as report:
-            synced = desk.index.sync(rebuild=rebuild, progress=report)
-        with progress("symbols") as report:
-            desk.explorer.refresh_all(lambda done, total: report(done, total, ""))
-        with progress("ChromaDB") as report:
-            desk.index.settle(report)
+        with progress_bar("index") as report:
+            synced = services.index.sync(rebuild=rebuild, progress=report)
+        with progress_bar("symbols") as report:
+            services.explorer.refresh_all(lambda done, total: report(done, total, ""))
+        with progress_bar("ChromaDB") as report:
+            services.index.settle(report)
     finally:
-        desk.close()
+        services.close()
     changes = f"{synced.added} added, {synced.changed} changed, {synced.removed} removed, {synced.unchanged} unchanged"
     print(f"{synced.files} files ({changes}), {synced.chunks} chunks written, {synced.seconds:.1f} s")
     for reason, count in synced.skipped.items():

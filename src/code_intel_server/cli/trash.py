@@ -8,16 +8,16 @@ from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root, show
 from code_intel_server.common.printable import printable
-from code_intel_server.workspace.branches.shelf import Kind
+from code_intel_server.workspace.branches.archive_refs import ArchiveKind
 from code_intel_server.workspace.branches.trash import KEEP_DAYS, Trash, TrashEntry
 from code_intel_server.workspace.git.repository import ARCHIVE, open_repository
 
 _HOLDS = {
-    Kind.BRANCH: "a branch",
-    Kind.WORK: "uncommitted work",
-    Kind.DISCARD: "discarded changes",
-    Kind.STAGED: "staged changes",
-    Kind.EARLIER: "your edits before it",
+    ArchiveKind.BRANCH: "a branch",
+    ArchiveKind.WORK: "uncommitted work",
+    ArchiveKind.DISCARD: "discarded changes",
+    ArchiveKind.STAGED: "staged changes",
+    ArchiveKind.EARLIER: "your edits before it",
 }
 
 

@@ -10,7 +10,7 @@ from code_intel_server import __version__
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Unavailable
-from code_intel_server.receipts.compare import Receipt
+from code_intel_server.receipts.compare import RunComparison
 from code_intel_server.receipts.exports import UNEXPLAINED, junit, sarif
 from code_intel_server.receipts.notary import STALL_SECONDS, Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository, split_z
@@ -78,9 +78,9 @@ def _run(project: Project, options: argparse.Namespace) -> int:
     try:
         verdict = notary.verify(base, commit)
     except Unavailable as error:
-        verdict = Verdict(Receipt(), unavailable=f"no clean checkout: {error.params.get('output', error.key)}")
+        verdict = Verdict(RunComparison(), unavailable=f"no clean checkout: {error.params.get('output', error.key)}")
     except OSError as error:
-        verdict = Verdict(Receipt(), unavailable=f"no clean checkout: {error.strerror or error}")
+        verdict = Verdict(RunComparison(), unavailable=f"no clean checkout: {error.strerror or error}")
     differing = _trailers(git, commit, verdict)
     explained = _explained(git, commit, verdict)
     good = not differing and (verdict.good or (explained and not (verdict.receipt.failing or verdict.problems)))
@@ -136,7 +136,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     return differing
 
 
-def _flaky(git: Git, commit: str, found: Receipt) -> tuple[int, list[str]]:
+def _flaky(git: Git, commit: str, found: RunComparison) -> tuple[int, list[str]]:
     """By how many tests that pass at times counts may differ; where the commit names more of them than can be believed."""
     said = _said(git, commit, "Code-Intel-Flaky")
     claimed = int(said[0]) if len(said) == 1 and said[0].isdecimal() else 0

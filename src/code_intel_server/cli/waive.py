@@ -3,7 +3,7 @@
 import shlex
 
 from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
-from code_intel_server.cli.status.view import look
+from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.printable import printable
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(project: Project, wanted: str | None, reason: str, session_id: str | None) -> int:
-    session = look(project.root).session(session_id)
+    session = read_view(project.root).session(session_id)
     if session is None:
         raise Failed("no session is running or kept here: a waiver is for one session")
     config = ConfigFile.load(project.config_file).config

@@ -62,7 +62,7 @@ PROOFS: Mapping[str, str] = {"proven": "passed", "failed": "failed", "unproven":
 """What became of a verify command."""
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
+def quantity(number: int, thing: str, things: str = "") -> str:
     """`1 file`, `2 files`."""
     return f"{number} {thing if number == 1 else things or thing + 's'}"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-Found = TypeVar("Found")
+Content = TypeVar("Content")
 Found_co = TypeVar("Found_co", covariant=True)
 """Answers are only read: one of symbols is one of objects too."""
 
@@ -55,7 +55,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[Found_co]):
+class LookupAnswer(Generic[Found_co]):
     """One page of rows, most relevant first, and its warranty.
 
     `total` counts all rows there are; with `total_at_least` there are more. `complete` is False where something that
@@ -91,7 +91,7 @@ class Page:
         start = max(self.offset, 0)
         return range(start, min(start + max(self.limit, 1), EXACT_TOTAL_LIMIT))
 
-    def cut(self, rows: Sequence[Found]) -> tuple[Found, ...]:
+    def cut(self, rows: Sequence[Content]) -> tuple[Content, ...]:
         """The rows of this page."""
         return tuple(rows[self.range.start : self.range.stop])
 
@@ -105,7 +105,7 @@ FIRST_PAGE = Page()
 
 
 def answer(
-    results: Sequence[Found],
+    results: Sequence[Content],
     page: Page,
     found: int,
     *,
@@ -117,13 +117,13 @@ def answer(
     pending: int = 0,
     more: bool = False,
     other: int = 0,
-) -> Answer[Found]:
+) -> LookupAnswer[Content]:
     """The answer whose page holds `results` out of `found` rows; `more` says that there are further ones nobody collected."""
     reasons = tuple(incomplete_because)
     at_least = more or found > EXACT_TOTAL_LIMIT
     total = min(found, EXACT_TOTAL_LIMIT)
     following = page.next_offset(total)
-    return Answer(
+    return LookupAnswer(
         results=tuple(results),
         total=total,
         engine=engine,

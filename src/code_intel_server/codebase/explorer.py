@@ -5,24 +5,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from code_intel_server.codebase.answers import FIRST_PAGE, Answer, Page
+from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, Page
 from code_intel_server.codebase.files import ripgrep, search_files
 from code_intel_server.codebase.files.ignore import SkipCounter
 from code_intel_server.codebase.files.memory import FileMemory
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.search_files import FileRow
-from code_intel_server.codebase.impact import FIRST_FILES as FIRST_TOUCHED
+from code_intel_server.codebase.impact import FIRST_IMPACTS as FIRST_TOUCHED
 from code_intel_server.codebase.impact import History, Impact, analyze_impact
 from code_intel_server.codebase.references import finder, go_to_definition
 from code_intel_server.codebase.references.classify import ReferenceRow
 from code_intel_server.codebase.references.worker_link import UsesHelper
 from code_intel_server.codebase.symbols import definitions, file_structure
-from code_intel_server.codebase.symbols.cache import Progress, Refresh, SymbolCache
+from code_intel_server.codebase.symbols.cache import Refresh, SymbolCache, TaggingProgress
 from code_intel_server.codebase.symbols.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
 from code_intel_server.codebase.syntax import skeletons
 from code_intel_server.codebase.text_search import search
-from code_intel_server.codebase.text_search.search import TextRow, Wanted
+from code_intel_server.codebase.text_search.search import SearchOptions, TextRow
 
 
 class Explorer:
@@ -37,7 +37,7 @@ class Explorer:
         keeps: bool = True,
     ) -> None:
         """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
-        self.project = Project.at(root, tuple(exclude_patterns), keeps=keeps)
+        self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
         self.helper = UsesHelper() if helper is None else helper
@@ -51,7 +51,7 @@ class Explorer:
         self.helper.close()
 
     def refresh_all(
-        self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
+        self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
     ) -> Refresh:
         """Bring the symbol cache up to date and count what is skipped; for a background thread, one after the other."""
         with self._refreshing:  # two at once would tag every file twice
@@ -68,8 +68,8 @@ class Explorer:
         path: str = ".",
         *,
         page: Page = FIRST_PAGE,
-        **wanted: Unpack[Wanted],
-    ) -> Answer[TextRow]:
+        **wanted: Unpack[SearchOptions],
+    ) -> LookupAnswer[TextRow]:
         """See `search.search_text`."""
         return search.search_text(self.project, patterns, path=path, page=page, skipped=self.skips.latest, **wanted)
 
@@ -79,7 +79,7 @@ class Explorer:
         search_files, problems = ripgrep.matching_files(self.project, query, seconds=seconds)
         return None if problems else search_files
 
-    def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> Answer[FileRow]:
+    def search_files(self, pattern: str, path: str = ".", *, page: Page = FIRST_PAGE) -> LookupAnswer[FileRow]:
         """See `files.search_files`."""
         return search_files.search_files(self.project, pattern, path=path, page=page, skipped=self.skips.latest)
 
@@ -92,7 +92,7 @@ class Explorer:
         path: str = ".",
         match: NameMatch = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
-    ) -> Answer[DefinitionRow]:
+    ) -> LookupAnswer[DefinitionRow]:
         """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
         if at:
             return go_to_definition.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
@@ -116,7 +116,7 @@ class Explorer:
         kinds: Sequence[str] = (),
         include_comments: bool = False,
         page: Page = FIRST_PAGE,
-    ) -> Answer[ReferenceRow]:
+    ) -> LookupAnswer[ReferenceRow]:
         """See `references.find_references`."""
         found = finder.find_references(
             self.project,
@@ -134,15 +134,15 @@ class Explorer:
         self._skeletons.save()
         return found
 
-    def get_symbols(self, path: str) -> Answer[SymbolRow]:
+    def get_symbols(self, path: str) -> LookupAnswer[SymbolRow]:
         """See `file_structure.get_symbols`."""
         return file_structure.get_symbols(self.project, path)
 
-    def get_function_at_line(self, path: str, line: int) -> Answer[SourceRow]:
+    def get_function_at_line(self, path: str, line: int) -> LookupAnswer[SourceRow]:
         """See `file_structure.get_function_at_line`."""
         return file_structure.get_function_at_line(self.project, path, line)
 
-    def analyze_structure(self, path: str, *, page: Page = FIRST_FILES) -> Answer[StructureRow]:
+    def analyze_structure(self, path: str, *, page: Page = FIRST_FILES) -> LookupAnswer[StructureRow]:
         """See `file_structure.analyze_structure`."""
         return file_structure.analyze_structure(self.project, path, page=page, skipped=self.skips.latest)
 

@@ -12,7 +12,7 @@ from operator import eq
 
 from code_intel_server.codebase.files.languages import language_of
 
-READ = 200_000
+MAX_REPORT_CHARACTERS = 200_000
 """Characters of a report that are read; of a longer one the beginning and the end."""
 _LONGEST_LINE = 400
 _PROSE = 2_000
@@ -93,8 +93,8 @@ _ENDING = re.compile(r"\.[A-Za-z]\w{0,4}\Z")
 
 def read_report(text: str) -> IssueReport:
     """Take a report apart, in time that grows with its length and within bounds whatever it holds."""
-    if len(text) > READ:
-        head, tail = text[: READ // 2], text[-READ // 2 :]
+    if len(text) > MAX_REPORT_CHARACTERS:
+        head, tail = text[: MAX_REPORT_CHARACTERS // 2], text[-MAX_REPORT_CHARACTERS // 2 :]
         text = "\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2]))  # no half of a line
     title, _, body = _COMMENT.sub(" ", text).lstrip().partition("\n")
     if len(title) > _LONGEST_LINE:  # one paragraph, and its first sentence

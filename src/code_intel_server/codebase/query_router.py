@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import chain, pairwise
 from typing import Any
 
-from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.symbols.definitions import NameMatch
@@ -21,7 +21,7 @@ from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
 
 MAX_QUESTION = 2000
-SemanticSearch = Callable[[str, int], Answer[Any]]
+SemanticSearch = Callable[[str, int], LookupAnswer[Any]]
 """Called with the question and a limit; offered only where the phase allows semantic search."""
 
 _QUOTED = re.compile(r"[\"“]([^\"”\n]+)[\"”]|(?<!\w)'([^'\n]+)'(?!\w)|`([^`\n]+)`")
@@ -81,13 +81,13 @@ _STOP_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LookupStep:
     """One lookup that was made: the tool's name, its arguments, why, and what it answered."""
 
     tool: str
     arguments: Mapping[str, object]
     why: str
-    answer: Answer[Any]
+    answer: LookupAnswer[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ class Routed:
     """The lookups that were made, in order; the last one answers the question if any does."""
 
     question: str
-    steps: tuple[Step, ...]
+    steps: tuple[LookupStep, ...]
 
     @property
-    def chosen(self) -> Step:
+    def chosen(self) -> LookupStep:
         """The step whose answer stands."""
         return next((step for step in self.steps if step.answer.results), self.steps[-1])
 
@@ -108,7 +108,7 @@ class _Call:
     tool: str
     arguments: Mapping[str, object]
     why: str
-    run: Callable[[], Answer[Any]]
+    run: Callable[[], LookupAnswer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +156,14 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     asked = _take_apart(text, _styles(explorer, text))
     if not asked.symbols and (name := _plain_name(explorer, text)):
         asked = replace(asked, symbols=(name,), proper=False)
-    steps: list[Step] = []
+    steps: list[LookupStep] = []
     sense = sense_of(asked) if semantic is not None else Sense.NAMES
     for call in _plan(explorer, asked, Page(limit), semantic, sense):
         try:
             found = call.run()
         except Rejected:
             continue  # what looked like a path is none: the next rule may fit
-        steps.append(Step(call.tool, call.arguments, call.why, found))
+        steps.append(LookupStep(call.tool, call.arguments, call.why, found))
         if found.results:
             break
     if sense is Sense.BOTH and steps and steps[-1].tool == "semantic_search":
@@ -173,7 +173,7 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
     return Routed(question, tuple(steps))
 
 
-def _with_names(explorer: Explorer, asked: _Asked, meant: Step, limit: int) -> Step:
+def _with_names(explorer: Explorer, asked: _Asked, meant: LookupStep, limit: int) -> LookupStep:
     """What was found by meaning, with the definitions of what the question names behind the first hits."""
     symbols = asked.symbols[:_MOST_SYMBOLS]
     answers = [explorer.find_definitions(symbol, page=Page(_FIRST_NAMED)) for symbol in symbols]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-Found = TypeVar("Found")
+Item = TypeVar("Item")
 
-SECONDS = 15.0
+MATCH_SECONDS = 15.0
 """How long paths are held against patterns; what was not reached is said."""
 
 _CLASS = re.compile(r"\[[!^]?+(\]?+[^\]]*)\]")
@@ -49,17 +49,17 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def meant(
-    found: Sequence[Found],
+    found: Sequence[Item],
     patterns: Sequence[str],
-    path: Callable[[Found], str],
+    path: Callable[[Item], str],
     *,
     clock: Callable[[], float] = time.monotonic,
-    seconds: float = SECONDS,
-) -> tuple[list[Found], str]:
+    seconds: float = MATCH_SECONDS,
+) -> tuple[list[Item], str]:
     """Those whose `path` one of the patterns means, and what is to be said of those that were not reached in time, '' for none."""
     means = [matcher(pattern) for pattern in patterns]
     deadline = clock() + seconds
-    kept: list[Found] = []
+    kept: list[Item] = []
     for place, one in enumerate(found):
         if clock() > deadline:  # at each: a long pattern may take seconds for one long path
             return kept, f"{len(found) - place} files were not held against the pattern within {seconds:g} s"

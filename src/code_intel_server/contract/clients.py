@@ -22,7 +22,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ClientFile:
     """A file of the client's that gets our entries, from the template `name` in the client's folder.
 
     `paths`: where the client looks for it; the first is made where there is none. `server` leads to our server in it. A file
@@ -44,7 +44,7 @@ class Client:
     title: str
     programs: tuple[str, ...]
     traces: tuple[str, ...]
-    files: tuple[ConfigFile, ...]
+    files: tuple[ClientFile, ...]
     form: Form
     skills: str
     voices: frozenset[str]
@@ -66,7 +66,7 @@ class Client:
 _ARGUMENTS = frozenset({"any", "slash", "arguments"})
 _BEHIND = frozenset({"any", "slash", "behind"})
 _DRIVEN = "a whole session and a refusal, by the real client"
-_COPILOT_HOOKS = ConfigFile("hooks.json", (".github/hooks/code-intel.json",), hooks=True, ours=True)
+_COPILOT_HOOKS = ClientFile("hooks.json", (".github/hooks/code-intel.json",), hooks=True, ours=True)
 
 CLAUDE = Client(
     "claude",
@@ -74,8 +74,8 @@ CLAUDE = Client(
     ("claude",),
     (".claude",),
     (
-        ConfigFile("mcp.json", (".mcp.json",), ("mcpServers", "code-intel")),
-        ConfigFile("settings.json", (".claude/settings.json",), hooks=True),
+        ClientFile("mcp.json", (".mcp.json",), ("mcpServers", "code-intel")),
+        ClientFile("settings.json", (".claude/settings.json",), hooks=True),
     ),
     Form.SKILL,
     ".claude/skills/{skill}/SKILL.md",
@@ -91,8 +91,8 @@ CODEX = Client(
     ("codex",),
     (".codex",),
     (
-        ConfigFile("config.toml", (".codex/config.toml",), ("mcp_servers", "code_intel")),
-        ConfigFile("hooks.json", (".codex/hooks.json",), hooks=True),
+        ClientFile("config.toml", (".codex/config.toml",), ("mcp_servers", "code_intel")),
+        ClientFile("hooks.json", (".codex/hooks.json",), hooks=True),
     ),
     Form.SKILL,
     ".agents/skills/{skill}/SKILL.md",
@@ -109,8 +109,8 @@ OPENCODE = Client(
     ("opencode",),
     (".opencode", "opencode.json", "opencode.jsonc"),
     (
-        ConfigFile("opencode.json", ("opencode.json", "opencode.jsonc"), ("mcp", "code-intel")),
-        ConfigFile("code-intel.js", (".opencode/plugins/code-intel.js",), hooks=True, ours=True),
+        ClientFile("opencode.json", ("opencode.json", "opencode.jsonc"), ("mcp", "code-intel")),
+        ClientFile("code-intel.js", (".opencode/plugins/code-intel.js",), hooks=True, ours=True),
     ),
     Form.COMMAND,
     ".opencode/commands/{skill}.md",
@@ -124,7 +124,7 @@ GEMINI = Client(
     "Gemini CLI",
     ("gemini",),
     (".gemini", "GEMINI.md"),
-    (ConfigFile("settings.json", (".gemini/settings.json",), ("mcpServers", "code-intel"), hooks=True),),
+    (ClientFile("settings.json", (".gemini/settings.json",), ("mcpServers", "code-intel"), hooks=True),),
     Form.TOML,
     ".gemini/commands/code-intel/{skill}.toml",  # `/code` alone is renamed where a skill or prompt has that name too
     _ARGUMENTS,
@@ -140,7 +140,7 @@ QWEN = Client(
     "Qwen Code",
     ("qwen",),
     (".qwen", "QWEN.md"),
-    (ConfigFile("settings.json", (".qwen/settings.json",), ("mcpServers", "code-intel"), hooks=True),),
+    (ClientFile("settings.json", (".qwen/settings.json",), ("mcpServers", "code-intel"), hooks=True),),
     Form.COMMAND,
     ".qwen/commands/{skill}.md",
     _ARGUMENTS,
@@ -156,8 +156,8 @@ CURSOR = Client(
     ("cursor", "cursor-agent"),
     (".cursor",),
     (
-        ConfigFile("mcp.json", (".cursor/mcp.json",), ("mcpServers", "code-intel")),
-        ConfigFile("hooks.json", (".cursor/hooks.json",), hooks=True),
+        ClientFile("mcp.json", (".cursor/mcp.json",), ("mcpServers", "code-intel")),
+        ClientFile("hooks.json", (".cursor/hooks.json",), hooks=True),
     ),
     Form.PLAIN,
     ".cursor/commands/{skill}.md",
@@ -172,7 +172,7 @@ VSCODE = Client(
     "VS Code with Copilot",
     ("code", "code-insiders"),
     (".vscode",),
-    (ConfigFile("mcp.json", (".vscode/mcp.json",), ("servers", "code-intel")), _COPILOT_HOOKS),
+    (ClientFile("mcp.json", (".vscode/mcp.json",), ("servers", "code-intel")), _COPILOT_HOOKS),
     Form.SKILL,
     ".github/skills/{skill}/SKILL.md",
     _BEHIND,
@@ -185,7 +185,7 @@ COPILOT = Client(
     "Copilot CLI",
     ("copilot",),
     (".github/mcp.json", ".github/copilot"),
-    (ConfigFile("mcp.json", (".github/mcp.json",), ("mcpServers", "code-intel")), _COPILOT_HOOKS),
+    (ClientFile("mcp.json", (".github/mcp.json",), ("mcpServers", "code-intel")), _COPILOT_HOOKS),
     Form.SKILL,
     ".github/skills/{skill}/SKILL.md",
     _BEHIND,
@@ -195,11 +195,11 @@ COPILOT = Client(
 )
 
 CLIENTS: tuple[Client, ...] = (CLAUDE, CODEX, OPENCODE, GEMINI, QWEN, CURSOR, VSCODE, COPILOT)
-BY_NAME = {client.name: client for client in CLIENTS}
+CLIENTS_BY_NAME = {client.name: client for client in CLIENTS}
 PROMPT = frozenset({"any", "prompt", "arguments"})
 """The sections for a client that takes the skills as MCP prompts."""
 
 
-def named(names: Sequence[str]) -> tuple[Client, ...]:
+def clients_named(names: Sequence[str]) -> tuple[Client, ...]:
     """The rows of some clients, in the order of the table."""
     return tuple(client for client in CLIENTS if client.name in names)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract.messages import Message
-from code_intel_server.contract.nodes import MAX_BYTES, Broken, Table
+from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES, Broken, Table
 from code_intel_server.contract.schema import (
+    ContractProblem,
     PhasePart,
-    Problem,
     RequiredTool,
     Texts,
     ToolAllowed,
@@ -19,7 +19,7 @@ from code_intel_server.contract.schema import (
     read_default,
 )
 
-MAX_WARNINGS = 20
+MAX_CONTRACT_WARNINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Contract:
         data = _read(project_file)
         if data is None:
             return cls(default_texts())
-        if isinstance(data, Problem):
+        if isinstance(data, ContractProblem):
             return cls(default_texts(), _worded([data]))
         texts, problems = _laid_over(data, tool_allowed)
         return cls(texts, _worded(problems), hashlib.sha256(data).hexdigest())
@@ -90,42 +90,43 @@ def _default_root() -> Table:
     return _parse((templates_dir() / "code-intel" / "phase_contract.yml").read_bytes())
 
 
-def _read(project_file: Path | None) -> bytes | Problem | None:
+def _read(project_file: Path | None) -> bytes | ContractProblem | None:
     """The file's bytes, at most one more than allowed; None where there is no file, a Problem where it cannot be read."""
     try:
         if project_file is None or not project_file.exists():
             return None
         if not project_file.is_file():  # a named pipe would block us for ever
-            return Problem(1, "not a regular file")
+            return ContractProblem(1, "not a regular file")
         with project_file.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
+            return stream.read(MAX_CONTRACT_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        return Problem(1, f"cannot be read ({type(error).__name__})")
+        return ContractProblem(1, f"cannot be read ({type(error).__name__})")
 
 
-def _laid_over(data: bytes, tool_allowed: ToolAllowed) -> tuple[Texts, list[Problem]]:
+def _laid_over(data: bytes, tool_allowed: ToolAllowed) -> tuple[Texts, list[ContractProblem]]:
     try:
         root = _parse(data)
         if root is _default_root():  # the scaffold's untouched copy
             return default_texts(), []
         return overlay(default_texts(), root, tool_allowed)
     except Broken as broken:
-        return default_texts(), [Problem(broken.line, broken.problem)]
+        return default_texts(), [ContractProblem(broken.line, broken.problem)]
 
 
 def _parse(data: bytes) -> Table:
-    from code_intel_server.contract.strict_yaml import parse
+    from code_intel_server.contract.strict_yaml import parse_yaml
 
-    return parse(data)
+    return parse_yaml(data)
 
 
-def _worded(problems: list[Problem]) -> tuple[str, ...]:
+def _worded(problems: list[ContractProblem]) -> tuple[str, ...]:
     """The problems in the packaged words: the project's own wording of this message may be the problem."""
     template = default_texts().messages["warnings.contract_problem"]
     worded = [
-        template.render({"line": problem.line, "problem": problem.text}).text for problem in problems[:MAX_WARNINGS]
+        template.render({"line": problem.line, "problem": problem.text}).text
+        for problem in problems[:MAX_CONTRACT_WARNINGS]
     ]
-    rest = len(problems) - MAX_WARNINGS
+    rest = len(problems) - MAX_CONTRACT_WARNINGS
     return tuple(worded if rest <= 0 else [*worded, f"… and {rest} more"])
 
 

@@ -70,12 +70,12 @@ def substitute(text: str, params: Mapping[str, object]) -> str:
         name = match[1]
         if name is None:
             return {"{{": "{", "}}": "}"}.get(match[0], match[0])
-        return shown(params[name]) if name in params else match[0]
+        return shown_value(params[name]) if name in params else match[0]
 
     return _TOKEN.sub(value, text)
 
 
-def shown(value: object) -> str:
+def shown_value(value: object) -> str:
     """A value as text: lists joined by commas and cut after 20, everything cut after 4,000 characters, nothing hidden."""
     text = printable(", ".join(_some(value)) if isinstance(value, list | tuple | set | frozenset) else str(value))
     return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:MAX_VALUE_CHARACTERS]}…"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-MAX_BYTES = 256 * 1024
+MAX_CONTRACT_BYTES = 256 * 1024
 
 
 class Broken(Exception):

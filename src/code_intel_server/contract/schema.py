@@ -12,7 +12,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.contract.messages import Template, misused_brace, placeholders
 from code_intel_server.contract.nodes import Node, Scalar, Sequence, Table
 
-MAX_TEXT_CHARACTERS = 8000
+MAX_MESSAGE_CHARACTERS = 8000
 MAX_AT_LEAST = 8
 
 MESSAGE_SECTIONS: Mapping[str, int] = {
@@ -79,20 +79,20 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ContractProblem:
     """Something in the file that was not taken over; `line` is 1-based."""
 
     line: int
     text: str
 
 
-def read_default(root: Table) -> tuple[Texts, list[Problem]]:
+def read_default(root: Table) -> tuple[Texts, list[ContractProblem]]:
     """The texts of the packaged file, whose keys are all new by definition."""
     reader = _Reader(Texts(), defines=True, allowed=lambda _phase, _tool: True)
     return reader.read(root), reader.problems
 
 
-def overlay(base: Texts, root: Table, allowed: ToolAllowed) -> tuple[Texts, list[Problem]]:
+def overlay(base: Texts, root: Table, allowed: ToolAllowed) -> tuple[Texts, list[ContractProblem]]:
     """The texts of `base` with those of a project's file laid over them, and what of the file could not be used."""
     reader = _Reader(base, defines=False, allowed=allowed)
     return reader.read(root), reader.problems
@@ -102,7 +102,7 @@ class _Reader:
     """One walk over one file; collects problems as it goes."""
 
     def __init__(self, base: Texts, *, defines: bool, allowed: ToolAllowed) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[ContractProblem] = []
         self._base = base
         self._defines = defines
         self._allowed = allowed
@@ -258,8 +258,8 @@ class _Reader:
         if not isinstance(node, Scalar) or not node.text.strip():
             self._problem(node.line, f"{name} must be a text")
             return None
-        if len(node.text) > MAX_TEXT_CHARACTERS:
-            self._problem(node.line, f"{name} is longer than {MAX_TEXT_CHARACTERS} characters")
+        if len(node.text) > MAX_MESSAGE_CHARACTERS:
+            self._problem(node.line, f"{name} is longer than {MAX_MESSAGE_CHARACTERS} characters")
             return None
         if node.text != printable(node.text):
             self._problem(node.line, f"{name} holds control or invisible characters")
@@ -289,7 +289,7 @@ class _Reader:
         self._problem(line, f"unknown key '{name[:100]}'" + (f" (did you mean '{near[0]}'?)" if near else ""))
 
     def _problem(self, line: int, text: str) -> None:
-        self.problems.append(Problem(line, printable(text)))
+        self.problems.append(ContractProblem(line, printable(text)))
 
 
 def _with(template: Template, name: str, text: str) -> Template:

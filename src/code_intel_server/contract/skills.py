@@ -29,7 +29,7 @@ class Skill(StrEnum):
     OUTCOME = "outcome"
 
 
-def render(source: str, voices: Set[str]) -> str:
+def render_skill(source: str, voices: Set[str]) -> str:
     """The text of a source with the sections for these voices. Raises ValueError for a section of nobody or without an end."""
 
     def chosen(match: re.Match[str]) -> str:
@@ -47,7 +47,7 @@ def render(source: str, voices: Set[str]) -> str:
 
 def prompt(skill: Skill, request: str) -> str:
     """The skill as an MCP prompt: its text without frontmatter, with the request put in."""
-    return _FRONTMATTER.sub("", render(_source(skill), PROMPT)).replace(ARGUMENTS, request)
+    return _FRONTMATTER.sub("", render_skill(_source(skill), PROMPT)).replace(ARGUMENTS, request)
 
 
 def skill_files(client: Client) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ def skill_files(client: Client) -> Mapping[str, str]:
     files = {}
     for skill in Skill:
         path = client.skills.format(skill=skill)
-        files[path] = _written(client, render(_source(skill), client.voices))
+        files[path] = _written(client, render_skill(_source(skill), client.voices))
         if client is CODEX:
             policy = (_folder() / f"{skill}.openai.yaml").read_text(encoding="utf-8")
             files[path.replace("SKILL.md", "agents/openai.yaml")] = policy

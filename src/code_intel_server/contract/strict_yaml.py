@@ -25,19 +25,19 @@ from yaml.events import (
 )
 from yaml.reader import ReaderError
 
-from code_intel_server.contract.nodes import MAX_BYTES, Broken, Node, Scalar, Sequence, Table
+from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES, Broken, Node, Scalar, Sequence, Table
 
-MAX_DEPTH = 12
+MAX_NESTING = 12
 
 
 @lru_cache(maxsize=4)
-def parse(data: bytes) -> Table:
+def parse_yaml(data: bytes) -> Table:
     """Parse one document whose root is a mapping; an empty document is an empty mapping. Raises Broken, nothing else.
 
     Remembered by content, so that every session start after the first costs no parsing.
     """
-    if len(data) > MAX_BYTES:
-        raise Broken(1, f"larger than {MAX_BYTES // 1024} KB")
+    if len(data) > MAX_CONTRACT_BYTES:
+        raise Broken(1, f"larger than {MAX_CONTRACT_BYTES // 1024} KB")
     text = _decode(data)
     # libyaml is in every wheel; a PyYAML built without it parses the same events, more slowly.
     loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -77,8 +77,8 @@ def _root(events: Iterator[Event]) -> Table:
 
 def _node(events: Iterator[Event], event: Event, depth: int) -> Node:
     line = _line(event)
-    if depth > MAX_DEPTH:
-        raise Broken(line, f"nested deeper than {MAX_DEPTH} levels")
+    if depth > MAX_NESTING:
+        raise Broken(line, f"nested deeper than {MAX_NESTING} levels")
     if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
         raise Broken(line, "anchors and aliases are not allowed")
     assert isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent)  # noqa: S101 - the parser's own grammar

@@ -14,7 +14,7 @@ from code_intel_server.contract.schema import AnyOf, RequiredTool
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
-from code_intel_server.flow.checks.judgement import WRITE_CHECK, named, unchecked
+from code_intel_server.flow.checks.judgement import WRITE_CHECK, list_of_paths, unchecked
 from code_intel_server.flow.handlers import HANDLERS
 from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
@@ -87,7 +87,7 @@ def replayed(state: SessionState, contract: Contract, ports: Ports) -> dict[str,
     """The whole answer to the last accepted submit; where it was too large to be kept, the instruction it led to."""
     last = state.last_submit
     response = dict(last.response) if last else {}
-    response = response or responses.standing(state, contract, ports)
+    response = response or responses.current_step(state, contract, ports)
     return response | {"phase_summaries": dict(state.summaries)} if last and last.with_summaries else response
 
 
@@ -142,7 +142,7 @@ def _accept(
     _require_tools(turn, place, contract)
     outcome = HANDLERS[place](turn)
     # A plan may come at every place of READY; where it leads depends on where the session stands.
-    settled = settle(draft.road, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
+    settled = settle(draft.route, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
     _apply(draft, place, payload, settled)
     extra = dict(outcome.fields)
     unknown = ignored_fields(place, data)
@@ -217,7 +217,7 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
         return required if state.tasks else ()  # without a plan that is what has to be said
     files = unchecked(state, turn.ports, turn.now)
     if files:
-        raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=named(files))
+        raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=list_of_paths(files))
     skipped = bool(payload.checklist) and all(item.status is ItemStatus.SKIPPED for item in payload.checklist)
     return required if not turn.now and not skipped else tuple(tool for tool in required if tool != WRITE_CHECK)
 

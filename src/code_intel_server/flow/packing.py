@@ -14,7 +14,7 @@ _STATE, _PAYLOADS = "orchestrator_state", "phase_payloads"
 _SHOWN = ("session_id", "phase_state", "counters")
 
 
-def packed(body: Mapping[str, object]) -> dict[str, object]:
+def packed_body(body: Mapping[str, object]) -> dict[str, object]:
     """A checkpoint body with everything but its place and counters compressed."""
     data = zlib.compress(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 6)
     state = body[_STATE]
@@ -23,7 +23,7 @@ def packed(body: Mapping[str, object]) -> dict[str, object]:
 
 
 def unpacked(body: Mapping[str, object]) -> Mapping[str, object]:
-    """A checkpoint body as it was before `packed`; one that is not packed as it is. Raises ValueError for what is neither."""
+    """A checkpoint body as it was before `packed_body`; one that is not packed as it is. Raises ValueError for what is neither."""
     text = body.get(PACKED)
     if text is None:
         return body

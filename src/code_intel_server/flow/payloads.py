@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
-from code_intel_server.common.finite import finite, no_constant
+from code_intel_server.common.strict_numbers import finite, no_constant
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.query_frame import Slot
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place

@@ -23,7 +23,7 @@ from code_intel_server.workspace.values import (
     MergeResult,
     Prompt,
     Proof,
-    Record,
+    RecordIntent,
     Retired,
     StaleBranch,
     Survey,
@@ -48,7 +48,7 @@ class Branches(Protocol):
         ...
 
     def create(
-        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+        self, session_id: str, explained: Collection[str], record: RecordIntent, pending: GitIntent | None
     ) -> TaskBranch:
         """Make and check out `llm_task_<session_id>` from the branch HEAD is on; remember its base.
 
@@ -57,7 +57,7 @@ class Branches(Protocol):
         """
         ...
 
-    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+    def retire(self, choice: str, session_id: str, record: RecordIntent, pending: GitIntent | None) -> Retired:
         """`delete` all stale `llm_task_*`, or `merge` the current one into its recorded base and remove the rest.
 
         Raises UserActionNeeded('failures.BRANCH_INTERVENTION.branch_operation_failed').
@@ -72,7 +72,7 @@ class Branches(Protocol):
         """Name of the branch HEAD is on, '' where detached or without git."""
         ...
 
-    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+    def commit(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> CommitResult:
         """Commit `keep`, discard `discard` recoverably; hooks and signing as the user set them.
 
         Raises UserActionNeeded('failures.PRE_COMMIT.finalize_failed') with the hook's output,
@@ -81,7 +81,7 @@ class Branches(Protocol):
         """
         ...
 
-    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+    def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).
 
         Returns the archive refs; safe to repeat, and `commit` with the same request follows. Raises as `commit` does.
@@ -94,7 +94,7 @@ class Branches(Protocol):
         session_id: str,
         expected_tip: str,
         trailers: Sequence[tuple[str, str]],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         by_hand: HandMerges | None = None,
     ) -> MergeResult:
@@ -120,7 +120,7 @@ class Branches(Protocol):
         session_id: str,
         branch: TaskBranch | None,
         before: Mapping[str, str],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         start: str = "",
     ) -> Abandoned:
@@ -181,7 +181,7 @@ class WorkTree(Protocol):
         ...
 
 
-class Difference(Protocol):
+class SyntaxDifference(Protocol):
     """What two versions of a file differ in, without comments, white space and what cannot run."""
 
     def judge(self, start: int, end: int) -> RangeVerdict:
@@ -212,7 +212,9 @@ class Evidence(Protocol):
         """The lines of a text file inside the project as they are now; None where there is none, or it is over 1 MB."""
         ...
 
-    def compare(self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]) -> "Difference":
+    def compare(
+        self, path: str, before: bytes | None, after: bytes | None, hunks: Sequence[Replaced]
+    ) -> "SyntaxDifference":
         """What two versions of a file differ in by syntax; `before` None where there was none, `after` None for the file as it lies."""
         ...
 
@@ -332,5 +334,5 @@ class Ports:
     documents: Documents
     relevance: Relevance
     ledger: Ledger
-    record: Record
+    record: RecordIntent
     progress: Callable[[float, float, str], None]

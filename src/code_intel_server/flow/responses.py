@@ -10,13 +10,13 @@ from pydantic import JsonValue
 
 from code_intel_server.contract.loader import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.flow.checks.verifiers import PACKAGED, fitting
+from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
-from code_intel_server.flow.tasks import TaskStatus, next_task, progress
+from code_intel_server.flow.tasks import TaskStatus, next_task, progress_text
 from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
 from code_intel_server.flow.turn import Note
 
@@ -60,7 +60,7 @@ def _left_to_choose(ports: Ports) -> str:
     return "" if any(branch.current and branch.base for branch in stale) else "no_merge"
 
 
-def standing(state: SessionState, contract: Contract, ports: Ports, *, first: bool = True) -> Fields:
+def current_step(state: SessionState, contract: Contract, ports: Ports, *, first: bool = True) -> Fields:
     """Where the session is and what to do there; the `first` time an agent hears it with the rule of compaction_count."""
     wording = variant(state, ports)
     text = contract.phase(state.place.contract_key, wording)
@@ -130,7 +130,7 @@ def _resources(state: SessionState, ports: Ports, text: PhaseText) -> tuple[str,
     """The files under `.code-intel/` that a phase names; of the research prompts those that the project has chosen."""
     found = ports.documents.existing(text.resources)
     if state.phase is Phase.POST_IMPL_VERIFY:
-        fit = fitting(_changed(state, ports), {_stem(path) for path in found})
+        fit = fitting_verifiers(_changed(state, ports), {_stem(path) for path in found})
         return tuple(path for path in found if _stem(path) in fit or _stem(path) not in PACKAGED)
     if state.phase is not Phase.DOCUMENT_RESEARCH:
         return found
@@ -154,7 +154,7 @@ def _prompts(state: SessionState, ports: Ports, text: PhaseText) -> Fields:
         return {"procedure": {"name": named[0].name, "text": named[0].text}}
     if state.phase is not Phase.POST_IMPL_VERIFY:
         return {"procedures": {prompt.name: prompt.text for prompt in named}}
-    fit = fitting(_changed(state, ports), {prompt.name for prompt in named})
+    fit = fitting_verifiers(_changed(state, ports), {prompt.name for prompt in named})
     return {"procedures": {prompt.name: prompt.text for prompt in named if prompt.name in fit}}
 
 
@@ -173,7 +173,7 @@ def _stem(path: str) -> str:
 def _ready(state: SessionState, ports: Ports) -> Fields:
     fields: Fields = {}
     if state.tasks:
-        fields["task_progress"] = progress(state.tasks)
+        fields["task_progress"] = progress_text(state.tasks)
     upcoming = next_task(state.tasks)
     if state.place == READY_IMPL and upcoming is not None:
         fields["next_task"] = task_brief(upcoming)
@@ -204,7 +204,7 @@ def shortened(fields: Mapping[str, JsonValue], contract: Contract) -> Fields:
 
 def reinstruction(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     """Where the session still stands, for an agent that knows it: shortened, unless that has become another instruction."""
-    whole = standing(state, contract, ports, first=False)
+    whole = current_step(state, contract, ports, first=False)
     before = state.last_submit.response.get("instruction") if state.last_submit else None
     return shortened(whole, contract) if whole["instruction"] == before else whole
 
@@ -232,7 +232,7 @@ def refusal(
     said: Fields = {"success": False, "error": message.error, "message": message.text}
     if message.instruction:
         said["remedy"] = message.instruction
-    still = reinstruction(state, contract, ports) if known else standing(state, contract, ports)
+    still = reinstruction(state, contract, ports) if known else current_step(state, contract, ports)
     fields = said | still | said | {"current_phase": str(state.phase)}
     if message.requires_user_intervention:
         fields["requires_user_intervention"] = True
@@ -248,7 +248,7 @@ def accepted(
     hints: Iterable[Note],
 ) -> Fields:
     """The answer to an accepted submit that leads to another place."""
-    fields = standing(state, contract, ports, first=False) | dict(extra)
+    fields = current_step(state, contract, ports, first=False) | dict(extra)
     said = [*([str(fields["warning"])] if state.handed_over else []), *(say(contract, note) for note in warnings)]
     if said:
         fields["warning"] = "\n".join(said)
@@ -315,14 +315,14 @@ def account_of(state: SessionState) -> str:
         parts.append(f"{state.quality_revert_count} quality revert(s)")
     if state.unresolved_issues:
         parts.append(f"{len(state.unresolved_issues)} quality issue(s) unresolved")
-    skipped = state.road.gates_skipped_by_flag()
+    skipped = state.route.gates_skipped_by_flag()
     if skipped:
         parts.append(f"skipped by flags: {', '.join(skipped)}")
     return "; ".join(parts) + "."
 
 
 def _unverified(state: SessionState) -> str:
-    return "not part of this session" if not state.road.runs(POST_IMPL_VERIFY) else "not passed"
+    return "not part of this session" if not state.route.runs(POST_IMPL_VERIFY) else "not passed"
 
 
 def say(contract: Contract, note: Note) -> str:

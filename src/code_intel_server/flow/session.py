@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.flow.checks.query_frame import QueryFrame
-from code_intel_server.flow.packing import packed, unpacked
+from code_intel_server.flow.packing import packed_body, unpacked
 from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
 from code_intel_server.flow.tasks import TaskModel, worst
-from code_intel_server.flow.transitions import Answers, Counters, Road, escalates, hands_over
+from code_intel_server.flow.transitions import Counters, Route, RouteFacts, escalates, hands_over
 from code_intel_server.workspace.values import GitIntent, ProofStatus, SeenTests, TaskBranch
 
 CHECKPOINT_LIMIT = 256 * 1024
@@ -192,10 +192,10 @@ class SessionState(_Stored):
         return Place(self.phase, self.substep)
 
     @property
-    def road(self) -> Road:
+    def route(self) -> Route:
         """What the transition table needs to know."""
-        answers = Answers(self.stale_branches, self.documents_enabled, self.q1, self.q2, self.q3)
-        return Road(self.intent, self.flags, answers)
+        answers = RouteFacts(self.stale_branches, self.documents_enabled, self.q1, self.q2, self.q3)
+        return Route(self.intent, self.flags, answers)
 
     @property
     def counters(self) -> Counters:
@@ -212,7 +212,7 @@ class SessionState(_Stored):
     @property
     def handed_over(self) -> bool:
         """Whether the user must be asked before this READY plan is made anew."""
-        return hands_over(self.road, self.place, self.counters)
+        return hands_over(self.route, self.place, self.counters)
 
     @property
     def judged_base(self) -> str:
@@ -333,7 +333,7 @@ def _summary(entry: object) -> str:
 
 
 def _packed(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    return cast("dict[str, JsonValue]", packed(body))
+    return cast("dict[str, JsonValue]", packed_body(body))
 
 
 def _brief(task: TaskModel) -> TaskModel:

@@ -96,7 +96,7 @@ def next_task(tasks: Sequence[TaskModel]) -> TaskModel | None:
     return next((task for task in tasks if task.pending), None)
 
 
-def progress(tasks: Sequence[TaskModel]) -> str:
+def progress_text(tasks: Sequence[TaskModel]) -> str:
     """`2/5` tasks completed."""
     return f"{sum(not task.pending for task in tasks)}/{len(tasks)}"
 

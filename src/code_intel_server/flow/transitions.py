@@ -190,7 +190,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RouteFacts:
     """What the session found out about its own road: at the start, and by Q1 to Q3."""
 
     stale_branches: bool = False
@@ -201,12 +201,12 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
+class Route:
     """Everything the table needs to know of a session."""
 
     intent: Intent
     flags: Flags
-    answers: Answers = Answers()
+    answers: RouteFacts = RouteFacts()
 
     @property
     def investigating(self) -> bool:
@@ -276,14 +276,14 @@ class IllegalMove(Exception):
     """An event that the table does not know at this place."""
 
 
-def begin(road: Road) -> Place:
+def begin(route: Route) -> Place:
     """The first place of a session."""
-    first = _forward(road, -1)
+    first = _forward(route, -1)
     assert isinstance(first, Place), "every road has a first place"  # noqa: S101 - proven for every flag set by a test
     return first
 
 
-def settle(road: Road, place: Place, event: Event, counters: Counters) -> Settled:
+def settle(route: Route, place: Place, event: Event, counters: Counters) -> Settled:
     """Follow the table from `place` on `event`. Raises IllegalMove for a pair that is not in it."""
     target = TABLE.get((place, event))
     if target is None:
@@ -292,11 +292,11 @@ def settle(road: Road, place: Place, event: Event, counters: Counters) -> Settle
     if isinstance(target, Place):
         return Settled(target, counters)
     if target is Target.FORWARD:
-        return Settled(_forward(road, ORDER.index(place)), counters)
+        return Settled(_forward(route, ORDER.index(place)), counters)
     if target is Target.FAILURE:
-        return _failed(road, counters)
+        return _failed(route, counters)
     if target is Target.QUALITY:
-        return _quality(road, counters)
+        return _quality(route, counters)
     return Settled(End.COMPLETE if target is Target.COMPLETE else End.ABANDONED, counters)
 
 
@@ -314,28 +314,28 @@ def _after_event(event: Event, counters: Counters) -> Counters:
     return counters
 
 
-def _forward(road: Road, index: int) -> Place | End:
-    reasons = road.reasons()
+def _forward(route: Route, index: int) -> Place | End:
+    reasons = route.reasons()
     return next((place for place in ORDER[index + 1 :] if not SKIPPED[place] & reasons), End.COMPLETE)
 
 
-def _failed(road: Road, counters: Counters) -> Settled:
-    if not road.runs(READY_PLAN):
+def _failed(route: Route, counters: Counters) -> Settled:
+    if not route.runs(READY_PLAN):
         return Settled(End.COMPLETE, counters)
     worst = max(counters.verification_failures, counters.task_failures)
-    if road.runs(VERIFY_INTERVENTION):
+    if route.runs(VERIFY_INTERVENTION):
         to = VERIFY_INTERVENTION if worst >= FAILURE_LIMIT else READY_PLAN
         return Settled(to, counters, needs_user=to is VERIFY_INTERVENTION and escalates(counters))
-    return Settled(READY_PLAN, counters, needs_user=hands_over(road, READY_PLAN, counters))
+    return Settled(READY_PLAN, counters, needs_user=hands_over(route, READY_PLAN, counters))
 
 
-def _quality(road: Road, counters: Counters) -> Settled:
+def _quality(route: Route, counters: Counters) -> Settled:
     if counters.quality_reverts >= QUALITY_LIMIT:
-        return Settled(_forward(road, ORDER.index(QUALITY_REVIEW)), counters, forced=True)
+        return Settled(_forward(route, ORDER.index(QUALITY_REVIEW)), counters, forced=True)
     return Settled(READY_PLAN, counters)
 
 
-class Standing(Protocol):
+class SessionPosition(Protocol):
     """What stands at a place: a session."""
 
     phase: Phase
@@ -345,7 +345,7 @@ class Standing(Protocol):
     quality_revert_count: int
 
 
-def enter(standing: Standing, settled: Settled) -> None:
+def enter(standing: SessionPosition, settled: Settled) -> None:
     """Write where an event led and its counters: the only assignment of a phase. An end keeps the last place."""
     counters = settled.counters
     standing.verification_failure_count = counters.verification_failures
@@ -355,10 +355,12 @@ def enter(standing: Standing, settled: Settled) -> None:
         standing.phase, standing.substep = settled.to.phase, settled.to.substep
 
 
-def hands_over(road: Road, place: Place, counters: Counters) -> bool:
+def hands_over(route: Route, place: Place, counters: Counters) -> bool:
     """Whether the user must say how to plan: every third failure in a row, where flags leave no intervention (SPEC 3.4)."""
     failures = counters.verification_failures
-    return place == READY_PLAN and failures > 0 and failures % FAILURE_LIMIT == 0 and not road.runs(VERIFY_INTERVENTION)
+    return (
+        place == READY_PLAN and failures > 0 and failures % FAILURE_LIMIT == 0 and not route.runs(VERIFY_INTERVENTION)
+    )
 
 
 def escalates(counters: Counters) -> bool:

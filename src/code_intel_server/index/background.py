@@ -5,10 +5,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from code_intel_server.contract.packaged import in_words
+from code_intel_server.contract.packaged import packaged_message
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.index.sync import Synchroniser
-from code_intel_server.index.values import Progress, SyncReport
+from code_intel_server.index.values import SyncProgress, SyncReport
 
 RESCAN_SECONDS = 10.0
 RESCAN_COST = 50
@@ -59,7 +59,9 @@ class BackgroundSync:
         if self.ran and not self._stop.is_set() and time.monotonic() >= self._due_at:
             self.start()
 
-    def run_now(self, progress: Progress | None, should_stop: Callable[[], bool], *, anew: bool = False) -> SyncReport:
+    def run_now(
+        self, progress: SyncProgress | None, should_stop: Callable[[], bool], *, anew: bool = False
+    ) -> SyncReport:
         """Sync in the calling thread (after one that may be running), from nothing with `anew`.
 
         Raises sqlite3.Error, CodeIntelError, OSError.
@@ -94,7 +96,7 @@ class BackgroundSync:
             scan_seconds = 0.0 if report.chunks else time.monotonic() - started
             self.trouble = ""
         except CodeIntelError as error:
-            self.trouble = f"The index could not be brought up to date: {in_words(error)}"
+            self.trouble = f"The index could not be brought up to date: {packaged_message(error)}"
         except (sqlite3.Error, OSError) as error:
             self.trouble = f"The index could not be brought up to date: {error}"
         finally:

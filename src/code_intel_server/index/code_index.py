@@ -14,28 +14,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.files.project import shown
+from code_intel_server.codebase.files.project import valid_text
 from code_intel_server.codebase.issue_report import IssueReport
-from code_intel_server.contract.packaged import in_words
+from code_intel_server.contract.packaged import packaged_message
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.index.map import SHORT_CUT, Map
 from code_intel_server.index.retrieval.questions import Question, relevance, understand
 from code_intel_server.index.retrieval.ranking import Candidate
-from code_intel_server.index.retrieval.search import DenseSearch, Scope, agreed, describe, find
+from code_intel_server.index.retrieval.search import DenseSearch, SearchScope, agreed, describe, find
 from code_intel_server.index.retrieval.starting_points import MOST, StartingPoint, starting_points
-from code_intel_server.index.storage.opened import Opened, Project, open_index
+from code_intel_server.index.storage.open_index import IndexSources, OpenIndex, open_index
 from code_intel_server.index.storage.ownership import OwnerLock
-from code_intel_server.index.storage.rows import Row
+from code_intel_server.index.storage.rows import ChunkRow
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import (
     Agreement,
-    Answer,
     Collection,
     FileLister,
     Hit,
     IndexSettings,
-    Progress,
+    SearchAnswer,
     Status,
+    SyncProgress,
     SyncReport,
 )
 from code_intel_server.index.vectors.embedding import Encoder
@@ -78,7 +78,7 @@ class CodeIndex:
         # A sync asks for the encoder, and whoever closes the index holds the lock above until that sync has ended.
         self._encoder_lock = threading.Lock()
         self._owner = OwnerLock(self._folder / "cache" / "index.lock")
-        self._opened: Opened | None = None
+        self._opened: OpenIndex | None = None
         self._closed = False
         self._encoder: Encoder | None = None
         self._encoder_note = ""
@@ -94,7 +94,7 @@ class CodeIndex:
         language: str = "",
         collection: Collection = Collection.AUTO,
         wait: float = FIRST_ANSWER_SECONDS,
-    ) -> Answer:
+    ) -> SearchAnswer:
         """Map first, then Forest (SPEC 9). Never raises for the state of the index: the answer's notes say what is missing.
 
         `wait` is how long in seconds a first question waits for a first sync (0: not at all); where nothing is there then,
@@ -109,16 +109,18 @@ class CodeIndex:
         try:
             compared = opened.store is None or bool(opened.store.meta("synced_at"))
             self._prepare(opened, question, wait)
-            answer = self._answer(opened, question, limit, Scope(path.strip("/"), language.strip().lower()), collection)
+            answer = self._answer(
+                opened, question, limit, SearchScope(path.strip("/"), language.strip().lower()), collection
+            )
             if not compared and opened.store is not None:
                 answer = _of_this_checkout(answer, opened.store)
             if language and not answer.hits:
                 answer = _without_language(answer, language, opened.store)
         except sqlite3.OperationalError as error:
-            answer = Answer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
+            answer = SearchAnswer((), 0, "none", complete=False, notes=(f"The index cannot be read now: {error}",))
         except sqlite3.DatabaseError as error:
             trouble = self._damaged(opened, str(error), seen_at)
-            answer = Answer((), 0, "none", complete=False, notes=(*trouble, *opened.remarks()))
+            answer = SearchAnswer((), 0, "none", complete=False, notes=(*trouble, *opened.remarks()))
         if opened.background is not None:
             opened.background.start_if_due()
         return answer
@@ -158,7 +160,7 @@ class CodeIndex:
     def sync(
         self,
         *,
-        progress: Progress | None = None,
+        progress: SyncProgress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         rebuild: bool = False,
     ) -> SyncReport:
@@ -183,7 +185,7 @@ class CodeIndex:
             report = opened.background.run_now(progress, should_stop)
         return replace(report, notes=(*report.notes, *opened.remarks(), *self._encoder_notes()))
 
-    def settle(self, progress: Progress) -> None:
+    def settle(self, progress: SyncProgress) -> None:
         """Wait until ChromaDB has what a sync has stored: for who closes the index next. Raises Unavailable once it is closed."""
         self._open_still().settle(progress)
 
@@ -252,9 +254,11 @@ class CodeIndex:
 
     # Answering
 
-    def _answer(self, opened: Opened, question: Question, limit: int, scope: Scope, collection: Collection) -> Answer:
+    def _answer(
+        self, opened: OpenIndex, question: Question, limit: int, scope: SearchScope, collection: Collection
+    ) -> SearchAnswer:
         if opened.store is None:
-            return Answer((), 0, "none", complete=False, notes=tuple(opened.gaps()))
+            return SearchAnswer((), 0, "none", complete=False, notes=tuple(opened.gaps()))
         vector = self._vector(opened, question)
         agreements: tuple[Agreement, ...] = ()
         if collection is not Collection.FOREST:
@@ -267,7 +271,7 @@ class CodeIndex:
         hits = [_hit(one.row, one.score, describe(one)) for one in found]
         return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None)
 
-    def _vector(self, opened: Opened, question: Question) -> "Matrix | None":
+    def _vector(self, opened: OpenIndex, question: Question) -> "Matrix | None":
         """The question's vector; None where vectors cannot be compared."""
         encoder = self._embedder()
         if encoder is None or not opened.has_vectors_of(encoder):
@@ -275,17 +279,17 @@ class CodeIndex:
         vector = encoder.encode([question.text], "query")[0]
         return vector if vector.any() else None
 
-    def _dense(self, opened: Opened, question: Question) -> DenseSearch | None:
+    def _dense(self, opened: OpenIndex, question: Question) -> DenseSearch | None:
         vector = self._vector(opened, question)
         return opened.dense(vector) if vector is not None else None
 
-    def _agreements(self, opened: Opened, question: Question, vector: "Matrix | None") -> tuple[Agreement, ...]:
+    def _agreements(self, opened: OpenIndex, question: Question, vector: "Matrix | None") -> tuple[Agreement, ...]:
         known = self._map(opened)
         known.refresh()
         return known.search(question.text, vector, opened.near_agreements)
 
     def _forest(
-        self, opened: Opened, question: Question, vector: "Matrix | None", limit: int, scope: Scope
+        self, opened: OpenIndex, question: Question, vector: "Matrix | None", limit: int, scope: SearchScope
     ) -> list[Candidate]:
         store = opened.store
         assert store is not None  # noqa: S101 - checked by _answer
@@ -295,7 +299,7 @@ class CodeIndex:
             found = find(store, question, dense, limit=limit, scope=scope)
         return found
 
-    def _hits_of_map(self, opened: Opened, agreements: Sequence[Agreement], limit: int) -> list[Hit]:
+    def _hits_of_map(self, opened: OpenIndex, agreements: Sequence[Agreement], limit: int) -> list[Hit]:
         """The chunks that define what the agreements name, those of the best agreement first."""
         store = opened.store
         assert store is not None  # noqa: S101 - checked by _answer
@@ -310,19 +314,19 @@ class CodeIndex:
 
     def _finish(
         self,
-        opened: Opened,
+        opened: OpenIndex,
         hits: Sequence[Hit],
         agreements: tuple[Agreement, ...],
         collection: Collection,
         meaning: bool,
-    ) -> Answer:
+    ) -> SearchAnswer:
         stale = opened.stale({hit.path for hit in hits})
         gaps = [*opened.gaps(), *self._encoder_notes()]
         if self._encoder is not None and not opened.has_vectors_of(self._encoder):
             gaps.append("Only words were compared, because the vectors are still those of another model.")
         if stale:
             gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
-        return Answer(
+        return SearchAnswer(
             hits=tuple(replace(hit, fresh=hit.path not in stale) for hit in hits),
             total=len(hits),
             engine=opened.engine(meaning=meaning),
@@ -337,30 +341,30 @@ class CodeIndex:
 
     # Getting ready
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenIndex:
         """What is open; a reader tries to become the owner each time."""
         with self._lock:
             opened = self._opened
             if self._closed:
-                return Opened(None, None, None, gap="The index was closed, because another project was taken up.")
+                return OpenIndex(None, None, None, gap="The index was closed, because another project was taken up.")
             if opened is not None and (self._owner.lost or opened.removed):
                 self._owner.release()  # the cache may be removed at any time; it is made again, by whoever comes first
             elif opened is not None and (opened.background is not None or not opened.may_own(self._owner)):
                 return opened
             if opened is not None:
                 opened.close()
-            project = Project(self.root, self._folder, self.settings, self._lister, self._embedder, self._siblings)
+            project = IndexSources(self.root, self._folder, self.settings, self._lister, self._embedder, self._siblings)
             self._opened = open_index(project, self._owner)
             return self._opened
 
-    def _open_still(self) -> Opened:
+    def _open_still(self) -> OpenIndex:
         """What is open, for answers that cannot say that nothing is. Raises Unavailable where the index was closed."""
         opened = self._open()
         if self._closed:
             raise Unavailable("tool_errors.generic.project_left")
         return opened
 
-    def _prepare(self, opened: Opened, question: Question, wait: float) -> None:
+    def _prepare(self, opened: OpenIndex, question: Question, wait: float) -> None:
         """Start the first sync of this process, what the question is likely about first, and wait a moment for it."""
         background = opened.background
         if background is None or background.ran:
@@ -385,20 +389,20 @@ class CodeIndex:
                 try:
                     self._encoder = self._load_encoder()
                 except CodeIntelError as error:
-                    self._encoder_note = f"Only words were compared. {in_words(error)}"
+                    self._encoder_note = f"Only words were compared. {packaged_message(error)}"
             return self._encoder
 
     def _encoder_notes(self) -> tuple[str, ...]:
         return (self._encoder_note,) if self._encoder_note else ()
 
-    def _map(self, opened: Opened) -> Map:
+    def _map(self, opened: OpenIndex) -> Map:
         with self._lock:
             if opened.map is None:
                 assert opened.store is not None  # noqa: S101 - callers have checked
                 opened.map = Map(self._folder / "agreements", opened.store, self._embedder)
             return opened.map
 
-    def _damaged(self, opened: Opened, reason: str, seen_at: int) -> tuple[str, ...]:
+    def _damaged(self, opened: OpenIndex, reason: str, seen_at: int) -> tuple[str, ...]:
         """Replace a damaged store while running, unless that was done since, and fill it again in the background.
 
         What keeps it from that, in a sentence.
@@ -413,23 +417,23 @@ class CodeIndex:
         return ()
 
 
-def _of_this_checkout(answer: Answer, store: Store) -> Answer:
+def _of_this_checkout(answer: SearchAnswer, store: Store) -> SearchAnswer:
     """Without what another worktree has, whose index this one may have begun with, as long as no sync has compared all files."""
     present = set(store.seqs_by_id(hit.chunk_id for hit in answer.hits).values())
     hits = tuple(hit for hit in answer.hits if hit.fresh and hit.chunk_id in present)
     return replace(answer, hits=hits, total=len(hits))
 
 
-def _without_language(answer: Answer, language: str, store: Store | None) -> Answer:
+def _without_language(answer: SearchAnswer, language: str, store: Store | None) -> SearchAnswer:
     """Nothing was found: say so where nothing in the index is of that language, for it may be misspelt."""
     known = store.languages() if store is not None else []
     if not known or language.strip().lower() in known:
         return answer
-    note = f"No indexed file is of the language {shown(language)}; there are: {', '.join(known)}."
+    note = f"No indexed file is of the language {valid_text(language)}; there are: {', '.join(known)}."
     return replace(answer, complete=False, notes=(*answer.notes, note))
 
 
-def _hit(row: Row, score: float, why: str, *, fresh: bool = True) -> Hit:
+def _hit(row: ChunkRow, score: float, why: str, *, fresh: bool = True) -> Hit:
     chunk = row.chunk
     return Hit(
         chunk_id=chunk.id,

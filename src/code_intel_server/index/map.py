@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHORT_CUT = 0.7
 """From this score on Forest is skipped (SPEC 9)."""
 
-MAX_FILE_BYTES = 65_536
+MAX_AGREEMENT_BYTES = 65_536
 MAX_CANDIDATES = 20
 _MEANING_ALONE = 0.4
 _ITEM = re.compile(r"^- `?(.+?)`?$")
@@ -89,7 +89,7 @@ class Map:
         if aimed_elsewhere(folder):
             raise unsafe_folder(folder)
         make_folder(folder)
-        write_whole(folder / file_name(query), render(agreement).encode("utf-8", "replace"), 0o644)
+        write_whole(folder / file_name(query), render_agreement(agreement).encode("utf-8", "replace"), 0o644)
         return agreement
 
     @staticmethod
@@ -153,7 +153,7 @@ def file_name(query: str) -> str:
     return f"{_slug(query)}-{agreement_id(query)[:8]}.md"
 
 
-def render(agreement: Agreement) -> str:
+def render_agreement(agreement: Agreement) -> str:
     """The file of an agreement."""
     parts = [f"# {agreement.query}", ""]
     if agreement.session_id:
@@ -167,7 +167,7 @@ def render(agreement: Agreement) -> str:
 def read_agreement(path: Path) -> Agreement | None:
     """An agreement from its file, which people may have written or edited; None where it has no question."""
     try:
-        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_FILE_BYTES:
+        if not path.is_file() or path.is_symlink() or path.stat().st_size > MAX_AGREEMENT_BYTES:
             return None
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

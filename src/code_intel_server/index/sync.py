@@ -18,12 +18,12 @@ from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
 from code_intel_server.index.chunks.cutting import Cut, Rules
 from code_intel_server.index.storage.rows import FileWrite, pack
 from code_intel_server.index.storage.store import Store
-from code_intel_server.index.turns import Turns
+from code_intel_server.index.sync_queue import SyncQueue
 from code_intel_server.index.values import (
     FileLister,
     FileState,
     IndexSettings,
-    Progress,
+    SyncProgress,
     SyncReport,
 )
 from code_intel_server.index.vectors.embedding import Encoder, StaticEncoder
@@ -81,7 +81,7 @@ class Synchroniser:
         self._settings = settings
         self._lister = lister
         self._encoder = encoder
-        self._turns = Turns()
+        self._turns = SyncQueue()
         self.seen_at = 0
         """The store's epoch at which the last run began."""
         self.pending = 0
@@ -168,7 +168,7 @@ class Synchroniser:
     def run(
         self,
         *,
-        progress: Progress | None = None,
+        progress: SyncProgress | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         first: Callable[[str], float] | None = None,
         anew: bool = False,
@@ -200,7 +200,7 @@ class Synchroniser:
 
     def _in_turn(
         self,
-        progress: Progress,
+        progress: SyncProgress,
         should_stop: Callable[[], bool],
         first: Callable[[str], float] | None,
         anew: bool,
@@ -224,7 +224,7 @@ class Synchroniser:
         return self._turns.in_vain.is_set() or self.seen_at != self._store.epoch
 
     def _run(
-        self, progress: Progress, should_stop: Callable[[], bool], first: Callable[[str], float] | None
+        self, progress: SyncProgress, should_stop: Callable[[], bool], first: Callable[[str], float] | None
     ) -> SyncReport:
         started = time.monotonic()
         self._adopt_versions()
@@ -290,7 +290,7 @@ class Synchroniser:
         todo: Sequence[str],
         known: dict[str, FileState],
         tally: _Tally,
-        progress: Progress,
+        progress: SyncProgress,
         should_stop: Callable[[], bool],
     ) -> bool:
         done = 0
@@ -368,7 +368,7 @@ class Synchroniser:
             tally.counts["embedded"] += len(wanted)
         return known
 
-    def _embed_missing(self, progress: Progress, should_stop: Callable[[], bool]) -> bool:
+    def _embed_missing(self, progress: SyncProgress, should_stop: Callable[[], bool]) -> bool:
         """Vectors for chunks that were stored without an embedder or under another model."""
         encoder = self._encoder()
         while encoder is not None and (rows := self._store.without_vectors(BATCH_CHUNKS)):

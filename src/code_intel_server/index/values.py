@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from code_intel_server.codebase.files.ignore import Listing
+    from code_intel_server.codebase.files.ignore import FileListing
 
     Matrix = NDArray[np.float32]
     """Unit vectors, one a row."""
 
 _WHY_CHARACTERS = 200
 
-FileLister = Callable[[], "Listing"]
+FileLister = Callable[[], "FileListing"]
 """Lists the project's files, relative to its root and `/`-separated, ignored ones left out; and says what kept it from more."""
 
-Progress = Callable[[int, int, str], None]
+SyncProgress = Callable[[int, int, str], None]
 """Called with files done, files in all, and a short message."""
 
 
-def called(kind: str, name: str) -> tuple[str, ...]:
+def lookup_names(kind: str, name: str) -> tuple[str, ...]:
     """What a definition is looked for by: its name, and of a module's (`Plug.Conn`) the last part too."""
     return (name, name.rpartition(".")[2]) if kind == "module" and "." in name else (name,)
 
@@ -182,7 +182,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SearchAnswer:
     """What a semantic search found and what it is worth (SPEC 2, warranty).
 
     `collection` names who answered; `agreements` are Map's hits, best first; `pending` counts files that wait to be

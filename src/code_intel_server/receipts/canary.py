@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from code_intel_server.receipts.execution import CommandRun
-from code_intel_server.receipts.isolation import Place
-from code_intel_server.receipts.results import Outcome
+from code_intel_server.receipts.execution import SuiteRunRecord
+from code_intel_server.receipts.isolation import IsolatedCheckout
+from code_intel_server.receipts.results import CaseOutcome
 from code_intel_server.receipts.runners.instruments import Selection
 
 UNCOUNTED = frozenset({"pytest", "unittest", "mocha"})
@@ -25,7 +25,9 @@ _ONE_FILE = frozenset({"node", "jest", "vitest"})
 
 
 @contextlib.contextmanager
-def beside(runners: Collection[str], place: Place, files: tuple[str, ...] | None) -> Iterator[Selection]:
+def canary_in_run(
+    runners: Collection[str], place: IsolatedCheckout, files: tuple[str, ...] | None
+) -> Iterator[Selection]:
     """The tests of these files (absolute; of all where None), the one that must fail among them where it can be."""
     token = secrets.token_hex(8)
     if "go" not in runners:
@@ -42,9 +44,9 @@ def beside(runners: Collection[str], place: Place, files: tuple[str, ...] | None
 
 
 @contextlib.contextmanager
-def alone(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Selection]:
+def canary_alone(run: SuiteRunRecord, place: IsolatedCheckout, changed: Sequence[str]) -> Iterator[Selection]:
     """What a command that made `run` is left to so that it runs the test that must fail; `changed` files are preferred."""
-    units = {case.unit for case in run.suite.cases if case.outcome is not Outcome.TIMEOUT}
+    units = {case.unit for case in run.suite.cases if case.outcome is not CaseOutcome.TIMEOUT}
     preferred = sorted(units & {*changed})
     if "go" in run.runners:
         folders = {(place.checkout / path).parent for path in changed if path.endswith(".go")}
@@ -55,7 +57,7 @@ def alone(run: CommandRun, place: Place, changed: Sequence[str]) -> Iterator[Sel
     elif run.runners & _ONE_FILE:
         preferred = (preferred or sorted(units))[:1]
     files = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
-    with beside(run.runners, place, files or None) as selection:
+    with canary_in_run(run.runners, place, files or None) as selection:
         yield selection if run.runners & _ONE_FILE else replace(selection, ids=(selection.canary,))
 
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.receipts.files import FileClass, file_class, merged
+from code_intel_server.receipts.files import FileClass, file_class, merged_file
 from code_intel_server.workspace.git.child import Manner, environment_config, succeeded
 from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES
-from code_intel_server.workspace.git.repository import Git, join_z, names_in, open_repository, split_z
+from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, split_z
 from code_intel_server.workspace.tree.snapshot_index import hash_file
 
 BORROWED_OBJECTS = "borrowed-objects"
@@ -47,7 +47,7 @@ _OURS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileSide:
     """One side of a changed file; mode '000000' where it is not there."""
 
     mode: str
@@ -64,8 +64,8 @@ class Changed:
     """A path that differs between two trees."""
 
     path: str
-    old: Entry
-    new: Entry
+    old: FileSide
+    new: FileSide
 
     @property
     def file_class(self) -> FileClass:
@@ -77,7 +77,7 @@ class Changed:
 
 
 @contextmanager
-def private_folder() -> Iterator[Path]:
+def receipt_folder() -> Iterator[Path]:
     """A folder for one receipt, removed afterwards; what killed runs of this user left is removed before."""
     parent = Path(tempfile.gettempdir()) / f"{_PREFIX}{os.getuid()}"
     parent.mkdir(mode=0o700, exist_ok=True)
@@ -91,7 +91,7 @@ def private_folder() -> Iterator[Path]:
         try:
             yield folder
         finally:
-            remove(folder)
+            remove_folder(folder)
 
 
 def _remove_leftovers(parent: Path) -> None:
@@ -99,7 +99,7 @@ def _remove_leftovers(parent: Path) -> None:
         with contextlib.suppress(OSError), (folder / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
             end_marked(folder)
-            remove(folder)
+            remove_folder(folder)
 
 
 def end_marked(folder: Path) -> None:
@@ -111,7 +111,7 @@ def end_marked(folder: Path) -> None:
                 os.kill(int(entry.name), signal.SIGKILL)
 
 
-def remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a folder with all in it, folders without permission to write included."""
     for at, _, _ in os.walk(folder):
         with contextlib.suppress(OSError):
@@ -173,9 +173,9 @@ class Checkouts:
     def changed(self, old: str, new: str) -> tuple[Changed, ...]:
         """What differs between two states, renames as a file gone and one new."""
         asked = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
-        fields = names_in(self._must(*asked, old, new))
+        fields = nul_terminated(self._must(*asked, old, new))
         rows = ((head.lstrip(":").split(" "), path) for head, path in zip(fields, fields, strict=True))
-        return tuple(Changed(path, Entry(row[0], row[2]), Entry(row[1], row[3])) for row, path in rows)
+        return tuple(Changed(path, FileSide(row[0], row[2]), FileSide(row[1], row[3])) for row, path in rows)
 
     def files(self, state: str) -> frozenset[str]:
         """The paths of all files of a state, from the top of the repository."""
@@ -204,9 +204,9 @@ class Checkouts:
     def _merged(self, one: Changed, side: str) -> bytes | None:
         product, runner = (one.new, one.old) if side == "old" else (one.old, one.new)
         contents = (self._must("cat-file", "blob", entry.oid) for entry in (product, runner))
-        return merged(one.path, *contents)
+        return merged_file(one.path, *contents)
 
-    def _export(self, state: str, target: Path, over: Mapping[str, Entry]) -> None:
+    def _export(self, state: str, target: Path, over: Mapping[str, FileSide]) -> None:
         commit = self.git.oid(state)
         git_dir = self.git.at.git_dir if commit else self.folder / _RAW
         repository = self._repository(target / ".git", commit or self.git.oid("HEAD"))
@@ -227,7 +227,7 @@ class Checkouts:
             zero = self.git.zero()
             rows = (f"{e.mode} {e.oid}\t{path}" if e.there else f"0 {zero}\t{path}" for path, e in over.items())
             must("update-index", "-z", "--index-info", stdin=join_z(rows))
-        listed = [row.partition("\t") for row in names_in(must("ls-files", "-s", "-z"))]
+        listed = [row.partition("\t") for row in nul_terminated(must("ls-files", "-s", "-z"))]
         absent = {} if commit else self._absent([(head.split()[1], path) for head, _, path in listed])
         if absent:
             must("update-index", "-z", "--skip-worktree", "--stdin", stdin=join_z(absent))

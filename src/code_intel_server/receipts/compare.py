@@ -16,10 +16,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from code_intel_server.receipts.identity import template
-from code_intel_server.receipts.results import Outcome, SuiteRun
+from code_intel_server.receipts.results import CaseOutcome, SuiteRun
 
 Ids = tuple[str, ...]
-_BAD = (Outcome.FAILED, Outcome.TIMEOUT)
+_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class RunComparison:
     """Which test showed what, by id and sorted.
 
     `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
@@ -65,7 +65,7 @@ class Receipt:
         return {*self.timeout} - {*self.failing} - {*self.failing_before}
 
 
-def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool = True) -> Receipt:
+def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool = True) -> RunComparison:
     """Compare the runs of one change.
 
     `flaky` are tests that failed once and passed when they alone were run again. `same_environment` says whether base
@@ -78,7 +78,7 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     sides = _original(runs, before - {*flaky})
     failing = runs.new.ended(*_BAD) - excused
     red = _red(runs, before, now)
-    return Receipt(
+    return RunComparison(
         fail_to_pass=_sorted(red["fail_to_pass"]),
         not_judged=_sorted(red["not_judged"]),
         failing=_sorted(failing),
@@ -103,7 +103,7 @@ WHY: Mapping[str, str] = {
 NONE_RED = "no new or changed test fails without this change"
 
 
-def questions(found: Receipt, *, passing: int, behaviour_tested: bool) -> dict[str, str]:
+def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> dict[str, str]:
     """What needs a reason: a test's id, or a sentence, with why.
 
     `passing` tests pass now: those removed are asked for where it are fewer than before, else they were replaced.
@@ -125,12 +125,12 @@ def _original(runs: Runs, before: set[str]) -> dict[str, set[str]]:
     if runs.original is None or runs.original.unavailable or runs.base is None:
         return sides
     seen, units = runs.original.outcomes, runs.base.units
-    passed_in_new = runs.new.ended(Outcome.PASSED)
+    passed_in_new = runs.new.ended(CaseOutcome.PASSED)
     where = {
-        Outcome.PASSED: "pass_to_pass",
-        Outcome.FAILED: "broken",
-        Outcome.TIMEOUT: "timeout",
-        Outcome.SKIPPED: "skipped_now",
+        CaseOutcome.PASSED: "pass_to_pass",
+        CaseOutcome.FAILED: "broken",
+        CaseOutcome.TIMEOUT: "timeout",
+        CaseOutcome.SKIPPED: "skipped_now",
     }
     for id_ in before:
         if id_ in seen:
@@ -139,7 +139,7 @@ def _original(runs: Runs, before: set[str]) -> dict[str, set[str]]:
             sides["pass_to_pass" if id_ in passed_in_new else "not_built"].add(id_)
         else:
             sides["missing"].add(id_)
-    renamed = _by_count(sides["missing"], runs.original.ended(Outcome.PASSED) - runs.base.outcomes.keys())
+    renamed = _by_count(sides["missing"], runs.original.ended(CaseOutcome.PASSED) - runs.base.outcomes.keys())
     sides["missing"] -= renamed
     sides["pass_to_pass"] |= renamed
     return sides
@@ -151,12 +151,12 @@ def _by_count(missing: set[str], others: set[str]) -> set[str]:
     return {id_ for id_ in missing if found[template(id_)] >= wanted[template(id_)]}
 
 
-def _red(runs: Runs, before: set[str], now: Mapping[str, Outcome]) -> dict[str, set[str]]:
+def _red(runs: Runs, before: set[str], now: Mapping[str, CaseOutcome]) -> dict[str, set[str]]:
     """What passes with the change and did not without it, and what a base that does not build leaves open."""
     if runs.red is None or runs.red.unavailable:
         return {"fail_to_pass": set(), "not_judged": set()}
     then = runs.red.outcomes
-    passed = {id_ for id_, outcome in now.items() if outcome is Outcome.PASSED}
+    passed = {id_ for id_, outcome in now.items() if outcome is CaseOutcome.PASSED}
     unseen = passed - then.keys()
     unbuilt = {id_ for id_ in unseen if runs.new.units.get(id_, "") in runs.red.unbuilt}
     failed = {id_ for id_ in passed & then.keys() if then[id_] in _BAD}
@@ -173,7 +173,7 @@ def _removed(runs: Runs, before: set[str]) -> set[str]:
 
 
 def _passed(run: SuiteRun | None) -> set[str]:
-    return run.ended(Outcome.PASSED) if run is not None else set()
+    return run.ended(CaseOutcome.PASSED) if run is not None else set()
 
 
 def _bad(runs: Runs) -> set[str]:

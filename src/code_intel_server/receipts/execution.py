@@ -8,8 +8,8 @@ from pathlib import Path
 
 from code_intel_server import process
 from code_intel_server.receipts.checkout import MARK, end_marked
-from code_intel_server.receipts.isolation import Place
-from code_intel_server.receipts.results import Case, Outcome, SuiteRun, merged
+from code_intel_server.receipts.isolation import IsolatedCheckout
+from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, merged_runs
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
 from code_intel_server.receipts.runners.texts import junit_rows
@@ -28,7 +28,7 @@ class _Stalled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandRun:
+class SuiteRunRecord:
     """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end."""
 
     argv: tuple[str, ...]
@@ -40,7 +40,7 @@ class CommandRun:
     @property
     def contradiction(self) -> str:
         """Where exit status and list do not agree; '' where they do, or where there is no list."""
-        bad = len(self.suite.ended(Outcome.FAILED, Outcome.TIMEOUT)) + len(self.suite.unbuilt)
+        bad = len(self.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT)) + len(self.suite.unbuilt)
         if self.status == 0 and bad:
             return f"exit status 0, and {bad} failed"
         if self.status == 0 and "pytest" in self.runners and not self.suite.listed:
@@ -64,20 +64,20 @@ class Execution:
     left: Callable[[], float]
     check: Callable[[], None] = lambda: None
 
-    def run(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+    def run(self, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         """Run it; a test that hangs is named, and the rest goes on without it where the runner can."""
-        done: list[CommandRun] = []
+        done: list[SuiteRunRecord] = []
         while len(done) < _HANGS_AT_MOST:
             run = self._once(command, place, selection)
             done.append(run)
-            hung = tuple(case.id for case in run.suite.cases if case.outcome is Outcome.TIMEOUT)
+            hung = tuple(case.id for case in run.suite.cases if case.outcome is CaseOutcome.TIMEOUT)
             if not hung or not run.runners & SELECTIVE or self.left() <= 0:
                 break
             selection = replace(selection, skip=(*selection.skip, *hung))
         suite = _joined([one.suite for one in done])
         return replace(done[-1], suite=suite, status=done[-1].status if len(done) == 1 else done[-1].status or 1)
 
-    def _once(self, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+    def _once(self, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         results = self.instruments.results()
         events = Events(roots=(str(place.checkout), str(place.seen_at)))
         env = process.clean_environment({MARK: str(place.checkout.parent)})
@@ -86,7 +86,7 @@ class Execution:
         inside = os.path.normpath(self.at.prefix + command.cwd)
         if not (place.checkout / inside).resolve().is_relative_to(place.checkout.resolve()):
             suite = SuiteRun(unavailable=f"its folder {command.cwd} leads out of the project", whole=False)
-            return CommandRun(command.argv, suite, _CANNOT_START, b"", frozenset())
+            return SuiteRunRecord(command.argv, suite, _CANNOT_START, b"", frozenset())
         env |= npm_options([place.checkout / inside, place.checkout], env["NODE_OPTIONS"])
         argv = place.command(self.instruments.command(command.argv), inside)
         began, began_at = time.monotonic(), time.time() - _CLOCK_SECONDS
@@ -100,10 +100,16 @@ class Execution:
             suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
         if watch.flooded:
             suite = replace(suite, unavailable="more results were written than can be those of tests")
-        return CommandRun(command.argv, suite, status, output, frozenset(events.runners))
+        return SuiteRunRecord(command.argv, suite, status, output, frozenset(events.runners))
 
     def _start(
-        self, argv: list[str], place: Place, inside: str, command: VerifyCommand, env: dict[str, str], watch: "_Watch"
+        self,
+        argv: list[str],
+        place: IsolatedCheckout,
+        inside: str,
+        command: VerifyCommand,
+        env: dict[str, str],
+        watch: "_Watch",
     ) -> tuple[int | None, bytes]:
         folder = Path("/") if place.mounted else place.checkout / inside
         try:
@@ -165,9 +171,9 @@ def _joined(suites: Sequence[SuiteRun]) -> SuiteRun:
     """The runs of one command that were needed because tests hung: what hung stays a timeout."""
     if len(suites) == 1:
         return suites[0]
-    whole = merged(suites)
+    whole = merged_runs(suites)
     hung: dict[str, Case] = {
-        case.id: case for suite in suites for case in suite.cases if case.outcome is Outcome.TIMEOUT
+        case.id: case for suite in suites for case in suite.cases if case.outcome is CaseOutcome.TIMEOUT
     }
     cases = {case.id: case for case in whole.cases} | hung
     return replace(whole, cases=tuple(cases.values()), whole=suites[0].whole)

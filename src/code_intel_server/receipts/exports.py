@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from code_intel_server.receipts.notary import Verdict
-from code_intel_server.receipts.results import Case, Outcome
+from code_intel_server.receipts.results import Case, CaseOutcome
 
 UNEXPLAINED: Mapping[str, str] = {
     "failing": "fails with this commit",
@@ -80,9 +80,9 @@ def _element(suite: Xml.Element, id_: str, unit: str = "", seconds: float = 0.0)
 
 def _case(suite: Xml.Element, case: Case, verdict: Verdict) -> None:
     element = _element(suite, case.id, case.unit, case.seconds)
-    if case.outcome is Outcome.SKIPPED:
+    if case.outcome is CaseOutcome.SKIPPED:
         Xml.SubElement(element, "skipped")
-    elif case.outcome is not Outcome.PASSED:
+    elif case.outcome is not CaseOutcome.PASSED:
         excused = case.id in {*verdict.receipt.flaky, *verdict.receipt.failing_before}
         if excused:
             Xml.SubElement(

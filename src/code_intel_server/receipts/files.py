@@ -37,7 +37,7 @@ def file_class(path: str) -> FileClass:
     return FileClass.PRODUCT
 
 
-def merged(path: str, product: bytes, runner: bytes) -> bytes | None:
+def merged_file(path: str, product: bytes, runner: bytes) -> bytes | None:
     """A file of both classes with the test tables of `runner` and all else of `product`; None where it cannot be made."""
     name = path.rpartition("/")[2]
     tables = TEST_TABLES[name]

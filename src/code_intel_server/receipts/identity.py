@@ -10,7 +10,7 @@ _DOCTEST_LINE = re.compile(r" \(line \d+\)$")
 _NUMBER = re.compile(r"\d+")
 
 
-def normal(id_: str, roots: Iterable[str] = ()) -> str:
+def normal_id(id_: str, roots: Iterable[str] = ()) -> str:
     """An id without what differs between two runs of one test: checkout roots, addresses, UUIDs, doctests' line numbers."""
     for root in roots:
         id_ = id_.replace(root.rstrip("/") + "/", "").replace(root, ".")

@@ -63,7 +63,7 @@ def can_mount() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IsolatedCheckout:
     """A checkout and the project it stands in for; `objects` are the project's, `borrowed` folders relative to `top`."""
 
     top: Path

@@ -10,13 +10,21 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from code_intel_server.receipts.canary import UNCOUNTED, alone, beside
-from code_intel_server.receipts.checkout import Changed, Checkouts, private_folder
-from code_intel_server.receipts.compare import Receipt, Runs, receipt
-from code_intel_server.receipts.execution import CommandRun, Execution
+from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
+from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
+from code_intel_server.receipts.compare import RunComparison, Runs, receipt
+from code_intel_server.receipts.execution import Execution, SuiteRunRecord
 from code_intel_server.receipts.files import FileClass
-from code_intel_server.receipts.isolation import BORROWED, Place, borrowed, by_folder, can_mount, fingerprint, inventory
-from code_intel_server.receipts.results import Outcome, SuiteRun, across
+from code_intel_server.receipts.isolation import (
+    BORROWED,
+    IsolatedCheckout,
+    borrowed,
+    by_folder,
+    can_mount,
+    fingerprint,
+    inventory,
+)
+from code_intel_server.receipts.results import CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import changed_tests, shadowing
 from code_intel_server.workspace.git.repository import Git, split_z
@@ -25,7 +33,7 @@ from code_intel_server.workspace.project.config import VerifyCommand
 STALL_SECONDS = 120.0
 _NAMED_FILES = 6
 _TIMES_THE_LIMITS = 3
-_BAD = (Outcome.FAILED, Outcome.TIMEOUT)
+_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,8 @@ class Verdict:
     named a test: then the exit statuses are all there is.
     """
 
-    receipt: Receipt
-    runs: dict[str, tuple[CommandRun, ...]] = field(default_factory=dict)
+    receipt: RunComparison
+    runs: dict[str, tuple[SuiteRunRecord, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     exit_status_only: bool = False
@@ -55,7 +63,7 @@ class Verdict:
 class BaseRun:
     """What the base's tests showed on the base's product, and the fingerprint of what was borrowed for it."""
 
-    runs: tuple[CommandRun, ...]
+    runs: tuple[SuiteRunRecord, ...]
     fingerprint: str
 
 
@@ -84,14 +92,14 @@ class Notary:
         Unavailable where git fails.
         """
         began = self._begin()
-        with private_folder() as folder:
+        with receipt_folder() as folder:
             work = _Work(self, Checkouts(self.git, folder, objects), base, new)
             return replace(work.verdict(before), seconds=time.monotonic() - began)
 
     def run_base(self, base: str, objects: Path | None = None) -> BaseRun:
         """Run the tests of one commit or snapshot alone. Raises Unavailable where git fails."""
         self._begin()
-        with private_folder() as folder:
+        with receipt_folder() as folder:
             return _Work(self, Checkouts(self.git, folder, objects), base, base).base_alone()
 
     def fingerprint(self) -> str:
@@ -132,7 +140,7 @@ class _Work:
         )
         instruments = Instruments(checkouts.folder / "instruments")
         self._execution = Execution(self._git.at, self._tracked, instruments, notary.stall, notary.left, notary.check)
-        self._runs: dict[str, tuple[CommandRun, ...]] = {}
+        self._runs: dict[str, tuple[SuiteRunRecord, ...]] = {}
         self._canaries: dict[VerifyCommand, bool] = {}
         self._notes: list[str] = []
         self._problems: list[str] = []
@@ -165,10 +173,10 @@ class _Work:
         else:
             self._runs["new"] = self._runs["original"]
         if new.unavailable:
-            return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=new.unavailable)
+            return Verdict(RunComparison(), self._runs, (), tuple(self._notes), unavailable=new.unavailable)
         base = self._base_run(kept, fingerprint(before))
         if why := self._nothing_seen():
-            return Verdict(Receipt(), self._runs, (), tuple(self._notes), unavailable=why)
+            return Verdict(RunComparison(), self._runs, (), tuple(self._notes), unavailable=why)
         if self._checkouts.unmerged:
             original = self._with_own_files(steering, original, base)
         red = self._red(steering, base, files)
@@ -190,7 +198,7 @@ class _Work:
             return ""
         return f"{' '.join(runs[-1].argv)}: exit status {runs[-1].status}, as before, and no test was seen"
 
-    def _said(self, found: Receipt, only_status: bool) -> Verdict:
+    def _said(self, found: RunComparison, only_status: bool) -> Verdict:
         lacking = sorted(self._checkouts.lacking)
         self._notes += [f"submodule {path}: its content is not at hand, its folder was empty" for path in lacking]
         if pointers := sorted(self._checkouts.pointers):
@@ -202,12 +210,12 @@ class _Work:
 
     def _place(
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
-    ) -> Place:
+    ) -> IsolatedCheckout:
         checkout = self._checkouts.make(name, state, tuple(over), side=side, merge=merge)
         at = self._git.at
-        return Place(at.top, checkout, at.common_dir / "objects", self._borrowed, self._mounted)
+        return IsolatedCheckout(at.top, checkout, at.common_dir / "objects", self._borrowed, self._mounted)
 
-    def _original_place(self, steering: Sequence[Changed]) -> Place | None:
+    def _original_place(self, steering: Sequence[Changed]) -> IsolatedCheckout | None:
         """The new product with the base's tests; None where that is what the change is."""
         if self._shadows:
             named = ", ".join(one.path for one in self._shadows)
@@ -218,8 +226,8 @@ class _Work:
     def _with_own_files(self, steering: Sequence[Changed], original: SuiteRun, base: SuiteRun) -> SuiteRun:
         """The original tests again with the commit's own manifest where it could not be merged and the base's does not do."""
         named = ", ".join(sorted(self._checkouts.unmerged))
-        passed = base.ended(Outcome.PASSED)
-        if passed <= original.ended(Outcome.PASSED):
+        passed = base.ended(CaseOutcome.PASSED)
+        if passed <= original.ended(CaseOutcome.PASSED):
             self._notes.append(f"{named}: could not be merged, the original tests ran with the base's")
             return original
         place = self._place("original-own", self._new, [*steering, *self._shadows], merge=False)
@@ -227,13 +235,13 @@ class _Work:
         self._notes.append(f"{named}: could not be merged, the original tests ran with the base's, then the commit's")
         return (
             again
-            if len(passed & again.ended(Outcome.PASSED)) > len(passed & original.ended(Outcome.PASSED))
+            if len(passed & again.ended(CaseOutcome.PASSED)) > len(passed & original.ended(CaseOutcome.PASSED))
             else original
         )
 
     # -- the runs ---------------------------------------------------------------------------------------------------
 
-    def _suite(self, name: str, place: Place, known: Sequence[CommandRun] = ()) -> SuiteRun:
+    def _suite(self, name: str, place: IsolatedCheckout, known: Sequence[SuiteRunRecord] = ()) -> SuiteRun:
         """One run of all commands; where `known` runs tell their runners, with a test that must fail among the others."""
         done = []
         runners = [run.runners for run in known] or [frozenset()] * len(self._notary.commands)
@@ -249,22 +257,24 @@ class _Work:
         self,
         name: str,
         command: VerifyCommand,
-        place: Place,
+        place: IsolatedCheckout,
         runners: Collection[str],
         files: tuple[str, ...] | None = None,
-    ) -> CommandRun:
+    ) -> SuiteRunRecord:
         """One run with a test that must fail among the others, and what became of that put aside."""
-        with beside(runners, place, files) as selection:
+        with canary_in_run(runners, place, files) as selection:
             run = self._run(name, command, place, selection)
         if not selection.canary:
             return run
         found = [case for case in run.suite.cases if selection.canary in case.id]
         if found:
-            self._canaries[command] = all(case.outcome is Outcome.FAILED for case in found)
+            self._canaries[command] = all(case.outcome is CaseOutcome.FAILED for case in found)
         others = tuple(case for case in run.suite.cases if selection.canary not in case.id)
         return replace(run, suite=replace(run.suite, cases=others))
 
-    def _chosen(self, name: str, place: Place, files: Collection[str], others: Sequence[CommandRun]) -> SuiteRun:
+    def _chosen(
+        self, name: str, place: IsolatedCheckout, files: Collection[str], others: Sequence[SuiteRunRecord]
+    ) -> SuiteRun:
         """One run of all commands, left to the files where their runners can be; `others` showed what the rest shows."""
         done = []
         for command, other in zip(self._notary.commands, others, strict=True):
@@ -285,7 +295,7 @@ class _Work:
                 done.append(run if run.suite.listed else self._run(name, command, place, Selection()))
         return self._keep(name, done)
 
-    def _run(self, name: str, command: VerifyCommand, place: Place, selection: Selection) -> CommandRun:
+    def _run(self, name: str, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         self._notary.tell(f"{name}: {' '.join(command.argv)}")
         return self._execution.run(command, place, selection)
 
@@ -293,11 +303,11 @@ class _Work:
         self._notes.append(f"{name}: left out, the time for all runs is over")
         return SuiteRun(unavailable="left out: the time for all runs is over", whole=False)
 
-    def _keep(self, name: str, done: Sequence[CommandRun]) -> SuiteRun:
+    def _keep(self, name: str, done: Sequence[SuiteRunRecord]) -> SuiteRun:
         self._runs[name] = tuple(done)
         return across(one.suite for one in done)
 
-    def _new_suite(self, place: Place, original: SuiteRun, files: Collection[str] | None) -> SuiteRun:
+    def _new_suite(self, place: IsolatedCheckout, original: SuiteRun, files: Collection[str] | None) -> SuiteRun:
         """The new and changed tests, and of the rest what they showed as original tests; all where `files` is None."""
         if files is None or original.unavailable:
             return self._suite("new", place, self._runs.get("original", ()))
@@ -315,22 +325,22 @@ class _Work:
             return self._suite("red", place)
         return self._chosen("red", place, files, self._runs["base"])
 
-    def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: Place) -> set[str]:
+    def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: IsolatedCheckout) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""
         failed_before = base.ended(*_BAD)
         flaky: set[str] = set()
         for suite, place in zip((new, original), places, strict=True):
-            again = suite.ended(Outcome.FAILED) - failed_before - flaky
+            again = suite.ended(CaseOutcome.FAILED) - failed_before - flaky
             if not again or (suite is original and original is new):
                 continue
             for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
                 alone = Selection(ids=tuple(sorted(again))) if run.runners & SELECTIVE else Selection()
                 if self._notary.left() > 0 and (run.suite.listed or not again):
-                    passed = self._execution.run(command, place, alone).suite.ended(Outcome.PASSED)
+                    passed = self._execution.run(command, place, alone).suite.ended(CaseOutcome.PASSED)
                     flaky |= again & passed
         return flaky
 
-    def _require_failing(self, place: Place) -> None:
+    def _require_failing(self, place: IsolatedCheckout) -> None:
         """Hold that a test that must fail was seen to fail; where none was tried yet and the runner takes one, it is now."""
         for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
             if command not in self._canaries and (not run.runners & SELECTIVE or self._notary.left() <= 0):
@@ -339,16 +349,16 @@ class _Work:
                     self._notes.append(f"no test that must fail was tried: {runners} takes none")
                 continue
             if command not in self._canaries:
-                with alone(run, place, [one.path for one in self._changed]) as selection:
+                with canary_alone(run, place, [one.path for one in self._changed]) as selection:
                     done = self._execution.run(command, place, selection)
-                failed = any(selection.canary in id_ for id_ in done.suite.ended(Outcome.FAILED))
+                failed = any(selection.canary in id_ for id_ in done.suite.ended(CaseOutcome.FAILED))
                 counted = done.status != 0 or run.runners <= UNCOUNTED
                 self._canaries[command] = bool(selection.canary) and failed and counted
             if not self._canaries[command]:
                 said = " ".join(command.argv)
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
 
-    def _judge(self, new: SuiteRun, base: SuiteRun, found: Receipt) -> None:
+    def _judge(self, new: SuiteRun, base: SuiteRun, found: RunComparison) -> None:
         """What exit statuses say beside the lists."""
         before = self._runs.get("base", ())
         for number, run in enumerate(self._runs["new"]):
@@ -371,7 +381,7 @@ class _Work:
             self._notes.append("no test was seen to pass on the base: nothing can be said of what passed before")
 
 
-def _completed(chosen: CommandRun, whole: CommandRun) -> CommandRun:
+def _completed(chosen: SuiteRunRecord, whole: SuiteRunRecord) -> SuiteRunRecord:
     """A run of chosen tests with the others as they ended in the whole run; as it is where it was not left to some."""
     if chosen.suite.whole:
         return chosen

@@ -8,7 +8,7 @@ from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Verdict
-from code_intel_server.receipts.results import Case, Outcome
+from code_intel_server.receipts.results import Case, CaseOutcome
 from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, ProofStatus, SeenTests
 
 LISTS = (
@@ -38,7 +38,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         return SeenTests(questions=asked, notes=_notes(verdict), unavailable=why, seconds=seconds, tries=tries)
     if _only_status(verdict):
         return SeenTests(only_status=True, seconds=round(verdict.seconds, 1), tries=tries)
-    passing = sum(len(run.suite.ended(Outcome.PASSED)) for run in verdict.runs["new"])
+    passing = sum(len(run.suite.ended(CaseOutcome.PASSED)) for run in verdict.runs["new"])
     tested = code and tests and "red" in verdict.runs
     asked = {} if found.failing or verdict.problems else questions(found, passing=passing, behaviour_tested=tested)
     attributes = [change.path for change in changes if change.path.rpartition("/")[2] == ".gitattributes"]
@@ -73,7 +73,9 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
     )
 
 
-def _command(run: execution.CommandRun, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests) -> CommandRun:
+def _command(
+    run: execution.SuiteRunRecord, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests
+) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:
         return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run))
@@ -81,11 +83,11 @@ def _command(run: execution.CommandRun, bad: Sequence[Case], problems: Sequence[
     return CommandRun(run.argv, ProofStatus.FAILED, run.status, seconds, text)
 
 
-def _counted(run: execution.CommandRun) -> str:
+def _counted(run: execution.SuiteRunRecord) -> str:
     if not run.suite.listed:
         return ""
-    passed = len(run.suite.ended(Outcome.PASSED))
-    failed = len(run.suite.ended(Outcome.FAILED, Outcome.TIMEOUT))
+    passed = len(run.suite.ended(CaseOutcome.PASSED))
+    failed = len(run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT))
     return f"{passed} passed" + (f", {failed} failed as before" if failed else "")
 
 
@@ -109,7 +111,7 @@ def _refusal(bad: Sequence[Case], problems: Sequence[str], output: str, seen: Se
 
 
 def _message(case: Case) -> str:
-    if case.outcome is Outcome.TIMEOUT:
+    if case.outcome is CaseOutcome.TIMEOUT:
         return "  did not end"
     lines = printable(case.message.strip()[-_MESSAGE_CHARACTERS:]).splitlines()
     return "\n".join(f"  {line}" for line in lines)
@@ -119,7 +121,7 @@ def _unavailable(verdict: Verdict) -> str:
     """Why nothing can be concluded; also where no test was seen to pass at all."""
     if verdict.unavailable:
         return verdict.unavailable[:_ID_CHARACTERS]
-    passed = any(run.suite.ended(Outcome.PASSED) for runs in verdict.runs.values() for run in runs)
+    passed = any(run.suite.ended(CaseOutcome.PASSED) for runs in verdict.runs.values() for run in runs)
     listed = any(run.suite.listed for runs in verdict.runs.values() for run in runs)
     return "no test passes in a clean checkout, with the change or without it" if listed and not passed else ""
 
@@ -135,9 +137,9 @@ def _notes(verdict: Verdict) -> list[str]:
     return [printable(text)[:_ID_CHARACTERS] for text in (*verdict.notes, *left_out)][:_NOTES_AT_MOST]
 
 
-def _said_of(runs: Sequence[execution.CommandRun]) -> str:
+def _said_of(runs: Sequence[execution.SuiteRunRecord]) -> str:
     cases = [case for run in runs for case in run.suite.cases]
-    passed = sum(case.outcome is Outcome.PASSED for case in cases)
+    passed = sum(case.outcome is CaseOutcome.PASSED for case in cases)
     seconds = sum(run.suite.seconds for run in runs)
     return f"{passed} of {len(cases)} passed, {seconds:.1f} s"
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 
-class Outcome(StrEnum):
+class CaseOutcome(StrEnum):
     """How one test ended."""
 
     PASSED = "passed"
@@ -15,7 +15,7 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
 
 
-_BADNESS = {Outcome.SKIPPED: 0, Outcome.PASSED: 1, Outcome.FAILED: 2, Outcome.TIMEOUT: 3}
+_BADNESS = {CaseOutcome.SKIPPED: 0, CaseOutcome.PASSED: 1, CaseOutcome.FAILED: 2, CaseOutcome.TIMEOUT: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Case:
     """One test of one run: its normalised id, and the unit (file or package) that it belongs to."""
 
     id: str
-    outcome: Outcome
+    outcome: CaseOutcome
     unit: str = ""
     seconds: float = 0.0
     message: str = ""
@@ -46,7 +46,7 @@ class SuiteRun:
     whole: bool = True
 
     @cached_property
-    def outcomes(self) -> dict[str, Outcome]:
+    def outcomes(self) -> dict[str, CaseOutcome]:
         """The outcome by id."""
         return {case.id: case.outcome for case in self.cases}
 
@@ -60,7 +60,7 @@ class SuiteRun:
         """Whether the run said which tests it ran; else its exit status is all there is."""
         return bool(self.cases) or bool(self.unbuilt)
 
-    def ended(self, *outcomes: Outcome) -> set[str]:
+    def ended(self, *outcomes: CaseOutcome) -> set[str]:
         """The ids of the tests that ended so."""
         return {case.id for case in self.cases if case.outcome in outcomes}
 
@@ -72,10 +72,10 @@ def across(runs: Iterable[SuiteRun]) -> SuiteRun:
     for case in (case for run in runs for case in run.cases):
         if case.id not in worst or _BADNESS[case.outcome] > _BADNESS[worst[case.id].outcome]:
             worst[case.id] = case
-    return replace(merged(runs), cases=tuple(worst.values()))
+    return replace(merged_runs(runs), cases=tuple(worst.values()))
 
 
-def merged(runs: Iterable[SuiteRun]) -> SuiteRun:
+def merged_runs(runs: Iterable[SuiteRun]) -> SuiteRun:
     """Several runs as one: of a test that was run again, the last outcome counts."""
     cases: dict[str, Case] = {}
     unbuilt: dict[str, str] = {}

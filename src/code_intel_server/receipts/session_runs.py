@@ -25,8 +25,8 @@ from code_intel_server.receipts.results import across
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import Git
 from code_intel_server.workspace.project.config import Config, VerifyCommand
-from code_intel_server.workspace.proofs import Asked, Judged
-from code_intel_server.workspace.state.seal import BrokenSeal, sealed, unsealed
+from code_intel_server.workspace.proofs import Judged, ProofRequest
+from code_intel_server.workspace.state.signature import BadSignature, signed, verified
 from code_intel_server.workspace.values import Change, CommandRun, ProofStatus, SeenTests
 
 BORROWED_NOW = "lent to the tests, changed since the session began, and in no commit"
@@ -52,7 +52,7 @@ _RUN_TESTS = re.compile(r"(?:run|all)[-_]?tests?\b")
 Kept = TypeVar("Kept")
 
 
-class Trees(Protocol):
+class TreeSource(Protocol):
     """The part of the working tree's judge that is needed here."""
 
     @property
@@ -100,7 +100,7 @@ class SessionRuns:
     """The runs of one project's sessions. `folder` makes the folder where they are kept, `git` opens the repository."""
 
     def __init__(
-        self, trees: Trees, git: Callable[[], Git | str], folder: Callable[[], Path], key: Callable[[], bytes]
+        self, trees: TreeSource, git: Callable[[], Git | str], folder: Callable[[], Path], key: Callable[[], bytes]
     ) -> None:
         self._trees, self._git, self._folder, self._key = trees, git, folder, key
         self._running = threading.Lock()
@@ -167,7 +167,7 @@ class SessionRuns:
 
     # -- the verdict ----------------------------------------------------------------------------------------------------
 
-    def judge(self, asked: Asked, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
+    def judge(self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
         """Make the runs of a change, or take what they showed the last time; see `workspace.proofs.Suites`."""
         chosen = tuple(one for one in asked.commands if runs_tests(one))
         if not chosen:
@@ -188,7 +188,7 @@ class SessionRuns:
 
     def _judged(
         self,
-        asked: Asked,
+        asked: ProofRequest,
         chosen: Sequence[VerifyCommand],
         base: str,
         tree: str,
@@ -254,9 +254,9 @@ class SessionRuns:
 
     def _read(self, session_id: str, kind: str, form: type[Kept]) -> Kept | None:
         try:
-            data = unsealed(self._key(), read_regular(self._file(session_id, kind), _KEPT_BYTES))
+            data = verified(self._key(), read_regular(self._file(session_id, kind), _KEPT_BYTES))
             kept: Kept = TypeAdapter(form).validate_json(data)
-        except (OSError, ValueError, BrokenSeal):
+        except (OSError, ValueError, BadSignature):
             return None
         return kept
 
@@ -265,7 +265,7 @@ class SessionRuns:
         data = TypeAdapter(type(kept)).dump_json(kept)
         if len(data) < _KEPT_BYTES:
             with contextlib.suppress(OSError):
-                write_whole(self._file(session_id, kind), sealed(self._key(), data[1:]))
+                write_whole(self._file(session_id, kind), signed(self._key(), data[1:]))
 
 
 def runs_tests(command: VerifyCommand) -> bool:

@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from code_intel_server.tools import caller, desk, exploration, guard, learning, maintenance, workbench, writing
+    from code_intel_server.tools import (
+        caller,
+        current_project,
+        exploration,
+        guard,
+        learning,
+        maintenance,
+        services,
+        writing,
+    )
 
-__all__ = ["caller", "desk", "exploration", "guard", "learning", "maintenance", "workbench", "writing"]
+__all__ = ["caller", "current_project", "exploration", "guard", "learning", "maintenance", "services", "writing"]
 
 
 def __getattr__(name: str) -> "ModuleType":

@@ -23,25 +23,25 @@ _CLIENTS = {
 _WRITING_MODES = {"acceptEdits", "bypassPermissions", "auto"}
 
 
-def note(sessions: Sessions) -> Fields | None:
+def caller_note(sessions: Sessions) -> Fields | None:
     """What the caller's hook has noted for this call; None where none ran. No later call may take it for its own."""
-    return _taken(sessions.desk.local / CALLER_NOTE)
+    return _taken(sessions.services.local / CALLER_NOTE)
 
 
 def with_warnings(sessions: Sessions, answer: Fields, note: Fields | None, client: str) -> Fields:
     """The answer to start_session with what its caller lacks for the session that has begun.
 
-    `note` is what its hook has noted, `client` the name by which it introduced itself.
+    `caller_note` is what its hook has noted, `client` the name by which it introduced itself.
     """
     active = sessions.active
     if active is None:
         return answer
-    lacks = _hooks_missing(sessions.desk.root, client) if note is None else _writes_missing(note)
-    if lacks is None or not active.state.road.runs(READY_PLAN):
+    lacks = _hooks_missing(sessions.services.root, client) if note is None else _writes_missing(note)
+    if lacks is None or not active.state.route.runs(READY_PLAN):
         return answer
     given = answer.get("warnings")
     return answer | {
-        "warnings": [*(given if isinstance(given, list) else []), responses.say(active.kit.contract, lacks)]
+        "warnings": [*(given if isinstance(given, list) else []), responses.say(active.settings.contract, lacks)]
     }
 
 

@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Unpack
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.answers import Answer, Page
+from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
 from code_intel_server.codebase.symbols.folding import folded
-from code_intel_server.codebase.text_search.search import Wanted
+from code_intel_server.codebase.text_search.search import SearchOptions
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.turn import Note
 from code_intel_server.index.values import Agreement, Collection, Hit
+from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.guard import contract_of
 from code_intel_server.tools.shaping import (
     AROUND,
     DEFAULT_CHARACTERS,
-    MAX_BYTES,
+    MAX_ANSWER_BYTES,
     Fields,
     Fitted,
-    fitting,
+    answer_rows,
+    fitting_rows,
     narrowed,
     plain,
-    rows,
     size_of,
 )
-from code_intel_server.tools.workbench import Workbench
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
@@ -58,38 +58,38 @@ def page_of(limit: int, offset: int) -> Page:
     return Page(min(max(limit, 1), _MAX_LIMIT), max(offset, 0))
 
 
-def _explorer(bench: Workbench) -> "Explorer":
+def _explorer(current: CurrentProject) -> "Explorer":
     """The project's lookups; what they skip is counted from the first on, in a session or outside."""
-    explorer = bench.desk.explorer
+    explorer = current.services.explorer
     explorer.skips.begin()
     return explorer
 
 
-def _listed(answer: Answer[object], page: Page) -> Fields:
-    return rows(answer, page.offset)
+def _listed(answer: LookupAnswer[object], page: Page) -> Fields:
+    return answer_rows(answer, page.offset)
 
 
 def search_text(
-    bench: Workbench,
+    current: CurrentProject,
     patterns: str | Sequence[str],
     path: str,
     limit: int,
     offset: int,
-    **wanted: Unpack[Wanted],
+    **wanted: Unpack[SearchOptions],
 ) -> Fields:
     """Lines that match, by file, with a count for each pattern (SPEC 2)."""
     page = page_of(min(limit, _MOST_LINES), offset)
-    return _listed(_explorer(bench).search_text(patterns, path, page=page, **wanted), page)
+    return _listed(_explorer(current).search_text(patterns, path, page=page, **wanted), page)
 
 
-def search_files(bench: Workbench, pattern: str, path: str, limit: int, offset: int) -> Fields:
+def search_files(current: CurrentProject, pattern: str, path: str, limit: int, offset: int) -> Fields:
     """Files whose path a glob means or a few letters point at (SPEC 2)."""
     page = page_of(limit, offset)
-    return _listed(_explorer(bench).search_files(pattern, path, page=page), page)
+    return _listed(_explorer(current).search_files(pattern, path, page=page), page)
 
 
 def find_definitions(
-    bench: Workbench,
+    current: CurrentProject,
     symbol: str | None,
     at: str | None,
     kind: str | None,
@@ -100,12 +100,12 @@ def find_definitions(
 ) -> Fields:
     """Where a symbol is defined; with `at`, what the name there means (SPEC 2)."""
     page = page_of(limit, offset)
-    found = _explorer(bench).find_definitions(symbol, at=at, kind=kind, path=path, match=NameMatch(match), page=page)
+    found = _explorer(current).find_definitions(symbol, at=at, kind=kind, path=path, match=NameMatch(match), page=page)
     return _listed(found, page)
 
 
 def find_references(
-    bench: Workbench,
+    current: CurrentProject,
     symbol: str | None,
     at: str | None,
     path: str,
@@ -117,52 +117,52 @@ def find_references(
 ) -> Fields:
     """Where a symbol is used, what certainly means it first (SPEC 2)."""
     page = page_of(limit, offset)
-    found = _explorer(bench).find_references(
+    found = _explorer(current).find_references(
         symbol, at=at, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
     )
     return _listed(found, page)
 
 
-def get_symbols(bench: Workbench, path: str, offset: int) -> Fields:
+def get_symbols(current: CurrentProject, path: str, offset: int) -> Fields:
     """The outline of a file; what does not fit into one answer is folded before it is cut (SPEC 2)."""
     first = page_of(1, offset).offset
-    found = bench.desk.explorer.get_symbols(path)
-    if fitting(found.results, DEFAULT_CHARACTERS - AROUND).rows < len(found.results):
+    found = current.services.explorer.get_symbols(path)
+    if fitting_rows(found.results, DEFAULT_CHARACTERS - AROUND).rows < len(found.results):
         found = folded(found)
-    return rows(replace(found, results=found.results[first:]), first)
+    return answer_rows(replace(found, results=found.results[first:]), first)
 
 
-def get_function_at_line(bench: Workbench, path: str, line: int) -> Fields:
+def get_function_at_line(current: CurrentProject, path: str, line: int) -> Fields:
     """The innermost function or class around a line, with its source (SPEC 2)."""
-    return rows(bench.desk.explorer.get_function_at_line(path, line))
+    return answer_rows(current.services.explorer.get_function_at_line(path, line))
 
 
-def analyze_structure(bench: Workbench, path: str, offset: int) -> Fields:
+def analyze_structure(current: CurrentProject, path: str, offset: int) -> Fields:
     """Classes, functions, imports and calls of a file or folder (SPEC 2)."""
     page = page_of(FIRST_FILES.limit, offset)
-    return _listed(_explorer(bench).analyze_structure(path, page=page), page)
+    return _listed(_explorer(current).analyze_structure(path, page=page), page)
 
 
-def query(bench: Workbench, question: str, limit: int) -> Fields:
+def query(current: CurrentProject, question: str, limit: int) -> Fields:
     """One question, routed; semantic search only where the phase allows it. Says which lookups ran, and why.
 
     A whole report is asked by its title and prose, and answered with starting points in front, which may use meaning in any phase.
     """
     from code_intel_server.codebase.query_router import route
 
-    active = bench.sessions.active
+    active = current.sessions.active
     allowed = active is None or active.state.phase in ACCESS["semantic_search"].phases
     report = read_report(question)
-    begun = bench.desk.starting_points.rows(question) if report.is_whole else {}
+    begun = current.services.starting_points.rows(question) if report.is_whole else {}
     asked = (f"{report.title}\n{report.prose}" if allowed else report.title) if begun else question
     routed = route(
-        _explorer(bench),
+        _explorer(current),
         asked,
         limit=page_of(limit, 0).limit,
-        semantic=(lambda text, most: _semantic_answer(bench, text, most)) if allowed else None,
+        semantic=(lambda text, most: _semantic_answer(current, text, most)) if allowed else None,
     )
     chosen = routed.chosen
-    answer = begun | rows(chosen.answer, budget=DEFAULT_CHARACTERS - size_of(begun))
+    answer = begun | answer_rows(chosen.answer, budget=DEFAULT_CHARACTERS - size_of(begun))
     shown = {name: value[:_ECHOED] if isinstance(value, str) else value for name, value in chosen.arguments.items()}
     answer |= {"tool": chosen.tool, "arguments": plain(shown), "why": chosen.why}
     tried: list[JsonValue] = [
@@ -171,21 +171,23 @@ def query(bench: Workbench, question: str, limit: int) -> Fields:
     return answer | {"tried_before": tried} if tried else answer
 
 
-def _semantic_answer(bench: Workbench, text: str, most: int) -> Answer[Hit]:
-    found = bench.desk.index.search(text, limit=most)
+def _semantic_answer(current: CurrentProject, text: str, most: int) -> LookupAnswer[Hit]:
+    found = current.services.index.search(text, limit=most)
     hits = tuple(replace(hit, text=hit.text[: _SNIPPETS[0]]) for hit in found.hits)
     why, notes = ((), found.notes) if found.complete else (found.notes, ())
-    return Answer(hits, found.total, found.engine, complete=found.complete, incomplete_because=why, notes=notes)
+    return LookupAnswer(hits, found.total, found.engine, complete=found.complete, incomplete_because=why, notes=notes)
 
 
 def semantic_search(
-    bench: Workbench, text: str, limit: int, path: str, language: str | None, collection: str
+    current: CurrentProject, text: str, limit: int, path: str, language: str | None, collection: str
 ) -> Fields:
     """Map first, then Forest; what the answer is worth is said with it."""
-    where = "" if path in {"", "."} else bench.desk.project.inside(path)
-    if not bench.desk.root.joinpath(where).exists():  # else nothing would be found there, and that be the whole truth
+    where = "" if path in {"", "."} else current.services.project.inside(path)
+    if not current.services.root.joinpath(
+        where
+    ).exists():  # else nothing would be found there, and that be the whole truth
         raise Rejected("tool_errors.generic.path_not_found", path=path)
-    found = bench.desk.index.search(
+    found = current.services.index.search(
         text, limit=min(max(limit, 1), 100), path=where, language=language or "", collection=Collection(collection)
     )
     agreements: list[JsonValue] = [_agreement_row(one) for one in found.agreements[:_AGREEMENTS]]
@@ -208,7 +210,7 @@ def semantic_search(
     if found.forest_skipped:
         answer["forest_skipped"] = True
         hit = Note("hints.map_hit", {"score": found.agreements[0].score}) if found.agreements else None
-        answer["hint"] = responses.say(contract_of(bench), hit or Note("hints.map_miss"))
+        answer["hint"] = responses.say(contract_of(current), hit or Note("hints.map_miss"))
     return answer
 
 
@@ -225,25 +227,27 @@ def _shown_hits(hits: Sequence[Hit], room: int) -> Fitted:
     """As many hits as fit; rather all of them with shorter texts than fewer with longer ones."""
     shown = Fitted([], 0, narrowed=False)
     for most in _SNIPPETS:
-        shown = fitting([replace(hit, text=hit.text[:most]) for hit in hits], room)
+        shown = fitting_rows([replace(hit, text=hit.text[:most]) for hit in hits], room)
         if shown.rows == len(hits):
             break
     return shown
 
 
-def fetch_chunk_detail(bench: Workbench, chunk_id: str, neighbours: int) -> Fields:
+def fetch_chunk_detail(current: CurrentProject, chunk_id: str, neighbours: int) -> Fields:
     """One chunk whole, with its neighbours."""
-    hits = bench.desk.index.chunk(chunk_id, min(max(neighbours, 0), 5))
-    results = fitting(hits, MAX_BYTES).results
+    hits = current.services.index.chunk(chunk_id, min(max(neighbours, 0), 5))
+    results = fitting_rows(hits, MAX_ANSWER_BYTES).results
     return {"results": results, "total": len(hits), "truncated": False, "engine": "sqlite", "complete": True}
 
 
-def analyze_impact(bench: Workbench, targets: Sequence[str], depth: int, limit: int, offset: int) -> Fields:
+def analyze_impact(current: CurrentProject, targets: Sequence[str], depth: int, limit: int, offset: int) -> Fields:
     """What a change to these symbols or files touches."""
     if not [target for target in targets if target.strip()]:
         raise Rejected("tool_errors.query.no_symbol")
     page = page_of(limit, offset)
-    found = _explorer(bench).analyze_impact(targets, depth=min(max(depth, 1), 5), page=page, history=bench.desk.history)
+    found = _explorer(current).analyze_impact(
+        targets, depth=min(max(depth, 1), 5), page=page, history=current.services.history
+    )
     return impact_fields(found, page)
 
 
@@ -257,4 +261,4 @@ def impact_fields(found: "Impact", page: Page) -> Fields:
         beside["unresolved"] = [*found.unresolved]
     beside = narrowed(beside, _BESIDE_ROWS)
     most = DEFAULT_CHARACTERS if page.limit > _FIRST_TOUCHED else _FIRST_IMPACT
-    return rows(found.answer, page.offset, most - size_of(beside) - size_of(found.answer.notes)) | beside
+    return answer_rows(found.answer, page.offset, most - size_of(beside) - size_of(found.answer.notes)) | beside

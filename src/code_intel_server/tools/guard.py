@@ -19,10 +19,10 @@ from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by
 from code_intel_server.flow.phases import FLAG_NAMES
 from code_intel_server.flow.turn import Note
+from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session.recovery import recoverable
 from code_intel_server.tools.session.sessions import Active, Sessions, silent
 from code_intel_server.tools.shaping import Fields, plain, within_limit
-from code_intel_server.tools.workbench import Workbench
 
 _LOG = logging.getLogger(__name__)
 _FILES_AT_MOST = 200
@@ -54,8 +54,8 @@ class Reply:
 class Guard:
     """The one way by which a tool runs."""
 
-    def __init__(self, bench: Workbench) -> None:
-        self._bench = bench
+    def __init__(self, current: CurrentProject) -> None:
+        self._bench = current
 
     def call(self, tool: str, work: Callable[[], Fields]) -> Reply:
         """Run `work` as `tool` and shape what it answers. Never raises an Exception."""
@@ -96,7 +96,7 @@ class Guard:
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
-        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.desk.store)):
+        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.services.store)):
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if key is not None:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
@@ -113,7 +113,7 @@ class Guard:
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal, with where the session stands if one is active."""
         active = sessions.active
-        contract = active.kit.contract if active else self._bench.contract()
+        contract = active.settings.contract if active else self._bench.contract()
         try:
             message = contract.message(error.key, error.params)
         except KeyError:
@@ -135,8 +135,8 @@ class Guard:
     def _standing(self, active: Active) -> Fields:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
         try:
-            ports = self._bench.desk.ports(active.kit, active.ledger, lambda _intent: None, silent)
-            return responses.reinstruction(active.state, active.kit.contract, ports)
+            ports = self._bench.services.ports(active.settings, active.ledger, lambda _intent: None, silent)
+            return responses.reinstruction(active.state, active.settings.contract, ports)
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
 
@@ -191,7 +191,7 @@ def _files_shown(answer: Fields) -> list[str]:
     return list(found)
 
 
-def contract_of(bench: Workbench) -> Contract:
+def contract_of(current: CurrentProject) -> Contract:
     """The contract that speaks now: the session's, or the project's."""
-    active = bench.sessions.active
-    return active.kit.contract if active else bench.contract()
+    active = current.sessions.active
+    return active.settings.contract if active else current.contract()

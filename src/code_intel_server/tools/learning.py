@@ -22,8 +22,8 @@ from code_intel_server.tools.session.archives import finished_sessions, read_arc
 from code_intel_server.tools.shaping import Fields
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Desk
-    from code_intel_server.tools.workbench import Workbench
+    from code_intel_server.tools.current_project import CurrentProject
+    from code_intel_server.tools.services import ProjectServices
 
 LESSONS_AT_MOST = 3
 ABANDONED, FORCED, FAILED = "abandoned", "forced", "failed"
@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"[\w./\-]+")
 _TELLING = re.compile(r"_|[a-z][A-Z]|\d|\.")
 
 
-class Verdict(StrEnum):
+class UserVerdict(StrEnum):
     """What the user thought of a finished session."""
 
     SUCCESS = "success"
@@ -60,27 +60,27 @@ class Past:
     failures: tuple[str, ...]
 
 
-def record_outcome(bench: "Workbench", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
+def record_outcome(current: "CurrentProject", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
     """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success.
 
     A failure takes back what an earlier success of the same session put there.
     """
-    desk = bench.desk
+    services = current.services
     try:
-        verdict = Verdict(outcome.strip().lower())
+        verdict = UserVerdict(outcome.strip().lower())
     except ValueError as error:
         raise Rejected("tool_errors.record_outcome.outcome_invalid") from error
-    known = finished_sessions(desk)
+    known = finished_sessions(services)
     wanted = session_id or (known[0] if known else None)
     if wanted is None:
         raise Rejected("tool_errors.record_outcome.no_finished_session")
-    record = read_archive(desk, wanted)
+    record = read_archive(services, wanted)
     if record is None:
         raise Rejected(
             "tool_errors.record_outcome.unknown_session", session_id=wanted, available=", ".join(known[:5]) or "none"
         )
     query, symbols, files = _learned(record)
-    desk.outcomes.append(
+    services.outcomes.append(
         {
             "ts": at,
             "session_id": wanted,
@@ -92,17 +92,17 @@ def record_outcome(bench: "Workbench", outcome: str, notes: str, session_id: str
         }
     )
     answer: Fields = {"success": True, "session_id": wanted, "outcome": str(verdict)}
-    if verdict is Verdict.SUCCESS and query and (symbols or files):
+    if verdict is UserVerdict.SUCCESS and query and (symbols or files):
         from code_intel_server.index.map import file_name
 
-        answer["agreement"] = desk.index.record(query, symbols, files, wanted).id
+        answer["agreement"] = services.index.record(query, symbols, files, wanted).id
         file = f"{FOLDER}/agreements/{file_name(query)}"
         note = Note("success.record_outcome.agreement_written", {"file": file})
-        answer |= {"file": file, "message": responses.say(bench.contract(), note)}
-    elif verdict is Verdict.FAILURE and (name := desk.index.forget(query, wanted)):
+        answer |= {"file": file, "message": responses.say(current.contract(), note)}
+    elif verdict is UserVerdict.FAILURE and (name := services.index.forget(query, wanted)):
         file = f"{FOLDER}/agreements/{name}"
         note = Note("success.record_outcome.agreement_removed", {"file": file})
-        answer |= {"file": file, "message": responses.say(bench.contract(), note)}
+        answer |= {"file": file, "message": responses.say(current.contract(), note)}
     return answer
 
 
@@ -115,10 +115,10 @@ def _learned(record: dict[str, JsonValue]) -> tuple[str, list[str], list[str]]:
     return state.query, symbols, list(dict.fromkeys([*changed, *state.explored_files]))[:50]
 
 
-def record_end(desk: "Desk", state: SessionState, outcome: str, why: str, at: str) -> None:
+def record_end(services: "ProjectServices", state: SessionState, outcome: str, why: str, at: str) -> None:
     """A failed, forced or abandoned session is recorded by itself."""
     symbols = [*state.query_frame.target_symbols] if state.query_frame else []
-    desk.outcomes.append(
+    services.outcomes.append(
         {
             "ts": at,
             "session_id": state.session_id,
@@ -143,16 +143,16 @@ def verdict_on(state: SessionState, end: str) -> tuple[str, str]:
     return "", ""
 
 
-def catch_up(desk: "Desk", at: str) -> list[str]:
+def catch_up(services: "ProjectServices", at: str) -> list[str]:
     """Record the ends that a killed process archived and did not come to record; the ids of those sessions.
 
     A checkpoint that was left behind is no end: its session can still be resumed, and is recorded once it is cleaned,
     abandoned or retired.
     """
-    recorded = {record.get("session_id") for record in desk.outcomes.tail(_OUTCOMES_READ).records}
+    recorded = {record.get("session_id") for record in services.outcomes.tail(_OUTCOMES_READ).records}
     caught: list[str] = []
-    for session_id in finished_sessions(desk)[:_CATCH_UP_AT_MOST]:
-        record = read_archive(desk, session_id) if session_id not in recorded else None
+    for session_id in finished_sessions(services)[:_CATCH_UP_AT_MOST]:
+        record = read_archive(services, session_id) if session_id not in recorded else None
         body = record.get("state") if record else None
         if not record or not isinstance(body, dict):
             continue
@@ -160,7 +160,7 @@ def catch_up(desk: "Desk", at: str) -> list[str]:
             state = SessionState.from_checkpoint(body)
             outcome, why = verdict_on(state, str(record.get("end")))
             if outcome:
-                record_end(desk, state, outcome, why, at)
+                record_end(services, state, outcome, why, at)
                 caught.append(session_id)
     return caught
 
@@ -174,12 +174,12 @@ def failures_of(state: SessionState) -> list[str]:
     return list(dict.fromkeys([*told, *state.unresolved_issues]))[:5]
 
 
-def lessons(desk: "Desk", state: SessionState) -> list[str]:
+def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
     """At most three sentences: what sessions like this one failed on, each with a session that did, the likest first."""
-    past = _past_failures(desk)
+    past = _past_failures(services)
     if not past:
         return []
-    scores = _likeness(desk, past, state.query)
+    scores = _likeness(services, past, state.query)
     ranked = sorted(zip(scores, past, strict=True), key=lambda pair: -pair[0])
     alike = [one for score, one in ranked if score >= SIMILAR]
     by_reason: dict[str, list[str]] = {}
@@ -199,12 +199,12 @@ def _one_line(text: str) -> str:
     return printable(" ".join(text.split()))[:200]
 
 
-def _past_failures(desk: "Desk") -> list[Past]:
+def _past_failures(services: "ProjectServices") -> list[Past]:
     """The sessions that failed, each once, as the log says it last."""
     found: dict[str, Past] = {}
-    for record in desk.outcomes.tail(_OUTCOMES_READ).records:
+    for record in services.outcomes.tail(_OUTCOMES_READ).records:
         told = _texts(record.get("failures"))
-        if record.get("outcome") == Verdict.FAILURE and not told:
+        if record.get("outcome") == UserVerdict.FAILURE and not told:
             told = _texts([record.get("notes")])
         query = record.get("query")
         if told and isinstance(query, str) and query.strip():
@@ -218,13 +218,13 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(text for text in value if isinstance(text, str) and text.strip()) if isinstance(value, list) else ()
 
 
-def _likeness(desk: "Desk", past: Sequence[Past], query: str) -> list[float]:
+def _likeness(services: "ProjectServices", past: Sequence[Past], query: str) -> list[float]:
     """How like the new query each past session is: by meaning, by shared words, and by what the query names of its code.
 
     Words count by how rare they are among the past queries, so that `fix` and `add` make nobody alike.
     """
     try:
-        meant = desk.index.likeness([one.query for one in past], query)
+        meant = services.index.likeness([one.query for one in past], query)
     except (CodeIntelError, OSError):
         meant = (None,) * len(past)
     weights = _rarity([one.query for one in past])

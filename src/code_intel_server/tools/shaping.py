@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.answers import Answer, InFile, Row
+from code_intel_server.codebase.answers import InFile, LookupAnswer, Row
 from code_intel_server.common.printable import printable
 
 Fields = dict[str, JsonValue]
 
 DEFAULT_CHARACTERS = 10_000
-MAX_BYTES = 256 * 1024
+MAX_ANSWER_BYTES = 256 * 1024
 _SHORTER = (16 * 1024, 4 * 1024, 1024)
 """Characters of a text that are left, step by step, of an answer that is too large whatever rows are dropped."""
 _ITEMS = 50
@@ -46,9 +46,9 @@ def plain(value: object) -> JsonValue:
     return printable(str(value))
 
 
-def rows(answer: Answer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
+def answer_rows(answer: LookupAnswer[object], offset: int = 0, budget: int = DEFAULT_CHARACTERS) -> Fields:
     """An answer as every list tool gives it, cut to `budget` characters of JSON with the place to go on from."""
-    found = fitting(answer.results, budget - AROUND)
+    found = fitting_rows(answer.results, budget - AROUND)
     cut = found.rows < len(answer.results)
     truncated = answer.truncated or cut or found.narrowed
     result: Fields = {
@@ -74,7 +74,7 @@ class Fitted(NamedTuple):
     narrowed: bool
 
 
-def fitting(found: Iterable[object], room: int) -> Fitted:
+def fitting_rows(found: Iterable[object], room: int) -> Fitted:
     """The first rows that fit into `room` characters, those that are places in a file grouped by it (SPEC 2).
 
     Lines of one file that read the same share a row: `12, 40: text`.
@@ -86,7 +86,7 @@ def fitting(found: Iterable[object], room: int) -> Fitted:
     for row in found:
         entry = plain(row.as_row() if isinstance(row, Row) else row)
         heading = plain({"path": row.path, **row.heading}) if isinstance(row, InFile) else None
-        name = as_json(heading) if isinstance(heading, dict) else ""
+        name = answer_text(heading) if isinstance(heading, dict) else ""
         number, text = _line(entry)
         if (same := alike.get((name, text))) is not None:
             room -= len(number) + 2
@@ -142,7 +142,7 @@ def places(answer: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _warranty(answer: Answer[object]) -> Fields:
+def _warranty(answer: LookupAnswer[object]) -> Fields:
     """What an answer is worth, as far as there is something to say of it."""
     said: Fields = {}
     if answer.incomplete_because:
@@ -187,25 +187,25 @@ def within_limit(answer: Fields, warning: Callable[[], str]) -> tuple[Fields, st
     """An answer of at most 256 KB, and its JSON: rows are dropped from the end, then long texts are cut, and
     `truncation_warning` says so.
     """
-    text = as_json(answer)
-    if len(text) * _WIDEST <= MAX_BYTES or _bytes(text) <= MAX_BYTES:
+    text = answer_text(answer)
+    if len(text) * _WIDEST <= MAX_ANSWER_BYTES or _bytes(text) <= MAX_ANSWER_BYTES:
         return answer, text
     cut = dict(answer)
     cut |= {"truncated": True, "truncation_warning": warning()}
     results = cut.get("results")
     if isinstance(results, list):
-        while results and _size(cut) > MAX_BYTES:
+        while results and _size(cut) > MAX_ANSWER_BYTES:
             results = results[: len(results) // 2]
             cut["results"] = results
     for most in _SHORTER:
-        if _size(cut) > MAX_BYTES:
+        if _size(cut) > MAX_ANSWER_BYTES:
             cut = {name: _shortened(value, most) for name, value in cut.items()}
-    while _size(cut) > MAX_BYTES:
+    while _size(cut) > MAX_ANSWER_BYTES:
         del cut[max(cut, key=lambda name: size_of(cut[name]))]
-    return cut, as_json(cut)
+    return cut, answer_text(cut)
 
 
-def as_json(answer: Fields) -> str:
+def answer_text(answer: Fields) -> str:
     """An answer as the text that stands beside its structure."""
     return json.dumps(answer, ensure_ascii=False)
 
@@ -226,7 +226,7 @@ def size_of(value: object) -> int:
 
 
 def _size(answer: Fields) -> int:
-    return _bytes(as_json(answer))
+    return _bytes(answer_text(answer))
 
 
 def _bytes(text: str) -> int:

@@ -15,11 +15,11 @@ from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.responses import say
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
-from code_intel_server.tools.desk import now
+from code_intel_server.tools.current_project import CurrentProject
+from code_intel_server.tools.services import now
 from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
-from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting, narrowed, size_of
-from code_intel_server.tools.workbench import Workbench
+from code_intel_server.tools.shaping import AROUND, DEFAULT_CHARACTERS, Fields, fitting_rows, narrowed, size_of
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
 
@@ -41,31 +41,31 @@ def _active(sessions: Sessions) -> Active:
     return sessions.active
 
 
-def check_write_target(bench: Workbench, paths: Sequence[str]) -> Fields:
+def check_write_target(current: CurrentProject, paths: Sequence[str]) -> Fields:
     """May these files be written? `{path, allowed, reason}` of each, and the ways out for those that may not."""
-    active = _active(bench.sessions)
+    active = _active(current.sessions)
     wanted = list(dict.fromkeys(path for path in paths if path.strip()))
     if not 0 < len(wanted) <= CHECKED_AT_MOST:
         expected = f"1 to {CHECKED_AT_MOST} paths"
         raise Rejected("tool_errors.generic.argument_invalid", field="paths", expected=expected)
-    ports = bench.sessions.ports(active)
-    active = _with_looked_at(bench, active, ports)
-    verdicts = [row for path in wanted for row in _verdicts(active, ports, bench.desk.project, path)]
+    ports = current.sessions.ports(active)
+    active = _with_looked_at(current, active, ports)
+    verdicts = [row for path in wanted for row in _verdicts(active, ports, current.services.project, path)]
     remedies = dict.fromkeys(str(row.pop("remedy")) for row in verdicts if "remedy" in row)
     answer: Fields = {"results": [*verdicts], "allowed": all(row["allowed"] for row in verdicts)}
     return answer | ({"remedy": " ".join(remedies)} if remedies else {})
 
 
-def _with_looked_at(bench: Workbench, active: Active, ports: Ports) -> Active:
+def _with_looked_at(current: CurrentProject, active: Active, ports: Ports) -> Active:
     """The session with what was looked at since its claim; saved, since the hook judges a write by the checkpoint."""
-    sessions = bench.sessions
+    sessions = current.sessions
     if not looked_at(active.state, ports):
         return active
-    with sessions.desk.mutex:
+    with sessions.services.mutex:
         active = _active(sessions)
         state = active.state.draft()
         take_looked_at(state, ports)
-        sessions.desk.store.save(state.session_id, state.to_checkpoint())
+        sessions.services.store.save(state.session_id, state.to_checkpoint())
         sessions.active = replace(active, state=state)
         return sessions.active
 
@@ -80,31 +80,31 @@ def _verdicts(active: Active, ports: Ports, project: Project, path: str) -> Iter
         if key is None:
             yield {"path": name, "allowed": True, "reason": str(why)}
             continue
-        message = active.kit.contract.message(key, {"path": path})
+        message = active.settings.contract.message(key, {"path": path})
         row: Fields = {"path": name, "allowed": False, "reason": message.text, "error": message.error}
         yield row | ({"remedy": message.instruction} if message.instruction else {})
 
 
-def add_explored_files(bench: Workbench, paths: Sequence[str], reason: str) -> Fields:
+def add_explored_files(current: CurrentProject, paths: Sequence[str], reason: str) -> Fields:
     """Widen the writable set, with a reason that is logged and kept."""
-    sessions = bench.sessions
-    desk = sessions.desk
-    with desk.mutex:
+    sessions = current.sessions
+    services = sessions.services
+    with services.mutex:
         active = _active(sessions)
         if not paths:
             raise Rejected("tool_errors.add_explored_files.no_files")
         if len(reason.strip()) < REASON_LENGTH:
             raise Rejected("tool_errors.add_explored_files.reason_required")
-        added = list(dict.fromkeys(name for path in paths for name in _names(desk.project, path)))
+        added = list(dict.fromkeys(name for path in paths for name in _names(services.project, path)))
         state = active.state.draft()
         state.added_files |= dict.fromkeys(added, reason.strip()[:REASON_AT_MOST])
         state.explained_files = sorted({*state.explained_files, *_explained(state, sessions.ports(active), added)})
         if len(state.added_files) > ADDED_AT_MOST:
             size, limit = f"{len(state.added_files)} items", f"{ADDED_AT_MOST} files in a session"
             raise Rejected("common_failures.payload_too_large", field="paths", size=size, limit=limit)
-        desk.store.save(state.session_id, state.to_checkpoint())
+        services.store.save(state.session_id, state.to_checkpoint())
         sessions.active = replace(active, state=state)
-        desk.decisions.append(
+        services.decisions.append(
             {
                 "ts": now(),
                 "session_id": state.session_id,
@@ -138,28 +138,28 @@ def _names(project: Project, path: str) -> list[str]:
     return [target] if own == target else [target, own]
 
 
-def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) -> Fields:
+def review_changes(current: CurrentProject, path: str | None, limit: int, offset: int) -> Fields:
     """Every change since the base as a reviewable list; one path shows its whole diff."""
-    active = _active(bench.sessions)
-    state, desk = active.state, bench.desk
+    active = _active(current.sessions)
+    state, services = active.state, current.services
     if not state.trees.base:
         raise Rejected("tool_errors.review_changes.task_branch_not_enabled")
     if state.phase is Phase.READY and not state.trees.ready:
         raise Rejected("tool_errors.review_changes.phase_blocked", phase=state.phase)
-    present = desk.tree.snapshot()
-    ports = bench.sessions.ports(active)
-    wanted = None if path is None else _names(desk.project, path)[-1]
+    present = services.tree.snapshot()
+    ports = current.sessions.ports(active)
+    wanted = None if path is None else _names(services.project, path)[-1]
     sides = (state.trees.base, present)
-    changes = desk.tree.changes(*sides)
-    whole = wanted is not None or is_small(desk.tree, sides, changes)
+    changes = services.tree.changes(*sides)
+    whole = wanted is not None or is_small(services.tree, sides, changes)
     budget = PAGE_CHARACTERS if whole else DEFAULT_CHARACTERS
     page = review(
-        desk.tree,
+        services.tree,
         *sides,
         path=wanted,
         limit=min(max(limit, 1), 200),
         offset=max(offset, 0),
-        tasks=tasks_of(desk, state),
+        tasks=tasks_of(services, state),
         characters=budget,
         needs_reason=lambda change: uncompared(state, ports, change),
     )
@@ -169,7 +169,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
         )
     weak = _weak_evidence(state)
     found = [row.as_row() for row in page.rows]
-    shown = fitting(found, _DIFFS_IN_JSON * budget if whole else budget - AROUND - size_of(weak))
+    shown = fitting_rows(found, _DIFFS_IN_JSON * budget if whole else budget - AROUND - size_of(weak))
     following = max(offset, 0) + shown.rows
     truncated = following < page.total or shown.narrowed or any("cut" in row for row in found)
     answer: Fields = {
@@ -186,7 +186,7 @@ def review_changes(bench: Workbench, path: str | None, limit: int, offset: int) 
     if shown.narrowed:
         cut = [page.rows[0].path]
     if cut and page.total > 1:
-        answer |= {"cut": cut, "remedy": say(active.kit.contract, Note("hints.shown_in_part"))}
+        answer |= {"cut": cut, "remedy": say(active.settings.contract, Note("hints.shown_in_part"))}
     return answer | weak
 
 

@@ -13,7 +13,7 @@ import re
 import stat
 from pathlib import Path
 
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -36,9 +36,9 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
 def read_beneath(root: Path, path: str, limit: int) -> tuple[bytes, os.stat_result]:
     """The bytes of a regular file of at most `limit` bytes, reached from `root` through no link, and its look before they were read.
 
-    Raises OSError: as `read_regular` and `beneath.open_file` do; ValueError for a path with a NUL.
+    Raises OSError: as `read_regular` and `safe_open.open_below` do; ValueError for a path with a NUL.
     """
-    descriptor = beneath.open_file(root, path)
+    descriptor = safe_open.open_below(root, path)
     try:
         look = os.fstat(descriptor)
         return _read_whole(descriptor, limit, path), look
@@ -80,7 +80,7 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
 
 
 def temporary_for(path: Path) -> Path:
-    """A name beside `path` that nobody has and `sweep` knows."""
+    """A name beside `path` that nobody has and `remove_temporary_files` knows."""
     return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
@@ -90,7 +90,7 @@ def discard(temporary: Path) -> None:
         temporary.unlink()
 
 
-def sweep(folder: Path) -> int:
+def remove_temporary_files(folder: Path) -> int:
     """Remove the temporary files that killed writers left in `folder`; how many. For the folder's only writer."""
     removed = 0
     for entry in _entries(folder):

@@ -1,6 +1,6 @@
 """Where things are: the project's root, its `.code-intel` folder, and what one path argument of an agent names.
 
-A path from an agent is a claim. `inside` follows it as the operating system would (links, `..`, letter case on volumes
+A path from an agent is a claim. `relative_path` follows it as the operating system would (links, `..`, letter case on volumes
 that fold it) and lets it through only if it ends in the project and not in git's own folder.
 """
 
@@ -114,8 +114,8 @@ class Project:
         return self.sessions / f"{session_id}.reads"
 
     def inside(self, text: object, *, follow: bool = True) -> str:
-        """`inside` for this root."""
-        return inside(self.root, text, follow=follow)
+        """`relative_path` for this root."""
+        return relative_path(self.root, text, follow=follow)
 
     def writable(self, *parts: str) -> Path:
         """Make the folder `.code-intel/<parts>` for the server's own files and return it.
@@ -161,10 +161,10 @@ def _own_part(path: str) -> tuple[str, ...]:
 def unsafe_folder(folder: Path) -> UserActionNeeded:
     """The refusal to write where a link leads."""
     name = "/".join(folder.parts[folder.parts.index(FOLDER) :]) if FOLDER in folder.parts else folder.name
-    return UserActionNeeded("tool_errors.generic.state_folder_unsafe", folder=shown(name))
+    return UserActionNeeded("tool_errors.generic.state_folder_unsafe", folder=printable_path(name))
 
 
-def inside(root: Path, text: object, *, follow: bool = True) -> str:
+def relative_path(root: Path, text: object, *, follow: bool = True) -> str:
     """The path that `text` names, relative to `root`, '/'-separated, links resolved, spelled as on disk; '.' for the root.
 
     It need not exist. With `follow=False` a link named by the last part stays itself. Raises
@@ -175,7 +175,7 @@ def inside(root: Path, text: object, *, follow: bool = True) -> str:
     joined = os.path.join(base, given)  # noqa: PTH118 - pathlib would fold 'a/../b' before links are looked at
     real = os.path.realpath(joined) if follow else _real_but_last(joined)
     if os.path.commonpath([base, real]) != base:
-        raise Rejected("tool_errors.generic.path_outside_project", path=shown(given))
+        raise Rejected("tool_errors.generic.path_outside_project", path=printable_path(given))
     relative = os.path.relpath(real, base)
     if relative == ".":
         return relative
@@ -191,7 +191,7 @@ def inside(root: Path, text: object, *, follow: bool = True) -> str:
     return "/".join(parts)
 
 
-def shown(text: str) -> str:
+def printable_path(text: str) -> str:
     """A path as a message may show it: escaped and cut."""
     safe = printable(text).replace("\n", "\\n").replace("\t", "\\t")
     return safe if len(safe) <= MAX_SHOWN else f"{safe[:MAX_SHOWN]}…"
@@ -257,7 +257,7 @@ def _checked(text: object) -> str:
 
 
 def _invalid(text: str, reason: str) -> Rejected:
-    return Rejected("tool_errors.generic.path_invalid", path=shown(text), reason=reason)
+    return Rejected("tool_errors.generic.path_invalid", path=printable_path(text), reason=reason)
 
 
 def _real_but_last(joined: str) -> str:

@@ -58,7 +58,7 @@ class Snapshots(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProofRequest:
     """What is asked of the test suites: the commands, in which session, for which snapshot, to be committed how."""
 
     session_id: str
@@ -79,7 +79,7 @@ class Judged:
 class Suites(Protocol):
     """Runs those of the commands that are known to run tests in clean checkouts, test by test."""
 
-    def judge(self, asked: Asked, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
+    def judge(self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
         """Run them; `say` is told what runs, `check` is called while it does and may raise."""
         ...
 
@@ -139,7 +139,7 @@ class ProofRunner:
         runs: list[CommandRun] = []
         judged = Judged()
         if change is not None and change.base and self._suites is not None:
-            asked = Asked(session_id, self._config.config, self.runnable(session_id), tree, change)
+            asked = ProofRequest(session_id, self._config.config, self.runnable(session_id), tree, change)
             judged = self._suites.judge(asked, _Teller(progress, len(commands)).tell, self._check)
         for number, command in enumerate(commands):
             if command in judged.runs:

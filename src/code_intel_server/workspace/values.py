@@ -34,7 +34,7 @@ class GitIntent:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-Record = Callable[[GitIntent], None]
+RecordIntent = Callable[[GitIntent], None]
 """Persists an intent; returns only when it is on disk."""
 
 

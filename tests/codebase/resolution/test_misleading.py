@@ -7,7 +7,7 @@ from tests.codebase.lookup_project import explorer
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.errors import Rejected
-from code_intel_server.tools.shaping import rows
+from code_intel_server.tools.shaping import answer_rows
 
 FILES = {"a.py": "class Cache:\n  def get(self): ...\nclass Store:\n  def get(self): ...\nCache().get()\n"}
 
@@ -79,8 +79,8 @@ def test_a_type_comes_before_the_blocks_that_implement_it_its_tests_and_members(
 
 def test_a_page_that_leaves_rows_out_does_not_say_that_it_is_complete(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"a.py": "def f(): ...\n" + "f()\n" * 9})
-    assert rows(found.find_references("f", page=Page(3)))["complete"] is False
-    assert rows(found.find_references("f"))["complete"] is True
+    assert answer_rows(found.find_references("f", page=Page(3)))["complete"] is False
+    assert answer_rows(found.find_references("f"))["complete"] is True
 
 
 def test_no_symbol_is_named_by_brackets_alone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.cli.proof.script import Action, Actions, Call, Edit
+from code_intel_server.cli.proof.script import Action, Actions, Edit, ToolCall
 from tests.e2e.clients.fakes import (
     Fields,
     asked,
@@ -89,8 +89,8 @@ class Model:
 
     def _all(self, wanted: Sequence[Action]) -> Generator[Blocks, list[Fields], list[Fields]]:
         """Several calls in one reply, as the skill asks for; anything else one by one."""
-        if len(wanted) > 1 and all(isinstance(action, Call) for action in wanted):
-            calls = [action for action in wanted if isinstance(action, Call)]
+        if len(wanted) > 1 and all(isinstance(action, ToolCall) for action in wanted):
+            calls = [action for action in wanted if isinstance(action, ToolCall)]
             results = yield [block for call in calls for block in self.call(call.tool, call.arguments)]
             return [json.loads(result["text"]) for result in results]
         answers: list[Fields] = []

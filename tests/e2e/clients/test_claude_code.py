@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from code_intel_server.cli.proof.script import Actions, Call, Script
+from code_intel_server.cli.proof.script import Actions, Script, ToolCall
 from tests.e2e.clients import installed
 from tests.e2e.clients.documented import CLAUDE_ONCE, words
 from tests.e2e.clients.fakes import Fields, Service, anthropic
@@ -82,7 +82,7 @@ def ask(machine: Machine, service: Service, prompt: str, *arguments: str) -> lis
 
 def recorded() -> Actions:
     """What the skill `outcome` asks of an agent."""
-    (answer,) = yield (Call("record_outcome", {"outcome": "success", "notes": "as wanted"}),)
+    (answer,) = yield (ToolCall("record_outcome", {"outcome": "success", "notes": "as wanted"}),)
     return answer
 
 

@@ -13,9 +13,9 @@ from code_intel_server import __version__, process
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
 from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
 from code_intel_server.cli.init import merging
+from code_intel_server.cli.init.project_files import config_path
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.cli.init.wanted import config_path
-from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ConfigFile
+from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ClientFile
 from code_intel_server.contract.skills import Skill
 
 _HOOK = f"{COMMAND} hook"
@@ -116,7 +116,7 @@ def server(root: Path) -> Iterator[Finding]:
         yield good("server", f"answers with {len(tools)} tools in {seconds:.1f} s")
 
 
-def _hooks(root: Path, client: Client, file: ConfigFile, again: str) -> Finding:
+def _hooks(root: Path, client: Client, file: ClientFile, again: str) -> Finding:
     name, path = f"{client.name} hooks", config_path(root, file)
     if not path.endswith(".json"):
         return good(name, path) if (root / path).exists() else Finding(name, Grade.UNUSED, _NO_HOOKS)

@@ -43,7 +43,7 @@ def _ripgrep(root: Path) -> Finding:
     from code_intel_server.codebase.files import ripgrep
 
     try:
-        program = ripgrep.executable()
+        program = ripgrep.ripgrep_program()
     except Unavailable:
         return bad("ripgrep", "not found", f"install it: {_install('ripgrep')}")
     return good("ripgrep", f"{_version([program, '--version'], root)} ({program})")
@@ -52,7 +52,7 @@ def _ripgrep(root: Path) -> Finding:
 def _ctags(root: Path) -> Finding:
     from code_intel_server.codebase.symbols import ctags
 
-    program = ctags.executable()
+    program = ctags.ctags_program()
     if program is None:
         said = "Universal Ctags not found: definitions come from tree-sitter"
         return warning("ctags", said, f"for more languages: {_install('universal-ctags')}")

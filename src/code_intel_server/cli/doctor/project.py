@@ -11,7 +11,7 @@ from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warn
 from code_intel_server.cli.init.proposals import without_git
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.status.index_view import look_at_index
-from code_intel_server.cli.status.view import look
+from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace.paths import FOLDER, Project
@@ -21,11 +21,11 @@ _NAMED = 5
 
 def repository(root: Path) -> Iterator[Finding]:
     """Whether sessions can make, commit and merge task branches here."""
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
-    desk = Desk(root)
+    services = ProjectServices(root)
     try:
-        survey = desk.branches(desk.read_kit().config).survey()
+        survey = services.branches(services.read_kit().config).survey()
     except Unavailable as error:
         yield bad(
             "repository", str(error.params.get("output", error)), "`git status` and `git fsck` say what is damaged"
@@ -95,19 +95,26 @@ def _edited(path: Path, digest: str) -> bool:
 
 def texts(root: Path) -> Iterator[Finding]:
     """Whether contract, configuration, context and prompts can be read."""
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
-    kit = Desk(root).read_kit()
+    settings = ProjectServices(root).read_kit()
     for name, problems in (
-        ("phase_contract.yml", kit.contract.warnings),
-        ("config.json", kit.config.warnings),
-        ("context.yml", kit.context.context.warnings),
-        ("prompts", kit.prompts.warnings),
+        ("phase_contract.yml", settings.contract.warnings),
+        ("config.json", settings.config.warnings),
+        ("context.yml", settings.context.context.warnings),
+        ("prompts", settings.prompts.warnings),
     ):
         for problem in problems:
             said = printable(problem).removeprefix(f"{name} ")
             yield warning(name, said, f"mend {FOLDER}/{name}" if "." in name else f"mend it in {FOLDER}/")
-    if not any((kit.contract.warnings, kit.config.warnings, kit.context.context.warnings, kit.prompts.warnings)):
+    if not any(
+        (
+            settings.contract.warnings,
+            settings.config.warnings,
+            settings.context.context.warnings,
+            settings.prompts.warnings,
+        )
+    ):
         yield good("texts", "contract, configuration, context and prompts can be read")
 
 
@@ -141,7 +148,7 @@ def index(root: Path) -> Iterator[Finding]:
 
 def sessions(root: Path) -> Iterator[Finding]:
     """Lock and checkpoints."""
-    seen = look(root)
+    seen = read_view(root)
     if seen.owner is not None:
         yield good("lock", f"held by {printable(seen.owner.described())} since {seen.owner.since}")
     waiting = [one for one in seen.sessions if not one.live]

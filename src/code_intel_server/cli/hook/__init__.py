@@ -20,8 +20,8 @@ from code_intel_server.cli.hook.sessions import (
     is_here,
     led,
     live_session,
-    private_folder,
-    project_root,
+    lock_folder,
+    nearest_project,
 )
 from code_intel_server.common.own_folder import CALLER_NOTE
 from code_intel_server.flow.checks.writable import Why, why_writable_in
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
         event = dialects.understood(event, _client(arguments))
     except (ValueError, AttributeError, TypeError, RecursionError):
         event = dialects.understood({"hook_event_name": "PreToolUse", "tool_name": "Write"}, _client(arguments))
-    root = project_root(str(event["cwd"]))
+    root = nearest_project(str(event["cwd"]))
     if not root:
         return 0
     allow = ALLOW_WRITES in arguments
@@ -65,11 +65,11 @@ def main(arguments: list[str]) -> int:
     if not session_id and not left:
         return 0
     try:
-        return after_a_kill(event, left) if left else answer(event, led(root, session_id), allow=allow)
+        return after_a_kill(event, left) if left else answer_event(event, led(root, session_id), allow=allow)
     except Exception as error:  # noqa: BLE001 - clients let exit 1 pass: whatever it is must become a refusal
         said = f"{type(error).__name__}: {error}"
         way_on = _WAYS_ON if left else "Call get_session_status, then try again."
-        return dialects.refuse(event, f"code-intel: this cannot be judged ({said}). {way_on}")
+        return dialects.refuse_tool(event, f"code-intel: this cannot be judged ({said}). {way_on}")
 
 
 def _client(arguments: list[str]) -> str:
@@ -77,7 +77,7 @@ def _client(arguments: list[str]) -> str:
     return arguments[arguments.index("--client") + 1] if "--client" in arguments[:-1] else ""
 
 
-def answer(event: Fields, session: Session, *, allow: bool) -> int:
+def answer_event(event: Fields, session: Session, *, allow: bool) -> int:
     """Judge one event of a live session."""
     name = event.get("hook_event_name")
     _note_reads(event, session)
@@ -115,7 +115,9 @@ def _note_reads(event: Fields, session: Session) -> None:
         named = re.findall(r"[^\s'\"|;&<>()]+", str(values["command"])[:_COMMAND_LIMIT])
     cwd = str(event.get("cwd") or session.root)
     paths = [
-        path for one in named if (path := inside(session.root, cwd, one)) and os.path.isfile(f"{session.root}/{path}")
+        path
+        for one in named
+        if (path := path_in_project(session.root, cwd, one)) and os.path.isfile(f"{session.root}/{path}")
     ]
     if paths and (note := _note_of(session, "reads")):
         try:
@@ -143,7 +145,7 @@ def targets(event: Fields) -> list[str]:
     return named
 
 
-def inside(root: str, cwd: str, path: str) -> str:
+def path_in_project(root: str, cwd: str, path: str) -> str:
     """`path` relative to the project, links resolved; '' where it lies outside."""
     real = os.path.realpath(os.path.join(cwd, path))
     return os.path.relpath(real, root) if real != root and os.path.commonpath([root, real]) == root else ""
@@ -151,10 +153,10 @@ def inside(root: str, cwd: str, path: str) -> str:
 
 def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
     cwd = str(event.get("cwd") or session.root)
-    paths = [inside(session.root, cwd, path) for path in targets(event)]
+    paths = [path_in_project(session.root, cwd, path) for path in targets(event)]
     for path in paths:
-        if path and path.split(os.sep)[0] != ".git" and (reason := refusal(session, path)):
-            return dialects.refuse(event, reason)
+        if path and path.split(os.sep)[0] != ".git" and (reason := write_refusal(session, path)):
+            return dialects.refuse_tool(event, reason)
     if allow and paths and not any(path.split(os.sep)[0].casefold() in _ASKED_ABOUT for path in paths):
         decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
         decision["permissionDecisionReason"] = f"writable in session {session.id}"
@@ -162,7 +164,7 @@ def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
     return 0
 
 
-def refusal(session: Session, path: str) -> str:
+def write_refusal(session: Session, path: str) -> str:
     """Why a file of the project may not be written now; '' where it may."""
     why = _why(session, path, exists=True)
     if why is Why.UNEXPLORED:  # only then does it matter when the file was made
@@ -212,7 +214,7 @@ def _existed(path: str, started_at: str) -> bool:
 
 def _note_caller(event: Fields, root: str, *, allow: bool) -> None:
     """Leave a note for start_session, which is about to be called: this client's hooks run, and may it write files?"""
-    folder = private_folder(root)
+    folder = lock_folder(root)
     known = {
         "mode": str(event.get("permission_mode", "")),
         "attended": os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0",

@@ -57,7 +57,7 @@ def named_paths(values: Fields) -> list[str]:
     return [path for one in given for name in _PATHS if isinstance(path := one.get(name), str) and path]
 
 
-def refuse(event: Fields, reason: str) -> int:
+def refuse_tool(event: Fields, reason: str) -> int:
     """Let the client refuse the tool call for this reason; the exit status."""
     client = event.get("client")
     if client == "cursor":

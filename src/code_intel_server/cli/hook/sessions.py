@@ -54,7 +54,7 @@ class Session:
         self.instruction = str(last.get("instruction", "")) if last.get("phase") == self.phase else ""
 
 
-def project_root(start: str) -> str:
+def nearest_project(start: str) -> str:
     """The nearest folder upwards with `.code-intel/`; '' where there is none below the git root."""
     folder = os.path.realpath(start)
     while True:
@@ -72,7 +72,7 @@ def project_root(start: str) -> str:
 def live_session(root: str) -> str:
     """The session of this project whose process lives and holds the lock; '' where there is none."""
     try:
-        descriptor = os.open(os.path.join(private_folder(root), "lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(os.path.join(lock_folder(root), "lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return ""
     try:
@@ -119,11 +119,11 @@ def interrupted(root: str) -> list[Session]:
         if not names:
             return []
         git = _git_folder(root)
-        shared = os.path.join(_common(git), "code-intel") if git else private_folder(root)
+        shared = os.path.join(_common(git), "code-intel") if git else lock_folder(root)
         key = _bytes(os.path.join(shared, "key"), _KEY_BYTES)
     except OSError:
         return []
-    from code_intel_server.workspace.state.seal import ID
+    from code_intel_server.workspace.state.signature import ID
 
     kept = re.compile(rf"({ID})(?:\.previous)?\.json", re.ASCII)
     ids = sorted({match[1] for name in names if (match := kept.fullmatch(name))})
@@ -148,15 +148,15 @@ def is_here(session: Session) -> bool:
 
 def _restorable(root: str, file: str, key: bytes) -> Session | None:
     """The generation of a checkpoint that the server would restore (`workspace.state.checkpoints`), if its branch is there."""
-    from code_intel_server.workspace.state.seal import SCHEMA_VERSION, unsealed
+    from code_intel_server.workspace.state.signature import CHECKPOINT_SCHEMA, verified
 
     for end in (".json", ".previous.json"):
         try:
-            session = Session(root, os.path.basename(file), unsealed(key, _bytes(file + end, _READ_LIMIT)), live=False)
+            session = Session(root, os.path.basename(file), verified(key, _bytes(file + end, _READ_LIMIT)), live=False)
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             continue
         git = _git_folder(root)
-        known = session.version == SCHEMA_VERSION and session.owner == session.id
+        known = session.version == CHECKPOINT_SCHEMA and session.owner == session.id
         gone = git and session.branch and not _in_tables(git) and not _oid(git, _HEADS + session.branch)
         return session if known and not gone else None
     return None
@@ -165,7 +165,7 @@ def _restorable(root: str, file: str, key: bytes) -> Session | None:
 # -- git's files ------------------------------------------------------------------------------------------------------
 
 
-def private_folder(root: str) -> str:
+def lock_folder(root: str) -> str:
     """Where `workspace.state.lock` keeps the lock of this worktree: in its git directory, or the user's state without git."""
     git = _git_folder(root)
     if git:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from code_intel_server import __version__
 from code_intel_server.cli.command import COMMAND, how_to_install, lasting_command
-from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress, system_said, typed_path
+from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress_bar, system_said, typed_path
 from code_intel_server.cli.init import proposals, unattended_runs
+from code_intel_server.cli.init.project_files import found, planned_files
 from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
-from code_intel_server.cli.init.wanted import found, wanted_files
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
-from code_intel_server.contract.clients import BY_NAME, CODEX, Client, named
+from code_intel_server.contract.clients import CLIENTS_BY_NAME, CODEX, Client, clients_named
 from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.project.config import ConfigFile
 
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--client",
         action="append",
-        choices=[*BY_NAME, "all"],
+        choices=[*CLIENTS_BY_NAME, "all"],
         help="whom to register with, repeatable (default: as before, else Claude Code, Codex and who else is found)",
     )
     made.add_argument(
@@ -80,7 +80,7 @@ def _init(options: argparse.Namespace) -> int:
     unattended, said_now = unattended_runs.wanted(options, scaffold.manifest, clients)
     if unattended:
         choices["unattended"] = True
-    wanted = wanted_files(
+    wanted = planned_files(
         root,
         clients,
         hooks=not options.no_hooks,
@@ -159,10 +159,10 @@ def _choices(root: Path, options: argparse.Namespace, manifest: Manifest) -> dic
 
 def _clients(root: Path, given: list[str] | None, choices: dict[str, Any]) -> tuple[Client, ...]:
     """Whom this run registers with: as it says, else those of earlier runs; `choices` then names them all."""
-    known = {one for one in choices.get("clients", ()) if one in BY_NAME}
-    now = ({*BY_NAME} if "all" in given else {*given}) if given else known or found(root)
+    known = {one for one in choices.get("clients", ()) if one in CLIENTS_BY_NAME}
+    now = ({*CLIENTS_BY_NAME} if "all" in given else {*given}) if given else known or found(root)
     choices["clients"] = sorted(known | now)
-    return named([*now])
+    return clients_named([*now])
 
 
 def _inside(root: Path, folder: str) -> str:
@@ -294,7 +294,7 @@ def _programs(options: argparse.Namespace) -> None:
     """Offer Universal Ctags; everything works without it, definitions then come from tree-sitter."""
     from code_intel_server.codebase.symbols import ctags
 
-    if ctags.executable() is not None:
+    if ctags.ctags_program() is not None:
         return
     command = proposals.install_command("universal-ctags")
     if not command:
@@ -317,16 +317,16 @@ def _programs(options: argparse.Namespace) -> None:
 
 
 def _index(root: Path) -> None:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
-    desk = Desk(root)
+    services = ProjectServices(root)
     try:
-        with progress("  index") as report:
-            synced = desk.index.sync(progress=report)
-            desk.explorer.refresh_all()
-            desk.index.settle(report)
+        with progress_bar("  index") as report:
+            synced = services.index.sync(progress=report)
+            services.explorer.refresh_all()
+            services.index.settle(report)
     finally:
-        desk.close()
+        services.close()
     written = f"{synced.chunks} chunks written" if synced.chunks else "up to date"
     print(f"  index: {synced.files} files, {written}, {synced.seconds:.1f} s")
 

@@ -24,7 +24,7 @@ _SECONDS = 30.0
 _OURS = f"{COMMAND} hook"
 _APPROVED = {"trusted", "managed"}
 
-Ask = Callable[[str, dict[str, Any]], Any]
+AskCodex = Callable[[str, dict[str, Any]], Any]
 
 
 class Unanswered(Exception):
@@ -58,18 +58,18 @@ def withdraw(root: Path) -> int:
     return len(keys)
 
 
-def _ours(ask: Ask, root: Path) -> list[dict[str, Any]]:
+def _ours(ask: AskCodex, root: Path) -> list[dict[str, Any]]:
     (row,) = ask("hooks/list", {"cwds": [str(root)]})["data"]
     return [hook for hook in row["hooks"] if hook["command"] == _OURS and hook["source"] == "project"]
 
 
-def _write(ask: Ask, *edits: dict[str, Any]) -> None:
+def _write(ask: AskCodex, *edits: dict[str, Any]) -> None:
     if edits:
         ask("config/batchWrite", {"edits": [*edits]})
 
 
 @contextmanager
-def _asking(root: Path) -> Iterator[Ask]:
+def _asking(root: Path) -> Iterator[AskCodex]:
     """Codex's app server for a project that it takes for trusted while it runs: else it lists no hooks."""
     codex = shutil.which("codex")
     if codex is None:
@@ -96,7 +96,7 @@ def _asking(root: Path) -> Iterator[Ask]:
                     stream.close()
 
 
-def _talk(child: "subprocess.Popen[bytes]") -> Ask:
+def _talk(child: "subprocess.Popen[bytes]") -> AskCodex:
     """Shake hands, and ask one thing after the other: a line of JSON each way."""
     sender, receiver, numbers = child.stdin, child.stdout, count()
     assert sender is not None and receiver is not None  # noqa: S101 - `process.spawn` pipes both

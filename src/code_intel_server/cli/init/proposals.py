@@ -18,7 +18,7 @@ _MAX_BYTES = 1_000_000
 _MAKE_TEST = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
 _PLACEHOLDER = "no test specified"
 
-Candidate: TypeAlias = tuple[list[str], str]
+CommandProposal: TypeAlias = tuple[list[str], str]
 """A command, and what it lacks to run here if that is known already."""
 
 
@@ -40,7 +40,7 @@ def _not_there(root: Path, program: str) -> str:
     return "" if shutil.which(place) else f"{program} cannot be started here"
 
 
-def _others(root: Path) -> Iterator[Candidate]:
+def _others(root: Path) -> Iterator[CommandProposal]:
     if _npm_test(root):
         manager = next((name for name, lock in _LOCKS if (root / lock).is_file()), "npm")
         yield [manager, "run", "test"] if manager == "bun" else [manager, "test"], ""
@@ -64,7 +64,7 @@ _LOCKS = (
 )
 
 
-def _python(root: Path) -> Iterator[Candidate]:
+def _python(root: Path) -> Iterator[CommandProposal]:
     """pytest where the project's environment has it, unittest where the tests are for that."""
     folder, tests = next(
         ((name, files) for name in _TEST_FOLDERS if (files := [*(root / name).glob("test_*.py")])), ("", [])

@@ -42,7 +42,7 @@ class Did(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlannedFile:
     """A file of ours, or our entries in one of the user's: `merge` and `unmerge` work on its text ('' where there is none)."""
 
     path: str
@@ -111,16 +111,16 @@ class Scaffold:
         self._dry = dry_run
         self.manifest = Manifest.load(root)
 
-    def apply(self, wanted: Sequence[Wanted]) -> list[Done]:
+    def apply(self, wanted: Sequence[PlannedFile]) -> list[Done]:
         """Bring every wanted file about; what was done to each. Raises OSError."""
         if not self._dry:
             self._announce(wanted)
         return self._done(wanted)
 
-    def _done(self, wanted: Sequence[Wanted]) -> list[Done]:
+    def _done(self, wanted: Sequence[PlannedFile]) -> list[Done]:
         return [self._merge(one) if one.merge is not None else self._whole(one) for one in wanted]
 
-    def _announce(self, wanted: Sequence[Wanted]) -> None:
+    def _announce(self, wanted: Sequence[PlannedFile]) -> None:
         """Name in the manifest on disk what is about to be new: a run that is killed in the middle can then be taken out."""
         plan = Scaffold(self._root, dry_run=True)
         plan._done(wanted)
@@ -143,7 +143,7 @@ class Scaffold:
         if not self._dry:
             self.manifest.save(self._root)
 
-    def _whole(self, wanted: Wanted) -> Done:
+    def _whole(self, wanted: PlannedFile) -> Done:
         data = wanted.text.encode()
         present = self._present(wanted.path)
         if present is None:
@@ -162,7 +162,7 @@ class Scaffold:
         self.manifest.offered[wanted.path] = _digest(data)
         return self._beside(wanted.path, data, Did.BESIDE)
 
-    def _merge(self, wanted: Wanted) -> Done:
+    def _merge(self, wanted: PlannedFile) -> Done:
         assert wanted.merge is not None  # noqa: S101 - asked by the caller
         present = self._present(wanted.path)
         try:
@@ -241,7 +241,7 @@ class Removal:
         self._dry = dry_run
         self._manifest = Manifest.load(root)
 
-    def run(self, wanted: Sequence[Wanted]) -> list[Done]:
+    def run(self, wanted: Sequence[PlannedFile]) -> list[Done]:
         """Undo every written file, then the folders that are empty then; what was done to each. Raises OSError."""
         unmerge = {one.path: one.unmerge for one in wanted if one.unmerge is not None}
         paths = sorted(self._manifest.files, key=lambda path: (path.startswith(FOLDER), path))

@@ -12,8 +12,8 @@ from pathlib import Path
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.console import Failed
 from code_intel_server.cli.init import unattended_runs
+from code_intel_server.cli.init.project_files import planned_files
 from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers
-from code_intel_server.cli.init.wanted import wanted_files
 from code_intel_server.contract.clients import CLIENTS
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
@@ -36,7 +36,7 @@ def uninstall(root: Path, *, dry_run: bool) -> int:
     if not dry_run:
         Approvals().revoke(root / FOLDER / "config.json")
         unattended_runs.withdraw_from_codex(root)
-    wanted = wanted_files(root, CLIENTS, hooks=True, config={})
+    wanted = planned_files(root, CLIENTS, hooks=True, config={})
     _show(Removal(root, dry_run=dry_run).run(wanted), "would be " if dry_run else "")
     if dry_run:
         return 0

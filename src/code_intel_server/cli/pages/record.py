@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, counted, duration, elapsed, in_titles
+from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, duration, elapsed, in_titles, quantity
 from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, GateLevel, Intent
-from code_intel_server.flow.transitions import Road
+from code_intel_server.flow.transitions import Route
 
 Fields = Mapping[str, Any]
 
@@ -51,7 +51,7 @@ class Submit:
     @property
     def runs(self) -> list[Fields]:
         """The verify commands that the server ran for it."""
-        return rows(self.proof, "commands")
+        return row_list(self.proof, "commands")
 
     @property
     def lines(self) -> list[str]:
@@ -178,7 +178,7 @@ class SessionRecord:
         if not counts:
             return []
         passed = f"{number(counts, 'pass_to_pass')} of {before} tests that passed before pass with it"
-        said = [f"{counted(number(counts, 'fail_to_pass'), 'test')} only with this change; {passed}."]
+        said = [f"{quantity(number(counts, 'fail_to_pass'), 'test')} only with this change; {passed}."]
         reasons = mapping(self.state, "test_reasons")
         asked = mapping(seen, "questions")
         said += [f"{what}: {why}. Reason: {text(reasons, what) or 'none'}" for what, why in asked.items()]
@@ -189,7 +189,7 @@ class SessionRecord:
     def listed_tests(self) -> list[tuple[str, list[str]]]:
         """The lists of tests that are not empty, by name."""
         listed = mapping(mapping(self.receipt, "tests"), "listed")
-        return [(name.replace("_", " "), texts(listed, name)) for name in listed]
+        return [(name.replace("_", " "), text_list(listed, name)) for name in listed]
 
     @cached_property
     def skipped(self) -> dict[int, str]:
@@ -197,10 +197,10 @@ class SessionRecord:
         given = mapping(self.state, "flags")
         names = [name for name in FLAG_NAMES if name != "gate_level" and given.get(name) is True]
         try:
-            road = Road(Intent(text(self.state, "intent")), Flags(GateLevel.AUTO, **dict.fromkeys(names, True)))
+            route = Route(Intent(text(self.state, "intent")), Flags(GateLevel.AUTO, **dict.fromkeys(names, True)))
         except ValueError:
             return {}
-        return {_STEPS_BY_KEY[key]: key for key in road.gates_skipped_by_flag()}
+        return {_STEPS_BY_KEY[key]: key for key in route.gates_skipped_by_flag()}
 
     @property
     def outcome(self) -> tuple[str, str]:
@@ -216,11 +216,11 @@ class SessionRecord:
         if last.step == _VERIFY and mapping(self.state, "flags").get("only_verify") is True:
             kind, proof = self.proof
             return (kind, f"Verified, {proof}") if last.event != "failed" else ("bad", "Verification failed")
-        if last.step < _VERIFY and not rows(self.state, "tasks"):
+        if last.step < _VERIFY and not row_list(self.state, "tasks"):
             return "good", "Investigated: nothing was changed"
         kind, proof = self.proof
         if self.forced:
-            issues = counted(len(texts(self.state, "unresolved_issues")), "quality issue")
+            issues = quantity(len(text_list(self.state, "unresolved_issues")), "quality issue")
             return "bad", f"{self._delivered(last)}, {proof}, with {issues} unresolved"
         return kind, f"{self._delivered(last)}, {proof}"
 
@@ -254,23 +254,23 @@ class SessionRecord:
             "new approaches": max(happened.count("intervened"), number(now, "intervention_count")),
             "reviews with issues": max(happened.count("issues"), number(now, "quality_revert_count")),
             "tool calls": sum(number(row, "calls") for tools in self.tools.values() for row in tools.values()),
-            "files explored": len(texts(self.state, "explored_files")) + len(mapping(self.state, "added_files")),
+            "files explored": len(text_list(self.state, "explored_files")) + len(mapping(self.state, "added_files")),
             "restores": self.restored,
             "compactions": number(self.state, "compaction_count"),
         }
 
 
-def taken_apart(record: Fields, verdict: str = "") -> SessionRecord:
+def session_record(record: Fields, verdict: str = "") -> SessionRecord:
     """A record as `archives.gather` made it, this version's or another's."""
     from code_intel_server.tools.session.archives import SCHEMA
 
     body = mapping(record, "state")
     payloads, tools = mapping(body, "phase_payloads"), mapping(record, "tools")
-    log = rows(record, "decisions")
+    log = row_list(record, "decisions")
     notes: list[str] = []
     if number(record, "schema") > SCHEMA:
         notes.append("A newer version wrote this record: what it added is not shown.")
-    if lost := texts(record, "given_up"):
+    if lost := text_list(record, "given_up"):
         notes.append(f"The record was too big to keep whole; left out: {', '.join(lost)}.")
     return SessionRecord(
         session_id=text(record, "session_id"),
@@ -284,7 +284,7 @@ def taken_apart(record: Fields, verdict: str = "") -> SessionRecord:
         },
         submits=submits(log),
         restored=sum(row.get("what") == "restore" for row in log),
-        evidence=rows(record, "evidence"),
+        evidence=row_list(record, "evidence"),
         diff=mapping(record, "diff"),
         notes=notes,
         verdict=verdict,
@@ -310,13 +310,13 @@ def mapping(row: Fields, name: str) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
-def rows(row: object, name: str) -> list[Fields]:
+def row_list(row: object, name: str) -> list[Fields]:
     """The objects in a field that is a list."""
     value = row.get(name) if isinstance(row, dict) else None
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def texts(row: Fields, name: str) -> list[str]:
+def text_list(row: Fields, name: str) -> list[str]:
     """The texts in a field that is a list."""
     value = row.get(name)
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []

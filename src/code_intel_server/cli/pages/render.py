@@ -6,15 +6,15 @@ from pathlib import Path
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
-from code_intel_server.cli.pages.record import rows, texts
-from code_intel_server.cli.pages.tally import in_words
-from code_intel_server.cli.words import TITLES, counted, duration, moment
+from code_intel_server.cli.pages.record import row_list, text_list
+from code_intel_server.cli.pages.tally import counts_in_words
+from code_intel_server.cli.words import TITLES, duration, moment, quantity
 from code_intel_server.common.printable import printable
 from code_intel_server.flow.phases import READY_COMPLETE, READY_PLAN, STEPS
 from code_intel_server.workspace.state.checkpoints import is_id
 
 
-def render(name: str, **values: object) -> str:
+def render_page(name: str, **values: object) -> str:
     """A page from its template. What is missing from a record reads as empty."""
     return _environment().get_template(name).render(values)
 
@@ -29,10 +29,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"titles": TITLES, "counted": counted, "in_words": in_words}
+    made.globals |= {"titles": TITLES, "counted": quantity, "in_words": counts_in_words}
     made.filters |= {
-        "rows": rows,
-        "texts": texts,
+        "rows": row_list,
+        "texts": text_list,
         "duration": duration,
         "day": _day,
         "clock": _clock,

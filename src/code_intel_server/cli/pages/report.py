@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, mapping, rows, text, texts
-from code_intel_server.cli.pages.render import render
-from code_intel_server.cli.words import TITLES, VERDICTS, counted, duration, flag_typed
+from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, mapping, row_list, text, text_list
+from code_intel_server.cli.pages.render import render_page
+from code_intel_server.cli.words import TITLES, VERDICTS, duration, flag_typed, quantity
 from code_intel_server.flow.checks.disposal import CHANGED, undecided
 from code_intel_server.flow.phases import LAST_STEP
 
@@ -25,7 +25,7 @@ def report_page(record: SessionRecord, project: str = "") -> str:
     files = [*changed_files(text(record.diff, "text"))]
     title, rest = _title(record.request)
     kind, said = record.outcome
-    return render(
+    return render_page(
         "report.html",
         record=record,
         project=project,
@@ -38,7 +38,9 @@ def report_page(record: SessionRecord, project: str = "") -> str:
         files=files,
         untracked=[] if files else sorted({text(used, "path") for used in record.evidence} - {""}),
         remarks=[(what, "; ".join(found)) for what, found in _remarks(record.state).items() if found],
-        items=[text(item, "status") for task in rows(record.state, "tasks") for item in rows(task, "checklist")],
+        items=[
+            text(item, "status") for task in row_list(record.state, "tasks") for item in row_list(task, "checklist")
+        ],
         course=course(record),
         open_files=len(files) <= _OPEN_FILES,
         open_evidence=len(record.evidence) <= _OPEN_EVIDENCE,
@@ -50,7 +52,7 @@ def _remarks(state: Fields) -> dict[str, list[str]]:
     said = {entry: str(words) for entry, words in mapping(state, "must_verify").items()}
     explained = [f"{entry.partition(' ')[2]} ({words})" for entry, words in said.items() if words not in {"", CHANGED}]
     return {
-        **{what: texts(state, name) for what, name in _REMARKS.items()},
+        **{what: text_list(state, name) for what, name in _REMARKS.items()},
         "To be verified by the impact, and undecided": undecided(said),
         "To be verified by the impact, and unaffected": explained,
     }
@@ -122,9 +124,9 @@ def course(record: SessionRecord) -> Course | None:
     at = [(x + _ROW // 2, _ROW * (step - 1) + _ROW // 2) for x, step in points]
     pairs = zip(itertools.pairwise(at), [None, *way], strict=False)
     seen = {1, *(one.step for one in way)}
-    back = f"; went back {counted(len(record.loops), 'time')}" if record.loops else ""
+    back = f"; went back {quantity(len(record.loops), 'time')}" if record.loops else ""
     return Course(
-        said=f"{counted(len(way), 'accepted submit')} over {len(seen)} of 19 steps{back}",
+        said=f"{quantity(len(way), 'accepted submit')} over {len(seen)} of 19 steps{back}",
         width=_ROW * (len(way) + 1),
         height=_ROW * LAST_STEP,
         ways=[("loop" if one and one.loops else "way", *start, *stop) for (start, stop), one in pairs],

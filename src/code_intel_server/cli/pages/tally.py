@@ -8,12 +8,12 @@ from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, number, submits, taken_apart, text
+from code_intel_server.cli.pages.record import Fields, SessionRecord, Submit, number, session_record, submits, text
 from code_intel_server.cli.words import LOOPS, TITLES, in_titles
-from code_intel_server.workspace.state.journals import SCHEMA_VERSION
+from code_intel_server.workspace.state.journals import JOURNAL_SCHEMA
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
     from code_intel_server.workspace.state.journals import Tail
 
 ARCHIVES_READ = 100
@@ -68,7 +68,7 @@ class StepTally:
     @property
     def worst(self) -> str:
         """What fails most here; '' where nothing does."""
-        both = in_words(self.refusals) + in_words(self.loops)
+        both = counts_in_words(self.refusals) + counts_in_words(self.loops)
         return both.most_common(1)[0][0] if both else ""
 
 
@@ -111,7 +111,7 @@ class Tally:
             "sessions": self.sessions,
             "ends": dict(self.ends),
             "sessions_with_loops": self.looping,
-            "loops": dict(in_words(self.loops)),
+            "loops": dict(counts_in_words(self.loops)),
             "refusals": dict(self.refusals.most_common()),
             "evidence_failures": {key: count for key, count in self.refusals.most_common() if "evidence" in key},
             "failures": dict(self.failures.most_common(_TOP)),
@@ -136,17 +136,17 @@ class Tally:
         }
 
 
-def tally(desk: "Desk") -> Tally:
+def tally(services: "ProjectServices") -> Tally:
     """Count what the project's logs hold, the newest first where they hold too much to be read."""
     from code_intel_server.tools.session.archives import finished_sessions, read_archive
 
     counted = Tally()
-    log, outcomes = desk.decisions.tail(LINES_READ), desk.outcomes.tail(LINES_READ)
-    over = finished_sessions(desk)
+    log, outcomes = services.decisions.tail(LINES_READ), services.outcomes.tail(LINES_READ)
+    over = finished_sessions(services)
     archived = {
-        session_id: taken_apart(kept | {"session_id": session_id})
+        session_id: session_record(kept | {"session_id": session_id})
         for session_id in over[:ARCHIVES_READ]
-        if (kept := read_archive(desk, session_id)) is not None
+        if (kept := read_archive(services, session_id)) is not None
     }
     by_session: dict[str, list[Fields]] = defaultdict(list)
     for row in log.records:
@@ -190,7 +190,7 @@ def _trend(log: Iterable[Fields], archived: Mapping[str, SessionRecord]) -> list
 def _remarks(name: str, log: "Tail") -> list[str]:
     """What a reader must know of a log that was not read whole."""
     remarks: list[str] = []
-    newer = sum(number(row, "schema") > SCHEMA_VERSION for row in log.records)
+    newer = sum(number(row, "schema") > JOURNAL_SCHEMA for row in log.records)
     if log.skipped:
         remarks.append(f"{log.skipped} line(s) of the {name} log are torn or foreign and were passed over.")
     if newer:
@@ -200,7 +200,7 @@ def _remarks(name: str, log: "Tail") -> list[str]:
     return remarks
 
 
-def in_words(counts: Counter[str]) -> Counter[str]:
+def counts_in_words(counts: Counter[str]) -> Counter[str]:
     """Counts of refusals or of events that lead back, by what people read in the place of their keys."""
     said: Counter[str] = Counter()
     for key, count in counts.items():

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.cli.proof.agent import Step, run_session
-from code_intel_server.cli.proof.script import Change, Edit, Fields, Stuck
+from code_intel_server.cli.proof.agent import SubmitStep, run_session
+from code_intel_server.cli.proof.script import Edit, Fields, Stuck, TaskEdits
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 
 GIT_SECONDS = 300.0
@@ -41,7 +41,7 @@ _SAMPLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class SetupProof:
     """How it ended: the last phase, the server's account, and what the session was led over."""
 
     phase: str
@@ -70,7 +70,7 @@ class SampleWork:
         item = {"item": f"{_NAME} stands at the end of {self._file}", "status": "pending"}
         return [{"id": "t1", "description": f"Add {_NAME}", "status": "pending", "checklist": [item]}]
 
-    def implement(self, task: Fields) -> Change:
+    def implement(self, task: Fields) -> TaskEdits:
         """The function at the end of the file, and the lines it takes."""
         before = (self._root / self._file).read_bytes().decode("utf-8")
         gap = ("" if before.endswith("\n") or not before else "\n") + ("\n\n" if before.strip() else "")
@@ -78,7 +78,7 @@ class SampleWork:
         start = (before + gap).count("\n") + 1
         lines = f"{self._file}:{start}-{start + function.count(chr(10)) - 1}"
         evidence = dict.fromkeys((str(item) for item in task["checklist"]), lines)
-        return Change((Edit(self._file, before, before + gap + function),), evidence)
+        return TaskEdits((Edit(self._file, before, before + gap + function),), evidence)
 
     def passed(self) -> bool:
         """The function is where it was put."""
@@ -89,7 +89,7 @@ class SampleWork:
         return []
 
 
-def prove(root: Path, tell: Callable[[str], None]) -> Proof:
+def prove(root: Path, tell: Callable[[str], None]) -> SetupProof:
     """Lead a session over a throw-away clone of the project at `root` and tell each step in a line.
 
     Raises Stuck with what the server said where it does not come to SESSION_COMPLETE, or git where it cannot clone.
@@ -114,10 +114,10 @@ def prove(root: Path, tell: Callable[[str], None]) -> Proof:
             and len(_git(project, "log", "-1", "--format=%P").split()) < 2
         ):
             raise Stuck("the session ended and no merge commit is there")
-        return Proof(str(last["phase"]), str(last.get("instruction", "")), sample, time.monotonic() - began)
+        return SetupProof(str(last["phase"]), str(last.get("instruction", "")), sample, time.monotonic() - began)
 
 
-def _line(step: Step) -> str:
+def _line(step: SubmitStep) -> str:
     mark = "ok" if step.accepted else "refused"
     tools = f"  {', '.join(dict.fromkeys(step.tools))}" if step.tools else ""
     return f"{mark:<7} {step.number:>2} {step.phase:<19} → {step.next:<19} {step.seconds:5.1f} s{tools}"

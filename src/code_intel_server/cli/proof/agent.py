@@ -14,7 +14,7 @@ import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from code_intel_server.cli.proof.script import Actions, Call, Edit, Fields, Script, Stuck, Work
+from code_intel_server.cli.proof.script import Actions, Edit, Fields, Script, Stuck, ToolCall, Work
 
 CALL_SECONDS = 600.0
 HANDSHAKE_SECONDS = 60.0
@@ -22,7 +22,7 @@ _TAIL_LINES = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SubmitStep:
     """One submit as the agent saw it: what it left, how long it took (seconds), and whether it was accepted."""
 
     number: int
@@ -44,7 +44,7 @@ def run_session(
     *,
     command: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
-    on_step: Callable[[Step], None] = lambda _step: None,
+    on_step: Callable[[SubmitStep], None] = lambda _step: None,
 ) -> Script:
     """Lead `work` through a whole session of a server process over `project`; the script with all responses.
 
@@ -105,13 +105,13 @@ def _parameters(
 
 
 async def _session(
-    script: Script, parameters: StdioServerParameters, log: TextIO, project: Path, on_step: Callable[[Step], None]
+    script: Script, parameters: StdioServerParameters, log: TextIO, project: Path, on_step: Callable[[SubmitStep], None]
 ) -> None:
     async with Client(stdio_client(parameters, errlog=log)) as client:
         await _drive(client, script.run(), project, on_step)
 
 
-async def _drive(client: Client, actions: Actions, project: Path, on_step: Callable[[Step], None]) -> None:
+async def _drive(client: Client, actions: Actions, project: Path, on_step: Callable[[SubmitStep], None]) -> None:
     before: Fields = {}
     tools: list[str] = []
     began = time.monotonic()
@@ -123,15 +123,15 @@ async def _drive(client: Client, actions: Actions, project: Path, on_step: Calla
                 for index, action in enumerate(wanted):
                     group.start_soon(_act, client, action, project, results, index)
             for action, result in zip(wanted, results, strict=True):
-                if isinstance(action, Call) and action.tool in {"start_session", "submit_phase"}:
+                if isinstance(action, ToolCall) and action.tool in {"start_session", "submit_phase"}:
                     on_step(_step(before, result, tools, time.monotonic() - began))
                     before, tools, began = result, [], time.monotonic()
                 elif result.get("success", True):
-                    tools.append(action.tool if isinstance(action, Call) else f"edit {action.path}")
+                    tools.append(action.tool if isinstance(action, ToolCall) else f"edit {action.path}")
             wanted = actions.send(results)
 
 
-async def _act(client: Client, action: Call | Edit, project: Path, results: list[Fields], index: int) -> None:
+async def _act(client: Client, action: ToolCall | Edit, project: Path, results: list[Fields], index: int) -> None:
     if isinstance(action, Edit):
         await anyio.Path(project / action.path).write_text(action.after, encoding="utf-8")
         return
@@ -143,10 +143,10 @@ async def _act(client: Client, action: Call | Edit, project: Path, results: list
     results[index] = cast("Fields", answer.structured_content)
 
 
-def _step(before: Fields, after: Fields, tools: list[str], seconds: float) -> Step:
+def _step(before: Fields, after: Fields, tools: list[str], seconds: float) -> SubmitStep:
     accepted = bool(after.get("success"))
     if not before:
-        return Step(1, "start_session", str(after.get("phase", "")), (), seconds, accepted)
-    return Step(
+        return SubmitStep(1, "start_session", str(after.get("phase", "")), (), seconds, accepted)
+    return SubmitStep(
         int(before.get("step", 0)), str(before["phase"]), str(after.get("phase", "")), tuple(tools), seconds, accepted
     )

@@ -18,7 +18,7 @@ from code_intel_server.tools.shaping import places
 from code_intel_server.workspace.project.rule_lines import own_lines
 
 Fields = dict[str, Any]
-Answers = Sequence[Fields]
+ToolAnswers = Sequence[Fields]
 
 _OURS = (
     "start_session",
@@ -35,7 +35,7 @@ _RULE_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A tool call; its result is what the tool answered."""
 
     tool: str
@@ -51,12 +51,12 @@ class Edit:
     after: str
 
 
-Action = Call | Edit
-Actions = Generator[tuple[Action, ...], Answers, Fields]
+Action = ToolCall | Edit
+Actions = Generator[tuple[Action, ...], ToolAnswers, Fields]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TaskEdits:
     """The edits of one task, and for each checklist item the lines that show it (`path:start-end`)."""
 
     edits: tuple[Edit, ...]
@@ -79,7 +79,7 @@ class Work(Protocol):
     def tasks(self, response: Fields) -> list[Fields]:
         """New tasks for a plan; after a revert `response` says why."""
 
-    def implement(self, task: Fields) -> Change:
+    def implement(self, task: Fields) -> TaskEdits:
         """The change of one task, from `next_task`."""
 
     def passed(self) -> bool:
@@ -120,13 +120,13 @@ class Script:
     def run(self) -> Actions:
         """From start_session to the end; returns the last response. Raises Stuck where the responses lead no further."""
         work = self.work
-        call = Call("start_session", {"query": work.query, "intent": work.intent, "flags": dict(work.flags)})
+        call = ToolCall("start_session", {"query": work.query, "intent": work.intent, "flags": dict(work.flags)})
         (response,) = yield (call,)
         return (yield from self.go_on(response))
 
     def resume(self) -> Actions:
         """From get_session_status, as after a restart, to the end."""
-        (response,) = yield (Call("get_session_status", {}),)
+        (response,) = yield (ToolCall("get_session_status", {}),)
         return (yield from self.go_on(response))
 
     def go_on(self, response: Fields) -> Actions:
@@ -137,11 +137,11 @@ class Script:
         while response.get("phase") not in _ENDS:
             self._check(response)
             if _AS_BEFORE in response["instruction"]:
-                (whole,) = yield (Call("get_session_status", {}),)
+                (whole,) = yield (ToolCall("get_session_status", {}),)
                 response = {**whole, **response, "instruction": whole["instruction"]}
             yield from self._look_things_up(response)
             data = yield from self._payload(response)
-            (response,) = yield (Call("submit_phase", {"data": data}),)
+            (response,) = yield (ToolCall("submit_phase", {"data": data}),)
             self.responses.append(response)
             if response.get("success"):
                 self._notes = _Notes()
@@ -156,19 +156,19 @@ class Script:
                 said = [str(response.get(name, "")) for name in ("message", "remedy")]
                 raise Stuck(" ".join([f"{response['phase']}:", *filter(None, said), *self._notes.refused[-3:]]))
 
-    def _summarise_rules(self, source: str) -> Generator[tuple[Action, ...], Answers, None]:
+    def _summarise_rules(self, source: str) -> Generator[tuple[Action, ...], ToolAnswers, None]:
         """Read the project's rules and hand in what they say: their list items, or every line where there is no list; not what set-up wrote."""
-        (read,) = yield (Call("search_text", {"patterns": [r"\S"], "path": source, "limit": _RULE_LINES}),)
+        (read,) = yield (ToolCall("search_text", {"patterns": [r"\S"], "path": source, "limit": _RULE_LINES}),)
         lines = own_lines(row.partition(": ")[2] for entry in read.get("results", []) for row in entry["rows"])
         items = [line for line in lines if line.startswith(("-", "*"))]
         summary = "\n".join([f"Rules of {source}:", *(items or lines)])
-        (answer,) = yield (Call("update_context", {"summary": summary}),)
+        (answer,) = yield (ToolCall("update_context", {"summary": summary}),)
         if not answer.get("success"):
             raise Stuck(f"update_context: {answer.get('message')}")
 
     # -- lookups -----------------------------------------------------------------------------------------------------
 
-    def _look_things_up(self, response: Fields) -> Generator[tuple[Action, ...], Answers, None]:
+    def _look_things_up(self, response: Fields) -> Generator[tuple[Action, ...], ToolAnswers, None]:
         """Call, all at once, the tools that the instruction names and the work has arguments for."""
         calls = [call for tool in _named(str(response["instruction"])) if (call := self._call(tool, response))]
         if not calls:
@@ -182,7 +182,7 @@ class Script:
                 self._notes.refused.append(f"{call.tool}: {answer.get('message')}")
         self._seen += self._notes.places()
 
-    def _call(self, tool: str, response: Fields) -> Call | None:
+    def _call(self, tool: str, response: Fields) -> ToolCall | None:
         work = self.work
         first = next(iter(work.files), "")
         arguments: dict[str, Fields] = {
@@ -198,11 +198,11 @@ class Script:
             "analyze_impact": {"targets": [first], "limit": 20},
             "review_changes": {"limit": 200},
         }
-        return Call(tool, arguments[tool]) if tool in arguments else None
+        return ToolCall(tool, arguments[tool]) if tool in arguments else None
 
     # -- payloads ----------------------------------------------------------------------------------------------------
 
-    def _payload(self, response: Fields) -> Generator[tuple[Action, ...], Answers, Fields]:
+    def _payload(self, response: Fields) -> Generator[tuple[Action, ...], ToolAnswers, Fields]:
         """Every field that `expected_payload` names and does not call optional, filled."""
         expected: Mapping[str, str] = response["expected_payload"]
         data: Fields = {}
@@ -260,26 +260,26 @@ class Script:
             "quality_score": "good",
         }
 
-    def _documents(self, response: Fields) -> Generator[tuple[Action, ...], Answers, list[str]]:
+    def _documents(self, response: Fields) -> Generator[tuple[Action, ...], ToolAnswers, list[str]]:
         """Project documents, unless the instruction says that there are none."""
         if "empty list" in str(response["instruction"]):
             return []
         found: list[str] = []
         for pattern in ("*.md", "*.rst", "*.adoc"):
-            (answer,) = yield (Call("search_files", {"pattern": pattern, "limit": 20}),)
+            (answer,) = yield (ToolCall("search_files", {"pattern": pattern, "limit": 20}),)
             found += [row["path"] for row in answer.get("results", []) if not row["path"].startswith(".")]
         return found[:3]
 
-    def _implemented(self, task: Fields) -> Generator[tuple[Action, ...], Answers, Fields]:
+    def _implemented(self, task: Fields) -> Generator[tuple[Action, ...], ToolAnswers, Fields]:
         """Ask before writing, widen the writable set where that is the answer, write, and name the lines."""
         change = self.work.implement(task)
         paths = list(dict.fromkeys(edit.path for edit in change.edits))
-        (verdict,) = yield (Call("check_write_target", {"paths": paths}),)
+        (verdict,) = yield (ToolCall("check_write_target", {"paths": paths}),)
         refused = [row["path"] for row in verdict.get("results", ()) if not row["allowed"]]
         if refused:
             reason = f"Task {task['id']} changes it: {task['description']}"
-            yield (Call("add_explored_files", {"paths": refused, "reason": reason}),)
-            yield (Call("check_write_target", {"paths": refused}),)
+            yield (ToolCall("add_explored_files", {"paths": refused, "reason": reason}),)
+            yield (ToolCall("check_write_target", {"paths": refused}),)
         self._notes.used.append("check_write_target")
         for edit in change.edits:
             yield (edit,)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
 from code_intel_server.cli.pages.record import SessionRecord
-from code_intel_server.cli.status.view import ProjectView, SessionView, look
-from code_intel_server.cli.words import TITLE_WIDTH, counted, flag_typed
+from code_intel_server.cli.status.view import ProjectView, SessionView, read_view
+from code_intel_server.cli.words import TITLE_WIDTH, flag_typed, quantity
 from code_intel_server.common.printable import printable
 from code_intel_server.workspace.paths import FOLDER
 
@@ -48,12 +48,12 @@ def _run(options: argparse.Namespace) -> int:
         from code_intel_server.cli.status.watch import watch
 
         return watch(root, options.session)
-    seen = look(root)
+    seen = read_view(root)
     session = seen.session(options.session)
     if options.session and session is None:
         raise Failed(f"no session {options.session} is running or interrupted here")
     if options.json:
-        print(json.dumps(as_json(seen, session), ensure_ascii=False, indent=2))
+        print(json.dumps(project_as_json(seen, session), ensure_ascii=False, indent=2))
     else:
         from rich.console import Console
 
@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(seen: ProjectView, session: SessionView | None) -> dict[str, Any]:
+def project_as_json(seen: ProjectView, session: SessionView | None) -> dict[str, Any]:
     """The project's state as data."""
     owner = seen.owner
     return {
@@ -152,7 +152,7 @@ def _where(session: SessionView) -> str:
     """Where the step that the session is at stands."""
     tasks = session.state["tasks"]
     done = sum(task["status"] == "completed" for task in tasks)
-    return f"now: {done} of {counted(len(tasks), 'task')} done" if tasks else "now"
+    return f"now: {done} of {quantity(len(tasks), 'task')} done" if tasks else "now"
 
 
 def _tasks(session: SessionView) -> "Iterator[RenderableType]":
@@ -182,7 +182,7 @@ def _counters(session: SessionView) -> "RenderableType":
         "quality loop": counters["quality_revert_count"],
         "explored file": len(state["explored_files"]) + len(state["added_files"]),
     }
-    parts = [counted(count, what) for what, count in happened.items() if count]
+    parts = [quantity(count, what) for what, count in happened.items() if count]
     if state["task_branch"]:
         branch = state["task_branch"]
         parts.append(f"branch {printable(str(branch['name']))} from {printable(str(branch['base']))}")

@@ -10,7 +10,7 @@ from code_intel_server.cli.status.index_view import IndexView, look_at_index
 from code_intel_server.cli.words import TITLES
 from code_intel_server.flow.packing import unpacked
 from code_intel_server.flow.phases import STEPS, Flags, GateLevel, Intent, Phase, Place
-from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Answers, Road
+from code_intel_server.flow.transitions import ORDER, VERIFY_INTERVENTION, Route, RouteFacts
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded
@@ -80,7 +80,9 @@ class SessionView:
             return "now"
         if place.step in done:
             return "done"
-        possible = replace(_road(self.state), answers=Answers(True, self.state["documents_enabled"], True, True, True))
+        possible = replace(
+            _road(self.state), answers=RouteFacts(True, self.state["documents_enabled"], True, True, True)
+        )
         if place.step < self.step or not possible.runs(place):
             return "open" if place == VERIFY_INTERVENTION and possible.runs(place) else "skipped"
         decided_at = _DECIDED_BY.get(place.step)
@@ -142,7 +144,7 @@ class ProjectView:
         return next((one for one in self.sessions if one.live), None) or next(iter(self.sessions), None)
 
 
-def look(root: Path) -> ProjectView:
+def read_view(root: Path) -> ProjectView:
     """The project's sessions as they are on disk now."""
     opened = open_repository(root)
     git = opened if isinstance(opened, Git) else None
@@ -163,10 +165,10 @@ def _view(loaded: Loaded, owner: Owner | None) -> SessionView:
     return SessionView(loaded.session_id, state, owner is not None and owner.session_id == loaded.session_id)
 
 
-def _road(state: Mapping[str, Any]) -> Road:
+def _road(state: Mapping[str, Any]) -> Route:
     flags = {name: value for name, value in state["flags"].items() if name != "gate_level"}
-    answers = Answers(state["stale_branches"], state["documents_enabled"], state["q1"], state["q2"], state["q3"])
-    return Road(Intent(state["intent"]), Flags(GateLevel(state["flags"]["gate_level"]), **flags), answers)
+    answers = RouteFacts(state["stale_branches"], state["documents_enabled"], state["q1"], state["q2"], state["q3"])
+    return Route(Intent(state["intent"]), Flags(GateLevel(state["flags"]["gate_level"]), **flags), answers)
 
 
 def _name(place: Place) -> str:

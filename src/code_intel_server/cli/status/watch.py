@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_intel_server.cli.console import shown_path
-from code_intel_server.cli.pages.record import Submit, taken_apart
+from code_intel_server.cli.pages.record import Submit, session_record
 from code_intel_server.cli.status import grid, heading, mark
-from code_intel_server.cli.status.view import ProjectView, SessionView, look
-from code_intel_server.cli.words import TITLE_WIDTH, TITLES, counted, duration, elapsed
+from code_intel_server.cli.status.view import ProjectView, SessionView, read_view
+from code_intel_server.cli.words import TITLE_WIDTH, TITLES, duration, elapsed, quantity
 from code_intel_server.common.printable import printable
 from code_intel_server.flow.access import ACCESS, Group
-from code_intel_server.tools.desk import Desk, now
+from code_intel_server.tools.services import ProjectServices, now
 from code_intel_server.workspace.files import read_regular
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Watch:
     """A session followed: what was printed of it so far."""
 
     def __init__(self, root: Path, wanted: str | None, console: "Console") -> None:
-        self._desk, self._wanted, self._console = Desk(root), wanted, console
+        self._desk, self._wanted, self._console = ProjectServices(root), wanted, console
         self._followed = ""
         self._session: SessionView | None = None
         self._printed: list[Submit] = []
@@ -71,7 +71,7 @@ class Watch:
 
     def goes_on(self) -> bool:
         """Print what has happened since the last call; whether there is more to come."""
-        seen = look(self._desk.root)
+        seen = read_view(self._desk.root)
         session = seen.session(self._wanted or self._followed or None)
         if self._wanted is None and (live := next((one for one in seen.sessions if one.live), None)):
             session = live  # begun while an interrupted one was followed
@@ -171,11 +171,11 @@ class Watch:
         if record is None:
             self._say(f"session {printable(session_id)} is not kept here")
             return False
-        told = taken_apart(record)
+        told = session_record(record)
         kind, said = told.outcome
         style = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}.get(kind, "bold")
         self._say(Text(f"\n{printable(said)}", style))
-        submitted = counted(len(told.accepted), "submit")
+        submitted = quantity(len(told.accepted), "submit")
         self._say(f"{duration(told.seconds)}, {submitted}, {len(told.refused)} refused")
         report = shown_path(self._desk.root, str(write_report(self._desk, session_id)))
         self._console.print(Text(f"report: {report}"), soft_wrap=True)  # whole, so that it can be copied
@@ -187,4 +187,4 @@ def _looked(calls: "Sequence[LedgerEntry]") -> str:
     looks = [call for call in calls if call.tool in _LOOKS and call.outcome == "ok"]
     files = [*dict.fromkeys(file for call in looks for file in call.files)]
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return f"{counted(len(looks), 'lookup')}: {', '.join(files[:_NAMED]) or 'nothing found'}{more}" if looks else ""
+    return f"{quantity(len(looks), 'lookup')}: {', '.join(files[:_NAMED]) or 'nothing found'}{more}" if looks else ""

@@ -31,7 +31,7 @@ from code_intel_server.codebase.evidence.node_kinds import (
 )
 from code_intel_server.codebase.evidence.stubs import LONGEST_STUB
 from code_intel_server.codebase.syntax.grammars import node_text
-from code_intel_server.codebase.syntax.outlines import Definition
+from code_intel_server.codebase.syntax.outlines import OutlineDefinition
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -112,7 +112,7 @@ class DeadCode:
         sides = (constant(node.children[0]), constant(node.children[2]))
         return next((place for place, value in enumerate(sides) if value is nothing), None)
 
-    def is_never_called(self, item: Definition, node: "Node", above: "Node") -> bool:
+    def is_never_called(self, item: OutlineDefinition, node: "Node", above: "Node") -> bool:
         """Whether a function within a function is named nowhere else in the file."""
         if self._language not in IMPERATIVE or not item.kind.is_callable or not means("sequence", above.type):
             return False

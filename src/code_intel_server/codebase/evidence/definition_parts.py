@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.syntax.grammars import node_text
-from code_intel_server.codebase.syntax.outlines import Definition
+from code_intel_server.codebase.syntax.outlines import OutlineDefinition
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ _WORDS = re.compile(r"[A-Za-z_]\w*")
 _NO_BASES = {"extends", "implements", "public", "private", "protected", "with", "virtual"}
 
 
-def places_of(item: Definition) -> "Nodes":
+def places_of(item: OutlineDefinition) -> "Nodes":
     """The nodes that stand for the definition: its own, and a body that stands beside it (Dart)."""
     beside = item.body is not None and item.body.start_byte >= item.node.end_byte
     return [item.node, item.body] if beside and item.body is not None else [item.node]
 
 
-def body_of(item: Definition, language: str) -> "Nodes | None":
+def body_of(item: OutlineDefinition, language: str) -> "Nodes | None":
     """The nodes of a function's body without what belongs to its header; None where it only declares."""
     if language in _LISPS:
         return _lisp_body(item)
@@ -58,7 +58,7 @@ def body_of(item: Definition, language: str) -> "Nodes | None":
     return item.body.named_children if len(places_of(item)) > 1 else [item.body]
 
 
-def _lisp_body(item: Definition) -> "Nodes":
+def _lisp_body(item: OutlineDefinition) -> "Nodes":
     """What follows name, docstring and parameters in a Lisp definition."""
     outer = item.node.named_children[0] if item.node.named_child_count == 1 else item.node
     body = [
@@ -75,7 +75,7 @@ def _is_arity(node: "tree_sitter.Node") -> bool:
     return node.type == "list_lit" and node.named_child_count > 0 and node.named_children[0].type == "vec_lit"
 
 
-def hollow_type(item: Definition, language: str, words: Iterable[tuple[int, bool]]) -> bool:
+def hollow_type(item: OutlineDefinition, language: str, words: Iterable[tuple[int, bool]]) -> bool:
     """Whether a type or module says nothing: `words` are the bytes of its tokens, each with whether it is no stub.
 
     One without members is a marker where its kind or header makes it one.
@@ -96,24 +96,24 @@ def hollow_type(item: Definition, language: str, words: Iterable[tuple[int, bool
     return item.kind in _HOLLOW and not marks
 
 
-def _without_name(item: Definition, nodes: "Nodes") -> "Nodes":
+def _without_name(item: OutlineDefinition, nodes: "Nodes") -> "Nodes":
     return [node for node in nodes if not node.start_byte <= item.name_node.start_byte < node.end_byte]
 
 
-def header_of(item: Definition) -> str:
+def header_of(item: OutlineDefinition) -> str:
     """The text before the body."""
     whole = node_text(item.node)
     return whole if item.body is None else whole[: max(item.body.start_byte - item.node.start_byte, 0)]
 
 
-def may_be_empty(item: Definition, language: str, faults: Collection[str]) -> bool:
+def may_be_empty(item: OutlineDefinition, language: str, faults: Collection[str]) -> bool:
     """Whether a definition is rightly without code: an exception, a declaration, a constructor that works in its header."""
     if item.kind.is_type:
         return item.name in faults or (language == "python" and bool(_PROTOCOL.match(header_of(item))))
     return _initialises(item) or (language == "python" and _only_declares(item))
 
 
-def _initialises(item: Definition) -> bool:
+def _initialises(item: OutlineDefinition) -> bool:
     """Whether a constructor with an empty body does its work in its header, or exists to forbid construction."""
     if item.body is None:
         return False
@@ -124,7 +124,7 @@ def _initialises(item: Definition) -> bool:
     return bool(_PRIVATE.match(header) or _INITIALISES.search(header))
 
 
-def _only_declares(item: Definition) -> bool:
+def _only_declares(item: OutlineDefinition) -> bool:
     """Whether the header says that the body is no implementation: Python's abstract methods, overloads and protocols."""
     above = item.node.parent
     decorated = above is not None and above.type == "decorated_definition"
@@ -134,7 +134,7 @@ def _only_declares(item: Definition) -> bool:
     return around is not None and around.type == "class_definition" and bool(_PROTOCOL.match(node_text(around)[:500]))
 
 
-def fault_names(items: Iterable[Definition]) -> set[str]:
+def fault_names(items: Iterable[OutlineDefinition]) -> set[str]:
     """Types that are exceptions: by the name of a base, followed through the file, or by their own where they have a base."""
     bases = {item.name: _bases(item) for item in items if item.kind.is_type}
     faults = {
@@ -145,5 +145,5 @@ def fault_names(items: Iterable[Definition]) -> set[str]:
     return faults
 
 
-def _bases(item: Definition) -> set[str]:
+def _bases(item: OutlineDefinition) -> set[str]:
     return set(_WORDS.findall(header_of(item).partition(item.name)[2])) - _NO_BASES

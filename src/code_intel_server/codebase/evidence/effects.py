@@ -34,12 +34,12 @@ from code_intel_server.codebase.evidence.node_kinds import (
     is_block,
     means,
     never_built,
-    normal,
+    normal_text,
 )
 from code_intel_server.codebase.evidence.stubs import LONGEST_STUB, is_stub
 from code_intel_server.codebase.files.languages import LanguageKind
 from code_intel_server.codebase.syntax.grammars import Parsed, last_line, node_text
-from code_intel_server.codebase.syntax.outlines import Definition, single_definitions
+from code_intel_server.codebase.syntax.outlines import OutlineDefinition, single_definitions
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class _Walk:
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
         """A node's text as it stands, line by line; in markup its words."""
         first = node.start_point.row + 1
-        text = normal(node, self._language)
+        text = normal_text(node, self._language)
         if self._language in WORD_BY_WORD:
             for number, line in enumerate(text.split("\n"), first):
                 for word in line.removesuffix("\\").split():
@@ -229,7 +229,7 @@ class _Walk:
         is_statement = is_block(above.type) or above.id in self._items or node.id in self._bodies
         return is_statement and is_stub(node_text(node), self._language)
 
-    def _definition(self, item: Definition, node: "Node", bounds: int, depth: int) -> None:
+    def _definition(self, item: OutlineDefinition, node: "Node", bounds: int, depth: int) -> None:
         """A definition is worth what its body is; a hollow one is a stub as a whole."""
         mark = len(self.found.tokens)
         body = (body_of(item, self._language) or ()) if item.kind.is_callable else ()
@@ -250,7 +250,7 @@ class _Walk:
             lines = outer.start_point.row + 1, last_line(node)
             self.found.hollow.append(Hollow(*lines, item.name_node.start_byte, begin, self._overrides(item)))
 
-    def _is_hollow(self, item: Definition, tokens: Sequence[Token]) -> bool:
+    def _is_hollow(self, item: OutlineDefinition, tokens: Sequence[Token]) -> bool:
         if item.kind.is_callable:
             body = body_of(item, self._language)
             if body is None:
@@ -260,7 +260,7 @@ class _Walk:
         words = ((token.byte, not token.stub) for token in tokens if token.stub or _is_work(token))
         return hollow_type(item, self._language, words)
 
-    def _overrides(self, item: Definition) -> bool:
+    def _overrides(self, item: OutlineDefinition) -> bool:
         """Whether a method takes the place of another: its type has a base, which has it too where the file shows the base."""
         around = [one for one in self._types if _lies_in(item, one)]
         if not item.kind.is_callable or not around:
@@ -305,11 +305,11 @@ def _wrapping(node: "Node") -> "Node":
     return before if before is not None and before.type == "signature" else node
 
 
-def _lies_in(inner: Definition, outer: Definition) -> bool:
+def _lies_in(inner: OutlineDefinition, outer: OutlineDefinition) -> bool:
     return outer.node.start_byte < inner.node.start_byte < outer.end_byte
 
 
-def _has_body(item: Definition) -> bool:
+def _has_body(item: OutlineDefinition) -> bool:
     if item.kind is SymbolKind.MACRO:
         return item.body is not None
     return (

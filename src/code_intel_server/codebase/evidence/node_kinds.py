@@ -186,7 +186,7 @@ def is_decided(node: "Node") -> bool:
     return constant(node.children[0]) is (node.children[1].type in {"||", "or"})
 
 
-def normal(node: "Node", language: str) -> str:
+def normal_text(node: "Node", language: str) -> str:
     """The text of a leaf, alike where a language makes no difference: a number's base, the case of a keyword or colour, a block's marks."""
     text = node_text(node)
     if node.type == "color_value":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.evidence.location import Replaced
 from code_intel_server.codebase.files.text import decode, read_text, split_lines
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence.changed_syntax import Comparison
@@ -97,7 +97,7 @@ class ProjectEvidence:
         handle = None
         if real is not None:
             with suppress(OSError):
-                handle = beneath.open_file(self._root, real.relative_to(self._root).as_posix())
+                handle = safe_open.open_below(self._root, real.relative_to(self._root).as_posix())
         try:
             yield handle
         finally:

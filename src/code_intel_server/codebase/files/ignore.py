@@ -12,29 +12,29 @@ from threading import Lock, Thread
 
 from code_intel_server.codebase.answers import Skipped
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.errors import CodeIntelError
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """Paths relative to the project, sorted; `problems` say what could not be listed."""
 
     paths: tuple[str, ...]
     problems: tuple[str, ...] = ()
 
 
-def project_files(project: Project) -> Listing:
+def project_files(project: ProjectScope) -> FileListing:
     """Every file that is neither ignored, excluded nor larger than 1 MB (binaries are still among them)."""
     paths, problems = ripgrep.list_files(project)
-    return Listing(tuple(sorted(paths)), problems)
+    return FileListing(tuple(sorted(paths)), problems)
 
 
-def count_skipped(project: Project) -> Skipped:
+def count_skipped(project: ProjectScope) -> Skipped:
     """Count what lookups leave out: ignored or excluded, binary, larger than 1 MB. Costs four walks of the tree."""
     listed, _ = ripgrep.list_files(project)
     with_large, _ = ripgrep.list_files(project, ("--max-filesize", "1000G"))
-    everything, _ = ripgrep.list_files(Project(project.root), ("--no-ignore", "--max-filesize", "1000G"))
+    everything, _ = ripgrep.list_files(ProjectScope(project.root), ("--no-ignore", "--max-filesize", "1000G"))
     return Skipped(
         ignored=max(len(everything) - len(with_large), 0),
         binary=_count_binary(project),
@@ -43,7 +43,7 @@ def count_skipped(project: Project) -> Skipped:
     )
 
 
-def _count_binary(project: Project) -> int:
+def _count_binary(project: ProjectScope) -> int:
     # With --text ripgrep reads on past NUL bytes, and it decodes UTF-16 first, so what still holds a NUL is binary.
     return len(ripgrep.matching_files(project, ripgrep.Query((r"\x00",)), extra=("--text",))[0])
 
@@ -55,7 +55,9 @@ FIRST_SECONDS = 0.1
 class SkipCounter:
     """The latest count of skipped files, retaken at most every `seconds`, never by the caller who asks for it."""
 
-    def __init__(self, project: Project, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, project: ProjectScope, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._project = project
         self._seconds = seconds
         self._clock = clock

@@ -182,7 +182,7 @@ LANGUAGES: tuple[Language, ...] = (
               "contributors credits history install news thanks todo"),
 )  # fmt: skip
 
-BY_NAME: dict[str, Language] = {language.name: language for language in LANGUAGES}
+LANGUAGES_BY_NAME: dict[str, Language] = {language.name: language for language in LANGUAGES}
 _BY_EXTENSION = {ending: language for language in LANGUAGES for ending in language.extensions}
 _BY_FILE_NAME = {name: language for language in LANGUAGES for name in language.file_names}
 _BY_SHEBANG = {program: language for language in LANGUAGES for program in language.shebangs}
@@ -224,10 +224,10 @@ def _shared_ending(ending: str, usual: Language, head: bytes) -> Language | None
     """Tell apart the languages that share an ending."""
     if ending == ".h":
         if _OBJC_HEADER.search(head):
-            return BY_NAME["objective-c"]
-        return BY_NAME["cpp"] if _CPP_HEADER.search(head) else usual
+            return LANGUAGES_BY_NAME["objective-c"]
+        return LANGUAGES_BY_NAME["cpp"] if _CPP_HEADER.search(head) else usual
     if ending == ".m" and _MATLAB_SOURCE.match(head):
-        return BY_NAME["matlab"]
+        return LANGUAGES_BY_NAME["matlab"]
     if ending == ".cls" and head and not _LATEX_CLASS.search(head):
         return None
     if ending == ".pl" and _PROLOG_OR_TEXT.match(head):

@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import Lock
 
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.ignore import Listing
-from code_intel_server.codebase.files.project import GIT_FOLDER, Project, is_state
+from code_intel_server.codebase.files.ignore import FileListing
+from code_intel_server.codebase.files.project import GIT_FOLDER, ProjectScope, is_state
 
 BELIEVED_SECONDS = 60.0
 _SETTLED_NS = 2_000_000_000
@@ -53,7 +53,7 @@ class _Folder:
 class _Made:
     """A listing and what it was made from."""
 
-    listing: Listing
+    listing: FileListing
     at: float
     folders: Mapping[str, _Folder]
     rules: Mapping[str, Look]
@@ -62,13 +62,13 @@ class _Made:
 class Lister:
     """Lists one project's files, files over 1 MB among them: whoever wants them looks at each anyway. Safe to use from several threads."""
 
-    def __init__(self, project: Project, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, project: ProjectScope, clock: Callable[[], float] = time.monotonic) -> None:
         self._project = project
         self._clock = clock
         self._lock = Lock()
         self._made: _Made | None = None
 
-    def files(self, *, fresh: bool = False) -> Listing:
+    def files(self, *, fresh: bool = False) -> FileListing:
         """Every file that is neither ignored nor excluded, sorted; with `fresh` listed now, whatever is remembered."""
         with self._lock:
             made = None if fresh else self._believed()
@@ -90,13 +90,13 @@ class Lister:
         rules = {path: _look(path) for path in _outer_rules(self._project.root)}
         started_ns = time.time_ns()
         paths, problems = ripgrep.list_files(self._project, _ANY_SIZE)
-        listing = Listing(tuple(in_order(paths)), problems)
+        listing = FileListing(tuple(byte_order(paths)), problems)
         folders = _read_folders(self._project.root, listing.paths, started_ns)
         rules |= {path: _look(path) for path in _inner_rules(self._project.root, folders)}
         return _Made(listing, at, folders, rules)
 
 
-def in_order(paths: Iterable[str]) -> list[str]:
+def byte_order(paths: Iterable[str]) -> list[str]:
     """The paths in the order of their bytes, which is also the symbol cache's."""
     ordered = sorted(paths)
     # Only what is no UTF-8 has another place among characters than among bytes.

@@ -5,24 +5,24 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-Row = TypeVar("Row")
+Remembered = TypeVar("Remembered")
 
 
-class _Kept(NamedTuple, Generic[Row]):
+class _Kept(NamedTuple, Generic[Remembered]):
     look: Hashable
-    rows: Sequence[Row]
+    rows: Sequence[Remembered]
 
 
-class FileMemory(Generic[Row]):
+class FileMemory(Generic[Remembered]):
     """Rows by question about a file, for the one look it has; the longest unused forgotten beyond `most` rows. Safe to use from several threads."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _Kept[Row]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept[Remembered]] = OrderedDict()
         self._rows = 0
 
-    def known(self, question: Hashable, look: Hashable) -> Sequence[Row] | None:
+    def known(self, question: Hashable, look: Hashable) -> Sequence[Remembered] | None:
         """The rows kept under `question`, None where none are or the file looked otherwise then."""
         with self._lock:
             kept = self._kept.get(question)
@@ -31,7 +31,7 @@ class FileMemory(Generic[Row]):
             self._kept.move_to_end(question)
             return kept.rows
 
-    def keep(self, question: Hashable, look: Hashable, rows: Sequence[Row]) -> None:
+    def keep(self, question: Hashable, look: Hashable, rows: Sequence[Remembered]) -> None:
         """Keep rows under `question`, in place of those for another look."""
         with self._lock:
             before = self._kept.pop(question, None)

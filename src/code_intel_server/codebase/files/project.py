@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 from code_intel_server.common.own_folder import FOLDER as OUR_FOLDER
 from code_intel_server.common.own_folder import SERVER_WRITES, is_written
 from code_intel_server.errors import Rejected
@@ -21,7 +21,7 @@ MAX_FILE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectScope:
     """A project's root (absolute, symlinks resolved) and the globs its configuration excludes (gitignore syntax)."""
 
     root: Path
@@ -30,7 +30,7 @@ class Project:
     """Whether something may be kept on disk: else caches live in memory."""
 
     @classmethod
-    def at(cls, root: Path | str, exclude_patterns: tuple[str, ...] = (), *, keeps: bool = True) -> "Project":
+    def at(cls, root: Path | str, exclude_patterns: tuple[str, ...] = (), *, keeps: bool = True) -> "ProjectScope":
         """The project in the folder `root`."""
         return cls(Path(root).resolve(strict=True), tuple(exclude_patterns), keeps)
 
@@ -40,7 +40,7 @@ class Project:
         return self.root / ".code-intel" / "cache"
 
 
-def inside(root: Path, path: str) -> str:
+def path_inside(root: Path, path: str) -> str:
     """`path` relative to `root`, '/'-separated, '.' for the root itself.
 
     Accepts relative and absolute paths; symlinks are followed to judge, not to rename. Raises
@@ -49,20 +49,20 @@ def inside(root: Path, path: str) -> str:
     Rejected('tool_errors.generic.path_not_found') for what does not exist.
     """
     if not path or "\0" in path:
-        raise Rejected("tool_errors.generic.path_not_found", path=shown(path).replace("\0", "\\0"))
+        raise Rejected("tool_errors.generic.path_not_found", path=valid_text(path).replace("\0", "\\0"))
     lexical = Path(os.path.normpath(root / path))
     try:
         real = lexical.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as problem:
         # Said only of what lies inside: whether something outside exists is none of the caller's business.
         key = "path_not_found" if lexical.is_relative_to(root) else "path_outside_project"
-        raise Rejected(f"tool_errors.generic.{key}", path=shown(path)) from problem
+        raise Rejected(f"tool_errors.generic.{key}", path=valid_text(path)) from problem
     if not real.is_relative_to(root):
-        raise Rejected("tool_errors.generic.path_outside_project", path=shown(path))
+        raise Rejected("tool_errors.generic.path_outside_project", path=valid_text(path))
     named = lexical if lexical.is_relative_to(root) else real
     relative = PurePosixPath(named.relative_to(root).as_posix())
     if any(map(is_closed, (str(relative), real.relative_to(root).as_posix()))):
-        raise Rejected("tool_errors.generic.path_closed", path=shown(path))
+        raise Rejected("tool_errors.generic.path_closed", path=valid_text(path))
     return str(relative)
 
 
@@ -115,7 +115,7 @@ def _is_there(root: Path, path: str) -> bool:
 
 def _stands(root: Path, path: str) -> bool:
     try:
-        beneath.look(root, path)
+        safe_open.stat_below(root, path)
     except PermissionError:
         return True  # a folder that may be listed but not entered
     except (OSError, ValueError):
@@ -124,18 +124,18 @@ def _stands(root: Path, path: str) -> bool:
 
 
 def inside_file(root: Path, path: str) -> str:
-    """`inside`, for a regular file only (no folder, FIFO or device).
+    """`path_inside`, for a regular file only (no folder, FIFO or device).
 
     Raises Rejected('tool_errors.generic.not_a_file') for anything else.
     """
     if not path:
         raise Rejected("tool_errors.query.no_file_path")
-    relative = inside(root, path)
+    relative = path_inside(root, path)
     if not (root / relative).is_file():
-        raise Rejected("tool_errors.generic.not_a_file", path=shown(path))
+        raise Rejected("tool_errors.generic.not_a_file", path=valid_text(path))
     return relative
 
 
-def shown(path: str) -> str:
+def valid_text(path: str) -> str:
     """A path as valid text: each byte of a name that is no UTF-8 becomes a question mark."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode("utf-8")

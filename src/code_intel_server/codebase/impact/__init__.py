@@ -3,7 +3,7 @@
 Ask `analyze_impact`; it answers an `Impact`, whose rows are files with their places, the likeliest to change first.
 """
 
-from code_intel_server.codebase.impact.analyzer import FIRST_FILES, History, analyze_impact
-from code_intel_server.codebase.impact.values import Impact, ImpactRow, Place, Tie
+from code_intel_server.codebase.impact.analyzer import FIRST_IMPACTS, History, analyze_impact
+from code_intel_server.codebase.impact.values import AffectedLine, Impact, ImpactRow, Tie
 
-__all__ = ["FIRST_FILES", "History", "Impact", "ImpactRow", "Place", "Tie", "analyze_impact"]
+__all__ = ["FIRST_IMPACTS", "AffectedLine", "History", "Impact", "ImpactRow", "Tie", "analyze_impact"]

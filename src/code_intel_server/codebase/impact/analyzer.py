@@ -9,8 +9,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from code_intel_server.codebase.answers import Answer, Page, Skipped, answer
-from code_intel_server.codebase.files.project import Project, there
+from code_intel_server.codebase.answers import LookupAnswer, Page, Skipped, answer
+from code_intel_server.codebase.files.project import ProjectScope, there
 from code_intel_server.codebase.files.text import counted
 from code_intel_server.codebase.impact.history import changed_together
 from code_intel_server.codebase.impact.run import Analysis
@@ -21,13 +21,13 @@ from code_intel_server.codebase.impact.values import Impact, ImpactRow
 from code_intel_server.codebase.references.finder import ENGINE
 from code_intel_server.codebase.resolution import Resolver
 from code_intel_server.codebase.symbols.cache import SymbolCache
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.errors import Rejected
 
 History = Callable[[], Iterable[tuple[str, ...]]]
 """Paths that each commit changed, newest commit first."""
 
-FIRST_FILES = Page(20)
+FIRST_IMPACTS = Page(20)
 MAX_TARGETS = 50
 MAX_DEPTH = 5
 _SECONDS = 15.0
@@ -38,12 +38,12 @@ _MOST_NOTES = 2
 
 
 def analyze_impact(
-    project: Project,
+    project: ProjectScope,
     cache: SymbolCache,
     targets: Sequence[str],
     *,
     depth: int = 2,
-    page: Page = FIRST_FILES,
+    page: Page = FIRST_IMPACTS,
     history: History | None = None,
     skipped: Skipped | None = None,
     seconds: float = _SECONDS,
@@ -57,8 +57,8 @@ def analyze_impact(
         raise Rejected("tool_errors.query.no_symbol")
     run = gathered(project, cache, asked, depth=depth, history=history, seconds=seconds)
     rows = run.evidence.rows()
-    page = _first(rows) if page == FIRST_FILES and run.evidence.together else page
-    found: Answer[ImpactRow] = answer(
+    page = _first(rows) if page == FIRST_IMPACTS and run.evidence.together else page
+    found: LookupAnswer[ImpactRow] = answer(
         page.cut(rows),
         page,
         len(rows),
@@ -81,12 +81,12 @@ def _few(notes: Sequence[str]) -> Sequence[str]:
 
 def _first(rows: Sequence[ImpactRow]) -> Page:
     """The first page: it ends where what follows is unlikely."""
-    likely = sum(row.chance >= _LIKELY or bool(row.must_verify) for row in rows[: FIRST_FILES.limit])
-    return Page(max(likely, min(_AT_LEAST, FIRST_FILES.limit)))
+    likely = sum(row.chance >= _LIKELY or bool(row.must_verify) for row in rows[: FIRST_IMPACTS.limit])
+    return Page(max(likely, min(_AT_LEAST, FIRST_IMPACTS.limit)))
 
 
 def gathered(
-    project: Project,
+    project: ProjectScope,
     cache: SymbolCache,
     asked: Sequence[str],
     *,
@@ -95,7 +95,7 @@ def gathered(
     seconds: float = _SECONDS,
 ) -> Analysis:
     """All evidence for `analyze_impact`, before it is ranked."""
-    run = Analysis(project, cache, time.monotonic() + seconds, Standing(project.root), Resolver(project))
+    run = Analysis(project, cache, time.monotonic() + seconds, SourceFiles(project.root), Resolver(project))
     names = names_of(run, asked)
     follow(run, names, min(max(depth, 1), MAX_DEPTH))
     homes = run.homes

@@ -4,10 +4,17 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from code_intel_server.codebase.files.project import shown
+from code_intel_server.codebase.files.project import valid_text
 from code_intel_server.codebase.files.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.impact.history import Together
-from code_intel_server.codebase.impact.values import MOST_MUST_VERIFY, MOST_PLACES, ImpactRow, Place, Tie, entry_id
+from code_intel_server.codebase.impact.values import (
+    MOST_MUST_VERIFY,
+    MOST_PLACES,
+    AffectedLine,
+    ImpactRow,
+    Tie,
+    entry_id,
+)
 
 _MUST_CHANCE = 0.25
 """What is as likely as this to change too must be verified, and so must the likeliest of what certainly means the target:"""
@@ -43,15 +50,15 @@ _WEIGHTS: Mapping[str, float] = {
 
 
 @dataclass(slots=True)
-class Evidence:
+class ImpactLedger:
     """Places by file, the strongest of a line, and what history says of the file."""
 
-    places: dict[str, dict[int | Tie, Place]] = field(default_factory=dict)
+    places: dict[str, dict[int | Tie, AffectedLine]] = field(default_factory=dict)
     together: dict[str, Together] = field(default_factory=dict)
     homes: frozenset[str] = frozenset()
     """The files of the targets."""
 
-    def add(self, path: str, place: Place) -> None:
+    def add(self, path: str, place: AffectedLine) -> None:
         """Note a place, unless a stronger one stands on its line, or ties the file as a whole in the same way."""
         places, key = self.places.setdefault(path, {}), place.line or place.tie
         if key not in places or places[key].strength < place.strength:
@@ -95,13 +102,13 @@ class Evidence:
         )
         together = self.together.get(path)
         # History is a witness of its own: it is said beside the places, never in their stead.
-        said = (Place(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
+        said = (AffectedLine(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
         chosen = (*places[: MOST_PLACES - len(said)], *said) or tuple(places[:1])
         chance = 1 / (
             1 + math.exp(-sum(_WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items()))
         )
         more = len(places) - sum(place.tie is not Tie.TOGETHER for place in chosen)
-        return ImpactRow(shown(path), _group(path), chance, chosen, more)
+        return ImpactRow(valid_text(path), _group(path), chance, chosen, more)
 
 
 def _by_witness(row: ImpactRow) -> tuple[bool, bool]:

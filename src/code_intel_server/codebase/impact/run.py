@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.roles import Role, role
-from code_intel_server.codebase.impact.evidence import Evidence
-from code_intel_server.codebase.impact.values import Target
+from code_intel_server.codebase.impact.evidence import ImpactLedger
+from code_intel_server.codebase.impact.values import ImpactTarget
+from code_intel_server.codebase.resolution import ResolvedTarget as Meant
 from code_intel_server.codebase.resolution import Resolver
-from code_intel_server.codebase.resolution import Target as Meant
 from code_intel_server.codebase.symbols.cache import SymbolCache
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 
 IMPORTING = re.compile(rb"\b(?:import|from|require|include|use|using|load|source|extends|render\w*|href|src)\b")
 """Words of lines that name another file."""
@@ -41,13 +41,13 @@ class Name:
 class Analysis:
     """One run: what it asks about, what it found so far."""
 
-    project: Project
+    project: ProjectScope
     cache: SymbolCache
     deadline: float
-    standing: Standing
+    standing: SourceFiles
     resolver: Resolver
-    evidence: Evidence = field(default_factory=Evidence)
-    targets: list[Target] = field(default_factory=list)
+    evidence: ImpactLedger = field(default_factory=ImpactLedger)
+    targets: list[ImpactTarget] = field(default_factory=list)
     changed: list[tuple[str, int, int]] = field(default_factory=list)
     """What is to be changed: file, first and last line."""
     unresolved: list[str] = field(default_factory=list)

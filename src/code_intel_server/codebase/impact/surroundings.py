@@ -10,7 +10,7 @@ from code_intel_server.codebase.files.ripgrep import Query
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.files.text import decode, read_text
 from code_intel_server.codebase.impact.run import IMPORTING, Analysis, by_hand, module_word
-from code_intel_server.codebase.impact.values import Place, Tie
+from code_intel_server.codebase.impact.values import AffectedLine, Tie
 from code_intel_server.codebase.references.classify import occurrences
 from code_intel_server.codebase.syntax import markup
 
@@ -40,7 +40,7 @@ def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
             if whole or IMPORTING.search(match.text):
                 run.evidence.add(
                     file.path,
-                    Place(
+                    AffectedLine(
                         match.line, Tie.NAMES_FILE, words[decode(name[0])], strength=weight if whole else 0.8 * weight
                     ),
                 )
@@ -59,9 +59,9 @@ def tie_by_test_name(run: Analysis, homes: Sequence[str]) -> None:
         ]
         for home, module in wanted.items():
             if words in (module, _plural(module)):
-                run.evidence.add(path, Place(0, Tie.TEST_NAME, home, strength=0.5))
+                run.evidence.add(path, AffectedLine(0, Tie.TEST_NAME, home, strength=0.5))
             elif any(words[start : start + len(module)] == module for start in range(len(words))):
-                run.evidence.add(path, Place(0, Tie.TEST_NAME, home, strength=0.25))
+                run.evidence.add(path, AffectedLine(0, Tie.TEST_NAME, home, strength=0.25))
 
 
 def _name_words(stem: str) -> list[str]:
@@ -97,6 +97,8 @@ def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> 
             if path not in homes:
                 run.evidence.add(
                     path,
-                    Place(mention.line, Tie.MARKUP, mention.name, mention.side.value, certain=mention.name in asked),
+                    AffectedLine(
+                        mention.line, Tie.MARKUP, mention.name, mention.side.value, certain=mention.name in asked
+                    ),
                 )
     run.unresolved += [name for name in asked if name not in spoken_of]

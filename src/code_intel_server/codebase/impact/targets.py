@@ -5,12 +5,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from code_intel_server.codebase.files.project import Project, inside, shown
+from code_intel_server.codebase.files.project import ProjectScope, path_inside, valid_text
 from code_intel_server.codebase.impact.run import Analysis, Name, module_word, tells
-from code_intel_server.codebase.impact.values import Place, Target, Tie
+from code_intel_server.codebase.impact.values import AffectedLine, ImpactTarget, Tie
 from code_intel_server.codebase.symbols.definitions import NameMatch, bring_up_to_date, resolve
-from code_intel_server.codebase.symbols.freshness import Standing
-from code_intel_server.codebase.symbols.kinds import CALLABLE, STYLES, TYPES
+from code_intel_server.codebase.symbols.freshness import SourceFiles
+from code_intel_server.codebase.symbols.kinds import CALLABLE, STYLE_KINDS, TYPES
 from code_intel_server.codebase.symbols.names import readings, style_kind, written
 from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.errors import Rejected
@@ -41,17 +41,17 @@ def names_of(run: Analysis, asked: Sequence[str]) -> list[Name]:
     return names
 
 
-def is_style(project: Project, target: str) -> bool:
+def is_style(project: ProjectScope, target: str) -> bool:
     """Whether a target is written as a CSS class or id, and no file is called so (`.gitignore`)."""
     return bool(style_kind(target)) and not project.root.joinpath(target).exists()
 
 
-def _as_path(project: Project, target: str) -> tuple[str, int]:
+def _as_path(project: ProjectScope, target: str) -> tuple[str, int]:
     """The file (and line) a target names; ('', 0) where it names none."""
     location = _LOCATION.fullmatch(target)
     for text, line in ((target, 0), *([(location["path"], int(location["line"]))] if location else [])):
         try:
-            path = inside(project.root, text)
+            path = path_inside(project.root, text)
         except Rejected as problem:
             if problem.key.endswith(("path_outside_project", "path_closed")) and ("/" in text or ".." in text):
                 raise
@@ -72,8 +72,8 @@ def _names_at(run: Analysis, target: str, path: str, line: int) -> list[Name]:
 def _names_in(run: Analysis, target: str, path: str, *, broad: bool = True) -> list[Name]:
     """The names a file defines, the outer and public ones first."""
     symbols = _symbols_in(run, path)
-    run.targets.append(Target(target, "", shown(path), 1, 1))
-    run.evidence.add(path, Place(1, Tie.DEFINES, target, depth=0, strength=0.99))
+    run.targets.append(ImpactTarget(target, "", valid_text(path), 1, 1))
+    run.evidence.add(path, AffectedLine(1, Tie.DEFINES, target, depth=0, strength=0.99))
     grouped: dict[str, list[StoredSymbol]] = {}
     for symbol in symbols:
         if symbol.tag.kind in CALLABLE | TYPES or not symbol.tag.scope:
@@ -96,7 +96,7 @@ def _symbols_in(run: Analysis, path: str) -> list[StoredSymbol]:
     return [
         symbol
         for symbol in run.cache.store.in_file(path)
-        if symbol.tag.kind not in STYLES and run.standing.defines(symbol)
+        if symbol.tag.kind not in STYLE_KINDS and run.standing.defines(symbol)
     ]
 
 
@@ -110,12 +110,12 @@ def _own_weight(symbol: StoredSymbol) -> float:
 def _named(run: Analysis, target: str) -> list[Name]:
     run.problems += bring_up_to_date(run.project, run.cache, target, NameMatch.EXACT)[0]
     if run.cache.recheck(resolve(run.cache, target), run.standing):
-        run.standing = Standing(run.project.root)
+        run.standing = SourceFiles(run.project.root)
     symbols = [symbol for symbol in resolve(run.cache, target) if run.standing.defines(symbol)]
-    symbols = [symbol for symbol in symbols if symbol.tag.kind not in STYLES] or symbols
+    symbols = [symbol for symbol in symbols if symbol.tag.kind not in STYLE_KINDS] or symbols
     if symbols:
         if len(symbols) > _BROAD:
-            places = ", ".join(f"{shown(one.path)}:{one.tag.start_line}" for one in symbols[:_SHOWN])
+            places = ", ".join(f"{valid_text(one.path)}:{one.tag.start_line}" for one in symbols[:_SHOWN])
             run.notes.append(f"{target} is defined {len(symbols)} times: ask for one, like {places}, …")
         name = _defined(run, target, symbols[:_MOST_DEFINITIONS])
         return [name if len(symbols) <= _MOST_DEFINITIONS else replace(name, meant=None)]
@@ -127,10 +127,12 @@ def _named(run: Analysis, target: str) -> list[Name]:
 def _defined(run: Analysis, target: str, symbols: Sequence[StoredSymbol]) -> Name:
     for symbol in symbols:
         tag = symbol.tag
-        run.targets.append(Target(target, tag.name, shown(symbol.path), tag.start_line, tag.end_line))
+        run.targets.append(ImpactTarget(target, tag.name, valid_text(symbol.path), tag.start_line, tag.end_line))
         run.evidence.add(
             symbol.path,
-            Place(tag.start_line, Tie.DEFINES, target, tag.scope, depth=0, strength=0.99 / math.sqrt(len(symbols))),
+            AffectedLine(
+                tag.start_line, Tie.DEFINES, target, tag.scope, depth=0, strength=0.99 / math.sqrt(len(symbols))
+            ),
         )
     first = symbols[0]
     if len(symbols) == 1:

@@ -15,11 +15,11 @@ from code_intel_server.codebase.files.ripgrep import FileMatches, Query
 from code_intel_server.codebase.files.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.files.text import decode, is_binary
 from code_intel_server.codebase.impact.run import Analysis, Name, by_hand, tells
-from code_intel_server.codebase.impact.values import Place, Tie
-from code_intel_server.codebase.references.classify import PROSE, Asked, ReferenceRow, classify, occurrences
+from code_intel_server.codebase.impact.values import AffectedLine, Tie
+from code_intel_server.codebase.references.classify import PROSE, NameQuery, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.resolution import Binding, Definition
 from code_intel_server.codebase.symbols.cache import SymbolCache
-from code_intel_server.codebase.symbols.kinds import DECLARATION, STYLES
+from code_intel_server.codebase.symbols.kinds import DECLARATION, STYLE_KINDS
 from code_intel_server.codebase.symbols.names import written
 from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.codebase.syntax.values import Use
@@ -68,7 +68,7 @@ def _used(run: Analysis, names: Set[str]) -> list[Name]:
         run.words |= {word for text in lines for word in _WORD.findall(text)} - names
         for used in run.resolver.used_in(path, first, min(last, first + _CHANGED_LINES)):
             if used.path != path:
-                run.evidence.add(used.path, Place(used.line, Tie.USED, used.qualified, strength=1.0))
+                run.evidence.add(used.path, AffectedLine(used.line, Tie.USED, used.qualified, strength=1.0))
             elif used.kind in {"field", "variable"} and "." in used.qualified and used.name not in names:
                 state.setdefault(used.name, used)
     found = []
@@ -134,7 +134,7 @@ class _Step:
 
     def _rows(self, file: FileMatches, *, parse: bool) -> Sequence[ReferenceRow]:
         """Uses by the syntax tree, also in comments and strings; of documents, and where there are too many, by the line."""
-        asked = Asked(self._pattern, include_comments=True)
+        asked = NameQuery(self._pattern, include_comments=True)
         if parse:
             return classify(self.run.standing, file, asked) or ()
         first = next(iter(self.run.standing.matches(file, self._pattern).lines()), None)
@@ -158,10 +158,10 @@ class _Step:
         if row.kind in PROSE or role(path) in {Role.DOCUMENTATION, Role.CONFIGURATION}:
             strength = base * _PROSE_WEIGHT * (1 + _SPOKEN * len(self.run.words.intersection(_WORD.findall(row.text))))
             text = row.text.strip()[:_SHOWN_TEXT]
-            place = Place(row.start_line, Tie.MENTION, row.symbol, "", self.step, min(strength, 0.95), text=text)
+            place = AffectedLine(row.start_line, Tie.MENTION, row.symbol, "", self.step, min(strength, 0.95), text=text)
         else:
             weight = min(base * _WEIGHT[row.kind], 0.95)
-            place = Place(
+            place = AffectedLine(
                 row.start_line, _tie(row, name, certain=certain), row.symbol, row.enclosing, self.step, weight, certain
             )
             self._go_on(path, row, base)
@@ -213,4 +213,4 @@ class _Spread:
 
 
 def _in_code(cache: SymbolCache, name: str) -> Sequence[StoredSymbol]:
-    return [symbol for symbol in cache.store.named(name) if symbol.tag.kind not in STYLES | {DECLARATION}]
+    return [symbol for symbol in cache.store.named(name) if symbol.tag.kind not in STYLE_KINDS | {DECLARATION}]

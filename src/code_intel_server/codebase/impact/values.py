@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from code_intel_server.codebase.answers import Answer, Row
+from code_intel_server.codebase.answers import LookupAnswer, Row
 from code_intel_server.codebase.files.roles import Role
 
 MOST_PLACES = 2
@@ -52,7 +52,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AffectedLine:
     """A line that may be affected: `symbol` is the target it is tied to, `inside` what it stands in, `depth` the steps away.
 
     `strength` is 0 to 1; `certain` where the text leaves no doubt that the target is meant. Line 0 stands for the file.
@@ -95,7 +95,7 @@ class ImpactRow(Row):
     path: str
     group: Role
     chance: float
-    places: tuple[Place, ...]
+    places: tuple[AffectedLine, ...]
     more_places: int = 0
     must_verify: str = ""
 
@@ -116,14 +116,14 @@ class ImpactRow(Row):
         return row | ({"more_places": self.more_places} if self.more_places else {})
 
 
-def entry_id(path: str, place: Place) -> str:
+def entry_id(path: str, place: AffectedLine) -> str:
     """The id of a must_verify entry: the same whenever the same is found."""
     said = f"{path}\0{place.tie}\0{place.symbol}\0{place.inside}"
     return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()[:6]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ImpactTarget:
     """What is to be changed: a symbol with where it is defined, or a file (then `symbol` is '')."""
 
     asked: str
@@ -137,7 +137,7 @@ class Target:
 class Impact:
     """The whole analysis. `must_verify` are the rows that must be looked at; `unresolved` targets name nothing."""
 
-    answer: Answer[ImpactRow]
-    targets: tuple[Target, ...]
+    answer: LookupAnswer[ImpactRow]
+    targets: tuple[ImpactTarget, ...]
     must_verify: tuple[ImpactRow, ...]
     unresolved: tuple[str, ...]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from code_intel_server.codebase.answers import InFile, labelled
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
-from code_intel_server.codebase.files.project import shown
+from code_intel_server.codebase.files.project import valid_text
 from code_intel_server.codebase.files.ripgrep import FileMatches
 from code_intel_server.codebase.files.text import Lines, as_searched, decode
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.names import expression
 from code_intel_server.codebase.syntax import skeletons
 from code_intel_server.codebase.syntax.values import Outline, Symbol, Use
@@ -76,7 +76,7 @@ Told = Rows | None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NameQuery:
     """What to look for in a line, and whether comments and strings count."""
 
     names: re.Pattern[bytes]
@@ -98,7 +98,7 @@ def _any_of(names: Sequence[str]) -> bytes:
     )
 
 
-def classify(standing: Standing, file: FileMatches, asked: Asked) -> Told:
+def classify(standing: SourceFiles, file: FileMatches, asked: NameQuery) -> Told:
     """What the names are on the lines that ripgrep found in one file; None where the file cannot be read."""
     data = standing.content(file.path)
     if data is None:
@@ -114,7 +114,7 @@ def classify(standing: Standing, file: FileMatches, asked: Asked) -> Told:
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
 
-def unparsed(standing: Standing, file: FileMatches, asked: Asked) -> Told:
+def unparsed(standing: SourceFiles, file: FileMatches, asked: NameQuery) -> Told:
     """The lines of a file that time did not suffice to parse, their uses untold (`other`)."""
     content = standing.content(file.path)
     return None if content is None else list(_plain(standing.matches(file, asked.names), content, asked, Use.OTHER))
@@ -125,12 +125,12 @@ def is_document(path: str, language: Language | None) -> bool:
     return path.endswith(_TRANSLATIONS) if language is None else language.kind is LanguageKind.DOCS
 
 
-def may_hold(file: FileMatches, asked: Asked) -> bool:
+def may_hold(file: FileMatches, asked: NameQuery) -> bool:
     """Whether a name stands on some line of the file as ripgrep printed it, or may stand in what it did not print."""
     return file.may_be_cut or asked.names.search(file.printed) is not None
 
 
-def _plain(file: FileMatches, content: bytes, asked: Asked, use: Use) -> Iterator[ReferenceRow]:
+def _plain(file: FileMatches, content: bytes, asked: NameQuery, use: Use) -> Iterator[ReferenceRow]:
     """The lines as ripgrep found them, all taken for the same use."""
     lines = Lines(as_searched(content))
     for match in file.lines():
@@ -138,10 +138,10 @@ def _plain(file: FileMatches, content: bytes, asked: Asked, use: Use) -> Iterato
         name = asked.names.search(line)
         if name is not None:
             text = _clipped(decode(line[: ripgrep.MAX_COLUMNS]))
-            yield ReferenceRow(shown(file.path), match.line, match.line, text, decode(name[0]), use, "")
+            yield ReferenceRow(valid_text(file.path), match.line, match.line, text, decode(name[0]), use, "")
 
 
-def _parsed(data: bytes, language: Language, file: FileMatches, standing: Standing) -> "Parsed | None":
+def _parsed(data: bytes, language: Language, file: FileMatches, standing: SourceFiles) -> "Parsed | None":
     """The syntax tree around the lines that were found; the rest may be missing (see `skeletons`)."""
     from code_intel_server.codebase.syntax import structure
 
@@ -150,7 +150,7 @@ def _parsed(data: bytes, language: Language, file: FileMatches, standing: Standi
     return skeletons.parse(data, language, file.path, [match.line for match in file.lines()], standing.skeletons)
 
 
-def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[ReferenceRow]:
+def _by_tree(parsed: "Parsed", file: FileMatches, asked: NameQuery) -> Iterator[ReferenceRow]:
     from code_intel_server.codebase.syntax import structure
 
     found = list(_occurrences(parsed, file, asked))
@@ -167,7 +167,7 @@ def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[Refe
         seen.add((number, name, use))
         around = _around(outline, byte)
         yield ReferenceRow(
-            path=shown(file.path),
+            path=valid_text(file.path),
             start_line=number,
             end_line=number,
             text=_clipped(decode(parsed.text[begin:end])),
@@ -179,7 +179,7 @@ def _by_tree(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[Refe
         )
 
 
-def _occurrences(parsed: "Parsed", file: FileMatches, asked: Asked) -> Iterator[tuple[int, int, bytes]]:
+def _occurrences(parsed: "Parsed", file: FileMatches, asked: NameQuery) -> Iterator[tuple[int, int, bytes]]:
     """(line, byte, name) of every occurrence on the lines that ripgrep found."""
     for number in (match.line for match in islice(file.lines(), len(parsed.line_starts))):
         if number > len(parsed.line_starts):

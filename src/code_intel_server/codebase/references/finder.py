@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol
 
-from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, Answer, Page, Skipped, answer
+from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.memory import FileMemory
-from code_intel_server.codebase.files.project import Project, inside, of_length, shown
+from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, valid_text
 from code_intel_server.codebase.files.ripgrep import FileMatches, Query
 from code_intel_server.codebase.files.roles import RELEVANCE, role
 from code_intel_server.codebase.files.text import counted
 from code_intel_server.codebase.references.classify import (
     PROSE,
-    Asked,
+    NameQuery,
     ReferenceRow,
     Told,
     classify,
@@ -30,12 +30,12 @@ from code_intel_server.codebase.references.classify import (
     occurrences,
     unparsed,
 )
-from code_intel_server.codebase.references.first_page import Wanted, batch
-from code_intel_server.codebase.references.resolved import Binder, Place, other_names, target_at, target_of
-from code_intel_server.codebase.resolution import Binding, Resolver, Target
+from code_intel_server.codebase.references.first_page import PageRequest, batch
+from code_intel_server.codebase.references.resolved import Binder, SourcePlace, other_names, target_at, target_of
+from code_intel_server.codebase.resolution import Binding, ResolvedTarget, Resolver
 from code_intel_server.codebase.symbols import definitions
 from code_intel_server.codebase.symbols.cache import SymbolCache, stamp_of
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.names import broken, expression, operator_sign, readings, written
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE
 from code_intel_server.codebase.syntax.values import Use
@@ -76,7 +76,7 @@ class References:
 
 
 def find_references(
-    project: Project,
+    project: ProjectScope,
     cache: SymbolCache,
     symbol: str | None,
     *,
@@ -88,20 +88,20 @@ def find_references(
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
     helper: "UsesHelper | None" = None,
-) -> Answer[ReferenceRow]:
+) -> LookupAnswer[ReferenceRow]:
     """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
 
     `Class.method` and names behind their module mean one symbol; a bare name means all that are defined under it; of a selector
     (`move:to:`) the first word is looked for. Comments, strings and prose only with `include_comments`. `kinds` narrows to some of definition,
     call, import, attribute, type, other, comment, string. Of a name in many files as many are told as the page needs, beginning with those
     that define it and those that know it; `total` then is what is known so far. Raises Rejected('tool_errors.query.no_symbol'),
-    Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
     """
     wanted = _uses(kinds)
-    where = inside(project.root, path)
+    where = path_inside(project.root, path)
     asked = _asked(project, cache, symbol, at)
     names = asked.names
-    limits = Wanted(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
+    limits = PageRequest(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
     if asked.target is not None and asked.target.is_local and where == ".":
         [where] = asked.target.files
     found = collect(
@@ -143,11 +143,11 @@ def find_references(
     )
 
 
-def _asked(project: Project, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
+def _asked(project: ProjectScope, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
     """What is asked for, with the names under which it is used."""
     resolver = Resolver(project)
     if at:
-        target: Target | None = target_at(resolver, Place.parsed(project, at), at)
+        target: ResolvedTarget | None = target_at(resolver, SourcePlace.parsed(project, at), at)
         name = target.name if target else ""
         if target is not None and not target.symbols and not target.outside:
             target = None
@@ -177,7 +177,7 @@ def _late(asked: Binder) -> Iterator[str]:
 def _others(asked: Binder, name: str) -> Iterator[str]:
     for one, count in asked.overridden():
         rows = counted(count, "row")
-        where = f"at={shown(one.path)}:{one.line}:{one.column}"
+        where = f"at={valid_text(one.path)}:{one.line}:{one.column}"
         yield f"{one.qualified}, which may be this one when it runs, is used in {rows}: {where}"
     if asked.others:
         rows = counted(asked.others, "row")
@@ -193,7 +193,7 @@ def last_name(symbol: str) -> str:
 
 
 def collect(
-    project: Project,
+    project: ProjectScope,
     names: Sequence[str],
     *,
     path: str = ".",
@@ -202,7 +202,7 @@ def collect(
     helper: "UsesHelper | None" = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
-    wanted: Wanted | None = None,
+    wanted: PageRequest | None = None,
     bind: Bind = lambda rows, *, every: rows,  # noqa: ARG005
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
@@ -211,7 +211,7 @@ def collect(
     A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
     """
     found = ripgrep.search(project, _query(names), path=path)
-    asked = Asked(occurrences(names), include_comments)
+    asked = NameQuery(occurrences(names), include_comments)
     teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
     files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     in_order = wanted.ordered(project, files) if wanted else None
@@ -242,7 +242,7 @@ def collect(
 
 
 def _as_wanted(
-    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: Wanted, bind: Bind
+    teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: PageRequest, bind: Bind
 ) -> Iterator[tuple[list[Told], Sequence[ReferenceRow]]]:
     """What is told of the first files, and the rows of that, until they are as many as are wanted.
 
@@ -263,18 +263,18 @@ def _as_wanted(
 class _Teller:
     """Tells what the names are in the files of one question, and remembers it; after `deadline` by the `clock` without parsing."""
 
-    project: Project
-    asked: Asked
+    project: ProjectScope
+    asked: NameQuery
     memory: FileMemory[ReferenceRow]
     helper: "UsesHelper | None"
     clock: Callable[[], float]
     deadline: float
-    standing: Standing = field(init=False)
+    standing: SourceFiles = field(init=False)
     unclassified: set[str] = field(default_factory=set)
     unread: int = 0
 
     def __post_init__(self) -> None:
-        self.standing = Standing(self.project.root)
+        self.standing = SourceFiles(self.project.root)
 
     def tell(self, files: Sequence[FileMatches]) -> list[Told]:
         """What is told of each file, unless that was done for these lines of this file as it still looks."""
@@ -317,11 +317,11 @@ def _query(names: Sequence[str]) -> Query:
     return Query(tuple(names), regex=False, word=all(_WORD.fullmatch(name) for name in names))
 
 
-def _broken(project: Project, name: str, path: str) -> Iterator[str]:
+def _broken(project: ProjectScope, name: str, path: str) -> Iterator[str]:
     """What is said of an operator's name that goes over several lines: ripgrep tells lines."""
     if pattern := broken(name):
         files, problems = ripgrep.matching_files(
-            project, Query((pattern,)), path=inside(project.root, path), extra=("--multiline",)
+            project, Query((pattern,)), path=path_inside(project.root, path), extra=("--multiline",)
         )
         yield from problems
         if files:
@@ -349,13 +349,13 @@ def _left_out(found: References, name: str) -> Iterator[str]:
     """What the agent does not see without `include_comments`."""
     places = [
         *(
-            [f"{counted(len(found.documents), 'document')} (first {shown(found.documents[0])})"]
+            [f"{counted(len(found.documents), 'document')} (first {valid_text(found.documents[0])})"]
             if found.documents
             else []
         ),
         *(
             [
-                f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names (first {shown(found.silent[0])})"
+                f"{counted(len(found.silent), 'other file')} only in comments, strings or longer names (first {valid_text(found.silent[0])})"
             ]
             if found.silent
             else []

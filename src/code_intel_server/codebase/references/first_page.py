@@ -7,7 +7,7 @@ large all files with the name are, and by what the symbol cache says they define
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.ripgrep import FileMatches
 from code_intel_server.codebase.symbols.cache import stamp_of
 from code_intel_server.codebase.syntax.values import Use
@@ -18,7 +18,7 @@ WHOLE_BYTES = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PageRequest:
     """The first `rows` of these `kinds` (of any, where empty). `defining` gives the files that are likely to define the name."""
 
     rows: int
@@ -26,7 +26,7 @@ class Wanted:
     defining: Callable[[], Collection[str]]
     near: Callable[[], Collection[str]] = frozenset
 
-    def ordered(self, project: Project, files: Sequence[FileMatches]) -> tuple[Sequence[FileMatches], int] | None:
+    def ordered(self, project: ProjectScope, files: Sequence[FileMatches]) -> tuple[Sequence[FileMatches], int] | None:
         """The files, those first that are likely to define the name, then those `near`, and how many of them to tell first, whatever the page.
 
         None where they are few enough to be told whole.
@@ -54,7 +54,7 @@ def batch(files: Sequence[FileMatches], told: int, missing: int) -> Sequence[Fil
     return files[told:end]
 
 
-def _size(project: Project, file: FileMatches) -> int:
+def _size(project: ProjectScope, file: FileMatches) -> int:
     stamp = stamp_of(project, file.path)
     return stamp.size if stamp else 0
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import Project, inside_file, shown
+from code_intel_server.codebase.files.project import ProjectScope, inside_file, valid_text
 from code_intel_server.codebase.files.ripgrep import Query
 from code_intel_server.codebase.references.classify import PROSE, ReferenceRow, occurrences
-from code_intel_server.codebase.resolution import Binding, Definition, Resolver, Target
+from code_intel_server.codebase.resolution import Binding, Definition, ResolvedTarget, Resolver
 from code_intel_server.codebase.resolution.store import resolver_of
 from code_intel_server.codebase.symbols import definitions
 from code_intel_server.codebase.symbols.cache import SymbolCache
@@ -26,7 +26,7 @@ _MOST_FILES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """`path:line[:column]`, 1-based, the path inside the project."""
 
     path: str
@@ -34,7 +34,7 @@ class Place:
     column: int | None = None
 
     @classmethod
-    def parsed(cls, project: Project, at: str) -> "Place":
+    def parsed(cls, project: ProjectScope, at: str) -> "SourcePlace":
         """The place that a text names. Raises Rejected('tool_errors.generic.argument_invalid') and the errors of `inside_file`."""
         found = _AT.fullmatch(at.strip())
         if found is None:
@@ -43,7 +43,7 @@ class Place:
         return cls(inside_file(project.root, found["path"]), int(found["line"]), column)
 
 
-def target_at(resolver: Resolver, place: Place, at: str) -> Target:
+def target_at(resolver: Resolver, place: SourcePlace, at: str) -> ResolvedTarget:
     """What stands at a place. Raises Rejected('tool_errors.query.no_name_at')."""
     target = resolver.target_at(place.path, place.line, place.column)
     if target is None:
@@ -53,10 +53,10 @@ def target_at(resolver: Resolver, place: Place, at: str) -> Target:
 
 def no_name_at(at: str) -> Rejected:
     """The refusal of a place where no name stands that a resolver reads."""
-    return Rejected("tool_errors.query.no_name_at", at=shown(at))
+    return Rejected("tool_errors.query.no_name_at", at=valid_text(at))
 
 
-def target_of(project: Project, cache: SymbolCache, resolver: Resolver, symbol: str) -> Target | None:
+def target_of(project: ProjectScope, cache: SymbolCache, resolver: Resolver, symbol: str) -> ResolvedTarget | None:
     """What a qualified name means; None for a name that is not qualified, or of a language that no resolver reads.
 
     Raises Rejected('tool_errors.query.unknown_qualifier') where the project defines the name, but not there.
@@ -70,17 +70,17 @@ def target_of(project: Project, cache: SymbolCache, resolver: Resolver, symbol: 
         return found
     same_name = definitions.resolve(cache, name)
     if not same_name:
-        return Target(name, outside=".".join([*scope, name]))
+        return ResolvedTarget(name, outside=".".join([*scope, name]))
     if not all(resolver_of(one.path) for one in same_name):
         return None
     if definitions.resolve(cache, symbol):
-        return Target(name, outside=".".join([*scope, name]))
+        return ResolvedTarget(name, outside=".".join([*scope, name]))
     raise Rejected(
-        "tool_errors.query.unknown_qualifier", symbol=shown(symbol), nearest="; ".join(_nearest(scope, same_name))
+        "tool_errors.query.unknown_qualifier", symbol=valid_text(symbol), nearest="; ".join(_nearest(scope, same_name))
     )
 
 
-def _named(cache: SymbolCache, resolver: Resolver, parts: Sequence[str]) -> Target | None:
+def _named(cache: SymbolCache, resolver: Resolver, parts: Sequence[str]) -> ResolvedTarget | None:
     """A symbol by its path of names: as it is defined, else as a member or a re-export of what holds it."""
     stored = definitions.resolve(cache, ".".join(parts))
     target = resolver.target((one.path, one.tag.start_line, one.tag.end_line, one.tag.name) for one in stored)
@@ -113,12 +113,12 @@ def _nearest(scope: Sequence[str], same_name: Sequence[StoredSymbol]) -> list[st
     return [
         f"{one.tag.scope}.{one.tag.name}"
         if one.tag.scope
-        else f"{one.tag.name} ({shown(one.path)}:{one.tag.start_line})"
+        else f"{one.tag.name} ({valid_text(one.path)}:{one.tag.start_line})"
         for one in chosen
     ]
 
 
-def other_names(project: Project, resolver: Resolver, target: Target) -> Sequence[str]:
+def other_names(project: ProjectScope, resolver: Resolver, target: ResolvedTarget) -> Sequence[str]:
     """The names under which the project imports or exports a target otherwise."""
     if not target.symbols or target.is_local:
         return ()
@@ -140,9 +140,9 @@ class Binder:
     Without a target (a bare name) whatever the project declares under the name is meant, as far as it declares any.
     """
 
-    project: Project
+    project: ProjectScope
     resolver: Resolver
-    target: Target | None
+    target: ResolvedTarget | None
     names: Sequence[str]
     own: Set[tuple[str, int]] = frozenset()
     """Path and line of definitions that are meant, whatever the resolver knows of them."""
@@ -179,7 +179,9 @@ class Binder:
 
     def give_up(self, symbol: str | None) -> None:
         """Say that nothing of the name is known. Raises Rejected('tool_errors.query.unknown_qualifier')."""
-        raise Rejected("tool_errors.query.unknown_qualifier", symbol=shown(symbol or self.names[0]), nearest="none")
+        raise Rejected(
+            "tool_errors.query.unknown_qualifier", symbol=valid_text(symbol or self.names[0]), nearest="none"
+        )
 
     def overridden(self) -> Iterator[tuple[Definition, int]]:
         """What the target overrides, and how many occurrences were told for that."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from code_intel_server.codebase.files.ripgrep import FileMatches
-from code_intel_server.codebase.references.classify import Asked, classify
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.references.classify import NameQuery, classify
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.syntax.skeletons import Skeleton
 from code_intel_server.common.child_wire import frame, read_frame, work
 
@@ -22,8 +22,8 @@ def serve(read: Callable[[int], bytes], out: IO[bytes]) -> None:
     """Answer until the pipe closes: the request's number and the rows of each of its files."""
     while True:
         head, body = read_frame(read)
-        standing = Standing(Path(head["root"]))
-        asked = Asked(re.compile(head["names"].encode("latin-1")), head["include_comments"])
+        standing = SourceFiles(Path(head["root"]))
+        asked = NameQuery(re.compile(head["names"].encode("latin-1")), head["include_comments"])
         told: list[list[object] | None] = []
         noted: list[bytes] = []
         rest = memoryview(body)

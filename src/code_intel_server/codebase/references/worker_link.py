@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from code_intel_server.codebase.files.ripgrep import FileMatches
-from code_intel_server.codebase.references.classify import Asked, ReferenceRow, Told
+from code_intel_server.codebase.references.classify import NameQuery, ReferenceRow, Told
 from code_intel_server.codebase.syntax.skeletons import Skeleton, of_project
 from code_intel_server.common.child_link import ChildLink
 from code_intel_server.common.child_wire import frame
@@ -78,7 +78,7 @@ class UsesHelper:
         return self._child.link.pid if self._child is not None else None
 
     def tell(
-        self, root: Path, files: Sequence[FileMatches], sizes: Sequence[int], asked: Asked, here: Here
+        self, root: Path, files: Sequence[FileMatches], sizes: Sequence[int], asked: NameQuery, here: Here
     ) -> list[Told]:
         """The rows of each file, `sizes` being their bytes; `here` tells those of one file in this process."""
         if (os.cpu_count() or 1) < 2 or not self._mutex.acquire(blocking=False):
@@ -192,7 +192,7 @@ class UsesHelper:
 class _Work:
     """The files of one question: which wait, which are done."""
 
-    def __init__(self, root: Path, files: Sequence[FileMatches], sizes: Sequence[int], asked: Asked) -> None:
+    def __init__(self, root: Path, files: Sequence[FileMatches], sizes: Sequence[int], asked: NameQuery) -> None:
         self.root = root
         self.files = files
         self._skeletons = of_project(root)

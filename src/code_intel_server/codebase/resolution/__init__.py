@@ -4,7 +4,7 @@ Ask a `Resolver` where the name at a place is defined, which symbol a qualified 
 mean that symbol: `certain`, `possible` where the text does not tell, `other` where it certainly means something else.
 """
 
-from code_intel_server.codebase.resolution.resolver import Definition, Found, Resolver, Target
+from code_intel_server.codebase.resolution.resolver import Definition, Resolution, ResolvedTarget, Resolver
 from code_intel_server.codebase.resolution.values import Binding
 
-__all__ = ["Binding", "Definition", "Found", "Resolver", "Target"]
+__all__ = ["Binding", "Definition", "Resolution", "ResolvedTarget", "Resolver"]

@@ -1,7 +1,7 @@
 """What names and expressions mean, worked out from what files declare; nothing is run, and what cannot be told stays unknown.
 
 Lazy: of a question only what its names lead to is parsed. Bounded: cycles end as unknown, as do chains deeper than
-`_DEPTH` and everything behind the deadline. The generic rules stand here, what differs between languages in `Language`.
+`_DEPTH` and everything behind the deadline. The generic rules stand here, what differs between languages in `LanguageRules`.
 """
 
 import time
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
     Class,
@@ -30,7 +30,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.language import Language
+    from code_intel_server.codebase.resolution.language import LanguageRules
 
 Answered = TypeVar("Answered")
 Environment = Mapping[Key | str, Values]
@@ -75,7 +75,7 @@ class Files(Protocol):
 class Meaning:
     """What a name means: symbols and modules of the project; `outside` of it; `unknown` where there may be more."""
 
-    symbols: frozenset[Symbol] = frozenset()
+    symbols: frozenset[BoundSymbol] = frozenset()
     modules: frozenset[str] = frozenset()
     outside: str = ""
     unknown: bool = False
@@ -212,7 +212,7 @@ class Evaluator:
         meant = Meaning.of(found)
         return meant if meant.symbols or meant.modules or meant.unknown else None
 
-    def follow(self, symbol: Symbol) -> Meaning:
+    def follow(self, symbol: BoundSymbol) -> Meaning:
         """The symbols that a symbol stands for: itself, or what it imports."""
         if symbol.key in self._followed:
             return self._followed[symbol.key]
@@ -280,7 +280,7 @@ class Evaluator:
             beyond = value.declaration.name or "object"
         return Meaning(outside=f"{beyond}.{name}") if beyond else NOT_KNOWN
 
-    def _canonical(self, symbol: Symbol) -> Symbol:
+    def _canonical(self, symbol: BoundSymbol) -> BoundSymbol:
         """The symbol that a member is; itself while that is being found out, as where an object is set to what holds it."""
         mark = ("canonical", symbol.key)
         if mark in self._active:
@@ -291,7 +291,7 @@ class Evaluator:
         finally:
             self._active.discard(mark)
 
-    def own_member(self, declaration: Declaration, name: str) -> list[Symbol]:
+    def own_member(self, declaration: Declaration, name: str) -> list[BoundSymbol]:
         """The members of that name that a class declares itself."""
         language = declaration.model.language
         symbol = declaration.inner.symbols.get(name) if declaration.inner else None
@@ -344,7 +344,7 @@ class Evaluator:
         parameters = value.declaration.model.language.parameters(self, value.declaration)
         return {symbol.key: given for symbol, given in zip(parameters, value.arguments, strict=False)}
 
-    def _seen_from(self, symbol: Symbol, value: Value | None) -> Environment:
+    def _seen_from(self, symbol: BoundSymbol, value: Value | None) -> Environment:
         """What type parameters of a member's class stand for, seen from an object of that class or of one built on it."""
         if not isinstance(value, Class | Instance):
             return _EMPTY
@@ -358,7 +358,7 @@ class Evaluator:
         return env
 
     @staticmethod
-    def language_of(declaration: Declaration) -> "Language":
+    def language_of(declaration: Declaration) -> "LanguageRules":
         """The language a declaration is written in."""
         return declaration.model.language
 
@@ -430,7 +430,7 @@ class Evaluator:
             found.append(self._rest(meant))
         return union(found) if found else UNKNOWN
 
-    def _taken(self, symbol: Symbol, value: Value) -> Values:
+    def _taken(self, symbol: BoundSymbol, value: Value) -> Values:
         receiver = value if isinstance(value, Instance | Class) else None
         if receiver is None:
             return self.value_of(symbol)
@@ -461,7 +461,7 @@ class Evaluator:
             found.add(Unknown())
         return frozenset(found)
 
-    def value_of(self, symbol: Symbol) -> Values:
+    def value_of(self, symbol: BoundSymbol) -> Values:
         """What a symbol stands for in an expression."""
         known = self._of_symbols.get(symbol.key)
         if known is not None:
@@ -559,7 +559,7 @@ class Evaluator:
         arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
         return self.applied(language, self.denoted(model, base, env), arguments)
 
-    def applied(self, language: "Language", values: Values, arguments: tuple[Values, ...]) -> Values:
+    def applied(self, language: "LanguageRules", values: Values, arguments: tuple[Values, ...]) -> Values:
         """Types with these arguments."""
         found = []
         for value in values:
@@ -641,7 +641,7 @@ class Evaluator:
     ) -> Values:
         """What a call of a function gives."""
         language = declaration.model.language
-        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or Symbol(
+        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
             declaration.name, declaration.scope, [declaration]
         )
         env = dict(self._seen_from(symbol, receiver))
@@ -716,11 +716,11 @@ class Evaluator:
                 inner_values = partial(self._unwrapped, language, values, is_class=is_class)
                 yield from self._bound_by(model, parts[0], own, inner_values)
 
-    def _unwrapped(self, language: "Language", values: Callable[[], Values], *, is_class: bool) -> Values:
+    def _unwrapped(self, language: "LanguageRules", values: Callable[[], Values], *, is_class: bool) -> Values:
         return instances(values()) if is_class else language.held(self, values())
 
 
-def _told(symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+def _told(symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
     return symbol.declarations[0].model.language.told(symbol, as_type=as_type)
 
 

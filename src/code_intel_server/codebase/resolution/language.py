@@ -6,9 +6,9 @@ from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope
 from code_intel_server.codebase.resolution.values import (
-    NOTHING,
+    NO_VALUES,
     UNKNOWN,
     Class,
     Instance,
@@ -30,7 +30,7 @@ _MOST_ARGUMENTS = 8
 _CAMEL = re.compile(r"_*[A-Z]\w*[a-z]")
 
 
-class Language:
+class LanguageRules:
     """A language as tables; what no table can say is a method. Node types are those of its grammar."""
 
     name: ClassVar[str]
@@ -110,7 +110,7 @@ class Language:
         """What an import stands for."""
         raise NotImplementedError
 
-    def told(self, symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+    def told(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
         """The declarations that say what a symbol is: those with a type where there are any."""
         if len(symbol.declarations) == 1:
             return symbol.declarations
@@ -131,11 +131,11 @@ class Language:
             self.held(ev, self.held(ev, ev.infer(one.model, one.value_node)), one.index) if one.value_node else UNKNOWN
         )
 
-    def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def root(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """The symbol that stands for all that are renamed with a symbol."""
         return symbol
 
-    def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def canonical(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """The symbol that a symbol is, where another declares the same."""
         return symbol
 
@@ -149,17 +149,17 @@ class Language:
 
     def further_bases(self, ev: "Evaluator", one: Declaration) -> Values:
         """The classes that it is built on elsewhere than where it is declared."""
-        return NOTHING
+        return NO_VALUES
 
     def may_be(self, ev: "Evaluator", seen: Declaration, wanted: Declaration) -> bool:
         """Whether an object of the class `wanted` may be meant by `seen`, on which it is not built."""
         return False
 
-    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[Symbol]:
+    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[BoundSymbol]:
         """Members of a class that are declared elsewhere than in it."""
         return ()
 
-    def parameters(self, ev: "Evaluator", one: Declaration) -> Sequence[Symbol]:
+    def parameters(self, ev: "Evaluator", one: Declaration) -> Sequence[BoundSymbol]:
         """The type parameters of a class, in order."""
         if one.inner is None:
             return ()
@@ -169,7 +169,7 @@ class Language:
         """What a name means that no scope of the file binds; None where the language's own library has it."""
         return None
 
-    def hides(self, scope: Scope, symbol: Symbol, node: "tree_sitter.Node") -> bool:
+    def hides(self, scope: Scope, symbol: BoundSymbol, node: "tree_sitter.Node") -> bool:
         """Whether a scope's symbol is not seen from a place within it."""
         return False
 

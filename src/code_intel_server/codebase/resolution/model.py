@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.language import Language
+    from code_intel_server.codebase.resolution.language import LanguageRules
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
 Key = tuple[str, int]
@@ -34,7 +34,7 @@ class Scope:
     end: int
     parent: "Scope | None" = None
     owner: "Declaration | None" = None
-    symbols: dict[str, "Symbol"] = field(default_factory=dict)
+    symbols: dict[str, "BoundSymbol"] = field(default_factory=dict)
     wide: list["Declaration"] = field(default_factory=list)
     """Imports of everything: what they bind is not written here."""
 
@@ -90,7 +90,7 @@ class Declaration:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Symbol:
+class BoundSymbol:
     """All declarations of one name in one scope."""
 
     name: str
@@ -118,23 +118,23 @@ class Symbol:
 
     def __eq__(self, other: object) -> bool:
         """By key: models are made anew when they were forgotten."""
-        return isinstance(other, Symbol) and self.key == other.key
+        return isinstance(other, BoundSymbol) and self.key == other.key
 
 
 class Model:
     """One parsed file and what it declares."""
 
-    def __init__(self, path: str, parsed: "Parsed", language: "Language") -> None:
+    def __init__(self, path: str, parsed: "Parsed", language: "LanguageRules") -> None:
         self.path = path
         self.parsed = parsed
         self.language = language
         self.top = Scope("module", 0, len(parsed.text) + 1)
         self._scopes: list[Scope] = [self.top]
         self._starts: list[int] = [0]
-        self.by_name_byte: dict[int, Symbol] = {}
+        self.by_name_byte: dict[int, BoundSymbol] = {}
         self.nameless_at: dict[tuple[int, int], Declaration] = {}
-        self.exports: dict[str, Symbol] = {}
-        self.apart: list[tuple[str, Symbol]] = []
+        self.exports: dict[str, BoundSymbol] = {}
+        self.apart: list[tuple[str, BoundSymbol]] = []
         """Members that are declared apart from their class, each with its name."""
         _read(self)
 
@@ -170,13 +170,13 @@ class Model:
             self._scopes.append(scope)
         self._starts = [scope.start for scope in self._scopes]
 
-    def bind(self, declaration: Declaration, scope: Scope, name: str = "") -> Symbol:
+    def bind(self, declaration: Declaration, scope: Scope, name: str = "") -> BoundSymbol:
         """Add a declaration to the symbol of its name in `scope`, which may keep it under another `name`."""
         declaration.scope = scope
         name = name or declaration.name
         symbol = scope.symbols.get(name)
         if symbol is None:
-            symbol = scope.symbols[name] = Symbol(declaration.name, scope)
+            symbol = scope.symbols[name] = BoundSymbol(declaration.name, scope)
         symbol.declarations.append(declaration)
         self.by_name_byte[declaration.name_node.start_byte] = symbol
         return symbol

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
-from code_intel_server.codebase.resolution.model import Declaration, Key, Model, Scope, Symbol
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
 from code_intel_server.codebase.resolution.store import ProjectFiles
 from code_intel_server.codebase.resolution.values import Binding, Class
 
 if TYPE_CHECKING:
     import tree_sitter
 
-SECONDS = 6.0
+RESOLUTION_SECONDS = 6.0
 """How long one question may be worked on; what is not told by then stays possible."""
 
 
@@ -33,7 +33,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Resolution:
     """What stands at a place: its definitions, or what `outside` of the project it is; `certain` where there can be no other."""
 
     name: str
@@ -43,11 +43,11 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResolvedTarget:
     """What a question is about: these symbols of the project, or what is called `outside` of it."""
 
     name: str
-    symbols: frozenset[Symbol] = frozenset()
+    symbols: frozenset[BoundSymbol] = frozenset()
     outside: str = ""
 
     @property
@@ -76,12 +76,12 @@ class Target:
 class Resolver:
     """Answers the questions of one lookup about the project as it looks now."""
 
-    def __init__(self, project: Project, seconds: float = SECONDS) -> None:
+    def __init__(self, project: ProjectScope, seconds: float = RESOLUTION_SECONDS) -> None:
         self.files = ProjectFiles(project)
         self._evaluator = Evaluator(self.files, seconds)
-        self.through: Counter[Symbol] = Counter()
+        self.through: Counter[BoundSymbol] = Counter()
         """Members that the target overrides: how many occurrences mean them, and so may mean the target when the program runs."""
-        self._root: dict[Key, Symbol] = {}
+        self._root: dict[Key, BoundSymbol] = {}
         self._related: dict[tuple[Key, Key], bool] = {}
 
     @property
@@ -89,7 +89,7 @@ class Resolver:
         """Whether the time ran out."""
         return self._evaluator.late
 
-    def at(self, path: str, line: int, column: int | None = None) -> Found | None:
+    def at(self, path: str, line: int, column: int | None = None) -> Resolution | None:
         """What the name at a place means; without a column the line's first definition, else its first name.
 
         None where no name stands there, or no resolver reads the file.
@@ -101,9 +101,9 @@ class Resolver:
         meant = self._evaluator.meaning(model, node)
         definitions = self.definitions(meant.symbols)
         definitions += tuple(_module(path) for path in sorted(meant.modules))
-        return Found(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
+        return Resolution(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
 
-    def target_at(self, path: str, line: int, column: int | None = None) -> Target | None:
+    def target_at(self, path: str, line: int, column: int | None = None) -> ResolvedTarget | None:
         """What the name at a place means, without symbols where that is not known; None where no name stands there."""
         place = self._place(path, line, column)
         if place is None:
@@ -112,13 +112,13 @@ class Resolver:
         meant = self._evaluator.meaning(model, node)
         own = model.by_name_byte.get(node.start_byte)
         if own is not None and not meant.symbols:
-            return Target(own.name, frozenset({own}))
+            return ResolvedTarget(own.name, frozenset({own}))
         name = next((symbol.name for symbol in _sorted(meant.symbols)), model.text(node))
-        return Target(name, meant.symbols, "" if meant.symbols else meant.outside)
+        return ResolvedTarget(name, meant.symbols, "" if meant.symbols else meant.outside)
 
-    def target(self, places: Iterable[tuple[str, int, int, str]]) -> Target | None:
+    def target(self, places: Iterable[tuple[str, int, int, str]]) -> ResolvedTarget | None:
         """The symbols whose definitions stand there (path, 1-based first and last line, name); None where there are none."""
-        found: set[Symbol] = set()
+        found: set[BoundSymbol] = set()
         last = ""
         for path, start, end, name in places:
             last = name
@@ -131,17 +131,17 @@ class Resolver:
             ]
             if inside:
                 found.add(min(inside, key=lambda pair: pair[0])[1])
-        return Target(last, frozenset(found)) if found else None
+        return ResolvedTarget(last, frozenset(found)) if found else None
 
-    def member(self, owners: Target | None, modules: Iterable[str], name: str) -> Target | None:
+    def member(self, owners: ResolvedTarget | None, modules: Iterable[str], name: str) -> ResolvedTarget | None:
         """What classes or modules hold under a name, inherited and re-exported; None where nothing."""
         values = self._evaluator.values(Meaning(owners.symbols if owners else frozenset(), frozenset(modules)))
         languages = {one.model.language for symbol in (owners.symbols if owners else ()) for one in symbol.declarations}
         names = {each for language in languages for each in language.member_names(name)} or {name}
         symbols = frozenset().union(*(self._evaluator.members(values, each).symbols for each in sorted(names)))
-        return Target(name, symbols) if symbols else None
+        return ResolvedTarget(name, symbols) if symbols else None
 
-    def aliases(self, target: Target, paths: Iterable[str]) -> frozenset[str]:
+    def aliases(self, target: ResolvedTarget, paths: Iterable[str]) -> frozenset[str]:
         """The other names under which these files import or export the target."""
         found: set[str] = set()
         for path in paths:
@@ -156,7 +156,9 @@ class Resolver:
                     found.add(symbol.name)
         return frozenset(found)
 
-    def bindings(self, target: Target | None, path: str, line: int, names: re.Pattern[bytes]) -> Iterator[Binding]:
+    def bindings(
+        self, target: ResolvedTarget | None, path: str, line: int, names: re.Pattern[bytes]
+    ) -> Iterator[Binding]:
         """What every occurrence of the names on a line is to the target; without one, to whatever the project declares for others."""
         model = self.files.model(path)
         starts = model.parsed.line_starts if model else ()
@@ -168,7 +170,7 @@ class Resolver:
             if node is not None and node.byte_range == (begin + match.start(), begin + match.end()):
                 yield self._binding(target, model, node)
 
-    def overrides(self, target: Target, path: str, line: int) -> bool:
+    def overrides(self, target: ResolvedTarget, path: str, line: int) -> bool:
         """Whether a member that a line declares overrides the target, or is overridden by it."""
         model = self.files.model(path)
         own = model.by_name_byte.values() if model else ()
@@ -186,7 +188,7 @@ class Resolver:
         if model is None or not 0 < first <= min(last, len(starts)):
             return
         begin, end = starts[first - 1], model.parsed.line_end(min(last, len(starts)))
-        seen: set[Symbol] = set()
+        seen: set[BoundSymbol] = set()
         for found in _WORD.finditer(model.parsed.text[begin:end]):
             node = model.leaf(begin + found.start())
             if node is None or not _is_name(node):
@@ -195,7 +197,7 @@ class Resolver:
             seen |= new
             yield from (one for one in self.definitions(new) if one.kind not in _STANDING_FOR)
 
-    def _binding(self, target: Target | None, model: Model, node: "tree_sitter.Node") -> Binding:
+    def _binding(self, target: ResolvedTarget | None, model: Model, node: "tree_sitter.Node") -> Binding:
         meant = self._evaluator.meaning(model, node)
         if target is None:
             return self._declared(meant)
@@ -208,11 +210,11 @@ class Resolver:
 
     @staticmethod
     def _declared(meant: Meaning) -> Binding:
-        if any(not Target("", frozenset({symbol})).is_local for symbol in meant.symbols) or meant.modules:
+        if any(not ResolvedTarget("", frozenset({symbol})).is_local for symbol in meant.symbols) or meant.modules:
             return Binding.CERTAIN
         return Binding.POSSIBLE if meant.unknown or not meant else Binding.OTHER
 
-    def verdict(self, target: Target, meant: Meaning) -> Binding:
+    def verdict(self, target: ResolvedTarget, meant: Meaning) -> Binding:
         """Whether a meaning is the target's."""
         if not target.symbols:
             return self._outside_verdict(target, meant)
@@ -223,16 +225,16 @@ class Resolver:
         return Binding.OTHER
 
     @staticmethod
-    def _outside_verdict(target: Target, meant: Meaning) -> Binding:
+    def _outside_verdict(target: ResolvedTarget, meant: Meaning) -> Binding:
         if meant.outside and f".{meant.outside}".endswith(f".{target.outside}"):
             return Binding.CERTAIN
         return Binding.POSSIBLE if meant.unknown or not meant else Binding.OTHER
 
-    def definitions(self, symbols: Iterable[Symbol]) -> tuple[Definition, ...]:
+    def definitions(self, symbols: Iterable[BoundSymbol]) -> tuple[Definition, ...]:
         """Where symbols are declared."""
         return tuple(_definition(one) for symbol in _sorted(symbols) for one in symbol.declarations)
 
-    def _roots(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+    def _roots(self, symbols: Iterable[BoundSymbol]) -> frozenset[BoundSymbol]:
         found = []
         for symbol in symbols:
             if symbol.key not in self._root:
@@ -240,7 +242,7 @@ class Resolver:
             found.append(self._root[symbol.key])
         return frozenset(found)
 
-    def _may_be(self, symbol: Symbol, wanted: Symbol) -> bool:
+    def _may_be(self, symbol: BoundSymbol, wanted: BoundSymbol) -> bool:
         """Whether `wanted` overrides a member, so that who uses that one may get it."""
         mine, other = symbol.owner, wanted.owner
         if mine is None or other is None or symbol.name != wanted.name:
@@ -287,7 +289,7 @@ def _names(one: Declaration, name: str) -> bool:
     return one.name == "default" or name.encode() in (around.text or b"") or around.type == "import_clause"
 
 
-def _sorted(symbols: Iterable[Symbol]) -> Sequence[Symbol]:
+def _sorted(symbols: Iterable[BoundSymbol]) -> Sequence[BoundSymbol]:
     return sorted(symbols, key=lambda symbol: symbol.key)
 
 

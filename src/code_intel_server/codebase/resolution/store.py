@@ -9,11 +9,11 @@ from functools import cached_property, lru_cache
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.files.languages import language_of
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.ripgrep import Query
 from code_intel_server.codebase.files.text import decode, read_bytes
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.languages import LANGUAGES
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import Model
 from code_intel_server.codebase.symbols.cache import stamp_of
 
@@ -58,7 +58,7 @@ def models_of(_root: str) -> Models:
 class ProjectFiles:
     """One look at the project's files: what was read once stays so for as long as this object lives."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectScope) -> None:
         self._project = project
         self._root = os.fspath(project.root)
         self._models = models_of(self._root)
@@ -148,7 +148,7 @@ class ProjectFiles:
         return {folder: tuple(paths) for folder, paths in found.items()}
 
 
-def resolver_of(path: str) -> Language | None:
+def resolver_of(path: str) -> LanguageRules | None:
     """The resolver of a file's language; None where there is none."""
     language = language_of(path)
-    return LANGUAGES.get(language.name) if language else None
+    return RESOLVERS.get(language.name) if language else None

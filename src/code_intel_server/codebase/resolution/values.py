@@ -65,7 +65,7 @@ Value: TypeAlias = Module | Class | Instance | Function | Outside | Unknown
 Values: TypeAlias = frozenset[Value]
 
 UNKNOWN: Values = frozenset({Unknown()})
-NOTHING: Values = frozenset()
+NO_VALUES: Values = frozenset()
 
 
 def one(value: Value) -> Values:

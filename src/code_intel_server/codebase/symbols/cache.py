@@ -17,17 +17,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from code_intel_server.codebase.files.ignore import Listing
+from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.codebase.files.listing import Lister
-from code_intel_server.codebase.files.project import MAX_FILE_BYTES, Project
+from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
 from code_intel_server.codebase.files.text import read_bytes
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.freshness import Standing
-from code_intel_server.codebase.symbols.store import Entry, Known, Stamp, StoredSymbol, SymbolStore
+from code_intel_server.codebase.symbols.freshness import SourceFiles
+from code_intel_server.codebase.symbols.store import KnownFile, Stamp, StoredFile, StoredSymbol, SymbolStore
 from code_intel_server.codebase.symbols.tagging import Tagging, tag_by_tree, tag_files, taggable
 
-BATCH = 400
+FILES_A_BATCH = 400
 INLINE_LIMIT = 300
 """So many changed files a lookup brings up to date itself; more are left to `refresh_all`."""
 
@@ -41,12 +41,12 @@ COMPARE_SECONDS = 10.0
 _BATCH_SECONDS = 30.0
 _WORKERS = 2
 
-Progress = Callable[[int, int], None]
+TaggingProgress = Callable[[int, int], None]
 """Called with (files done, files to do)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CacheDifference:
     """How the project differs from the cache: files to tag, files that are gone.
 
     `unseen` are those that time did not suffice for; `walked_at` is when, by the cache's clock, the tree was walked.
@@ -84,14 +84,14 @@ class _Batch:
 class SymbolCache:
     """Definitions of one project. Safe to use from several threads and processes at once."""
 
-    def __init__(self, project: Project, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, project: ProjectScope, clock: Callable[[], float] = time.monotonic) -> None:
         self.project = project
         self.store = SymbolStore(project)
         self._clock = clock
         self._lock = Lock()
         self._lister = Lister(project)
-        self._taggable: tuple[Listing, Sequence[str], float] = (Listing(()), (), -math.inf)
-        self._difference: Difference | None = None
+        self._taggable: tuple[FileListing, Sequence[str], float] = (FileListing(()), (), -math.inf)
+        self._difference: CacheDifference | None = None
         self._verified_until = -math.inf
 
     def now(self) -> float:
@@ -103,7 +103,7 @@ class SymbolCache:
         """How many files the last comparison found untagged or changed; 0 before the first."""
         return len(self._difference.pending) if self._difference else 0
 
-    def verify(self, *, force: bool = False, fresh: bool = False) -> Difference:
+    def verify(self, *, force: bool = False, fresh: bool = False) -> CacheDifference:
         """Compare project and cache, unless that was done recently enough; forgets files that are gone.
 
         With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
@@ -119,7 +119,7 @@ class SymbolCache:
             started = self._clock()
             return self._take(self._compare(fresh=fresh, seconds=COMPARE_SECONDS), started)
 
-    def _take(self, difference: Difference, started: float) -> Difference:
+    def _take(self, difference: CacheDifference, started: float) -> CacheDifference:
         self._difference = difference
         cost = self._clock() - started
         self._verified_until = started + cost + _VERIFY_SHARE * cost
@@ -145,7 +145,7 @@ class SymbolCache:
         self._settle(set(stamps) if not problems else set())
         return tuple(problems)
 
-    def recheck(self, symbols: Sequence[StoredSymbol], standing: Standing) -> bool:
+    def recheck(self, symbols: Sequence[StoredSymbol], standing: SourceFiles) -> bool:
         """Look again at every file these symbols are in; True where some had changed, or do not hold them, and are now up to date."""
         stamps = {symbol.path: symbol.stamp for symbol in symbols}
         stale = {path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp}
@@ -153,10 +153,12 @@ class SymbolCache:
             self.refresh(stale)
         misread = {symbol.path for symbol in symbols if symbol.path not in stale and not standing.defines(symbol)}
         if misread:
-            self.store.put([Entry(path, stamps[path], *self._tag_again(path, standing)) for path in sorted(misread)])
+            self.store.put(
+                [StoredFile(path, stamps[path], *self._tag_again(path, standing)) for path in sorted(misread)]
+            )
         return bool(stale or misread)
 
-    def _tag_again(self, path: str, standing: Standing) -> tuple[str, Sequence[Tag]]:
+    def _tag_again(self, path: str, standing: SourceFiles) -> tuple[str, Sequence[Tag]]:
         """Engine and tags of a file that does not hold what ctags said of it: another file was read in its place."""
         by_tree = tag_by_tree(self.project.root, path)
         if by_tree is not None:
@@ -165,7 +167,7 @@ class SymbolCache:
         return ctags.ENGINE, [tag for file in found for tag in file.tags if standing.holds(path, tag.name, tag.scope)]
 
     def refresh_all(
-        self, progress: Progress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
+        self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
     ) -> Refresh:
         """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
         started = self._clock()
@@ -218,7 +220,7 @@ class SymbolCache:
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
 
-    def _compare(self, *, fresh: bool, seconds: float) -> Difference:
+    def _compare(self, *, fresh: bool, seconds: float) -> CacheDifference:
         started = self._clock()
         # Before the walk: what another thread tags meanwhile is not taken for gone.
         known = self.store.stamps()
@@ -233,7 +235,7 @@ class SymbolCache:
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
         )
         unseen = tuple(paths[len(paths) - left :])
-        return Difference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
+        return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
 
     def _held_against(
         self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
@@ -247,7 +249,7 @@ class SymbolCache:
         rest = iter(known)
         here = next(rest, None)
         for place, path in enumerate(paths):
-            if place % BATCH == 0 and self._clock() > deadline:
+            if place % FILES_A_BATCH == 0 and self._clock() > deadline:
                 return pending, gone, len(paths) - place
             name = os.fsencode(path)
             while here and here[0] < name:
@@ -263,7 +265,7 @@ class SymbolCache:
                 pending.append(path)
         return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
 
-    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, Known]) -> dict[str, Stamp]:
+    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, KnownFile]) -> dict[str, Stamp]:
         """Those files whose content is not what was tagged; the others get their new time noted."""
         touched = {
             path: stamp
@@ -277,7 +279,7 @@ class SymbolCache:
 
     def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
         # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
-        self.store.put([Entry(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
+        self.store.put([StoredFile(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
         return tagging.problems
 
     def _tag_in_parallel(
@@ -309,7 +311,7 @@ class SymbolCache:
         return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
 
 
-def stamp_of(project: Project, path: str) -> Stamp | None:
+def stamp_of(project: ProjectScope, path: str) -> Stamp | None:
     """How a file looks now; None for what is no regular file of at most 1 MB.
 
     By its change time: an unpacked archive sets the other one back, or to a year no table holds.
@@ -323,4 +325,4 @@ def stamp_of(project: Project, path: str) -> Stamp | None:
 
 
 def _batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
+    return (paths[start : start + FILES_A_BATCH] for start in range(0, len(paths), FILES_A_BATCH))

@@ -19,7 +19,7 @@ from code_intel_server import process
 from code_intel_server.codebase.symbols.kinds import normal_kind
 
 ENGINE = "universal-ctags"
-MAX_OUTPUT = 32 * process.MEBIBYTE
+MAX_TAGS_OUTPUT = 32 * process.MEBIBYTE
 _READ_AT_ONCE = process.MEBIBYTE
 _PROBE_SECONDS = 3.0
 _PATIENCE_SECONDS = 2.0
@@ -79,7 +79,7 @@ class Tagged:
     problem: str = ""
 
 
-def executable() -> str | None:
+def ctags_program() -> str | None:
     """Absolute path of a Universal Ctags that writes JSON; None where there is none on PATH, or it misbehaved just now."""
     found = _find(environ.get("PATH", ""))
     if found and time.monotonic() < _resting.get(found, 0.0):
@@ -115,7 +115,7 @@ def _usable(program: str, _changed: int) -> bool:
 
 def tag(root: Path, paths: Iterable[str], *, seconds: float) -> Tagged:
     """Tag the files at `paths` (relative to `root`, none with a line break in its name), within `seconds`."""
-    program = executable()
+    program = ctags_program()
     if program is None:
         return Tagged({}, "Universal Ctags is not installed")
     listed = "".join(f"{_HERE}{path}\n" for path in paths).encode("utf-8", "surrogateescape")
@@ -126,16 +126,16 @@ def tag(root: Path, paths: Iterable[str], *, seconds: float) -> Tagged:
             timeout=seconds,
             env=process.clean_environment(),
             stdin=listed,
-            max_output=MAX_OUTPUT,
+            max_output=MAX_TAGS_OUTPUT,
         )
     except OSError as problem:
         return Tagged({}, f"ctags could not be started: {problem}")
     if (done.timed_out and seconds >= _PATIENCE_SECONDS) or done.truncated:
         _resting[program] = time.monotonic() + _REST_SECONDS
-    return Tagged(parse(done.stdout, _HERE), _problem(done, seconds))
+    return Tagged(parse_tags(done.stdout, _HERE), _problem(done, seconds))
 
 
-def parse(output: bytes, prefix: str) -> dict[str, list[Tag]]:
+def parse_tags(output: bytes, prefix: str) -> dict[str, list[Tag]]:
     """Tags by path without `prefix`. Lines that are no tag (torn, or no JSON) and names that ctags makes up are left out."""
     found: dict[str, list[Tag]] = {}
     path: object = None

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from code_intel_server.codebase.answers import (
     EXACT_TOTAL_LIMIT,
     FIRST_PAGE,
-    Answer,
     InFile,
+    LookupAnswer,
     Page,
     Skipped,
     answer,
@@ -18,22 +18,22 @@ from code_intel_server.codebase.answers import (
     lines_of,
 )
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import Project, inside, of_length, shown
+from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, valid_text
 from code_intel_server.codebase.files.ripgrep import SEARCH_SECONDS, Query
 from code_intel_server.codebase.files.roles import RELEVANCE, role
 from code_intel_server.codebase.symbols import ctags, tagging
 from code_intel_server.codebase.symbols.cache import INLINE_LIMIT, SymbolCache
 from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.freshness import Standing
-from code_intel_server.codebase.symbols.kinds import CALLABLE, DECLARATION, STYLES, TYPES, wanted_kinds
-from code_intel_server.codebase.symbols.names import held, marks, readings, style_kind
+from code_intel_server.codebase.symbols.freshness import SourceFiles
+from code_intel_server.codebase.symbols.kinds import CALLABLE, DECLARATION, STYLE_KINDS, TYPES, wanted_kinds
+from code_intel_server.codebase.symbols.names import held, readings, style_kind, style_spellings
 from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.errors import Rejected
 
 _IN_MEMORY = "the symbol cache lives in memory: its folder cannot be written"
 
 TEXT_COLUMNS = 200
-SECONDS = 30.0
+DEFINITION_SECONDS = 30.0
 """What a second search of the tree, for a name that was not found, has left of this, and a second at least."""
 _LEAST_SECONDS = 1.0
 _IMPL = "impl"
@@ -97,7 +97,7 @@ class _Wanted:
 
 
 def find_definitions(
-    project: Project,
+    project: ProjectScope,
     cache: SymbolCache,
     symbol: str,
     *,
@@ -106,25 +106,25 @@ def find_definitions(
     match: NameMatch = NameMatch.EXACT,
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
-) -> Answer[DefinitionRow]:
+) -> LookupAnswer[DefinitionRow]:
     """Where `symbol` is defined: its name, or the name with what it stands in (`Class.method`, `ns::f`, `package.module.f`).
 
     A selector (`move:to:`) is found by its first word too; `.name` and `#name` are a style sheet's, where it has them.
 
     What is only declared (`int f(void);`) is told where its definition is not in the project.
     `prefix` and `fuzzy` (letters in order) ignore case. Every file of the page is looked at again before it is named.
-    Raises Rejected('tool_errors.query.no_symbol') and the errors of `inside`.
+    Raises Rejected('tool_errors.query.no_symbol') and the errors of `path_inside`.
     """
-    below, began = inside(project.root, path), cache.now()
+    below, began = path_inside(project.root, path), cache.now()
     wanted = _taken_apart(symbol, kind, below, match)
     problems, walked_at = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
-    standing = Standing(project.root)
+    standing = SourceFiles(project.root)
     if cache.recheck(page.cut(found), standing):
-        found, standing = _found(cache, wanted), Standing(project.root)
+        found, standing = _found(cache, wanted), SourceFiles(project.root)
     if not found and walked_at < began:
         cache.verify(fresh=True)
-        left = max(SECONDS - (cache.now() - began), _LEAST_SECONDS)
+        left = max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS)
         problems, _ = bring_up_to_date(project, cache, symbol, match, seconds=min(left, SEARCH_SECONDS))
         found = _found(cache, wanted)
     asked = page.cut(found)
@@ -148,21 +148,21 @@ def find_definitions(
     )
 
 
-def with_note(found: Answer[DefinitionRow], note: str) -> Answer[DefinitionRow]:
+def with_note(found: LookupAnswer[DefinitionRow], note: str) -> LookupAnswer[DefinitionRow]:
     """The answer with one more note."""
     return replace(found, notes=(note, *found.notes))
 
 
 def _asked_of(cache: SymbolCache) -> Sequence[str]:
     """Who was asked where nobody found anything: those who tagged the project's files; of none, who would be asked first."""
-    return cache.store.engines() or [tagging.SYNTAX_TREE if ctags.executable() is None else ctags.ENGINE]
+    return cache.store.engines() or [tagging.SYNTAX_TREE if ctags.ctags_program() is None else ctags.ENGINE]
 
 
 def _of_other_kinds(found: Sequence[StoredSymbol], kind: str) -> Iterator[str]:
     """What the name is defined as, where it is not defined as what was asked for."""
     kinds = sorted({entry.tag.kind for entry in found})
     if kinds:
-        yield f"it is defined here, as {' and '.join(kinds)}: ask for that kind, or for none, instead of {shown(kind)}"
+        yield f"it is defined here, as {' and '.join(kinds)}: ask for that kind, or for none, instead of {valid_text(kind)}"
 
 
 def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
@@ -171,7 +171,7 @@ def resolve(cache: SymbolCache, symbol: str) -> list[StoredSymbol]:
 
 
 def bring_up_to_date(
-    project: Project, cache: SymbolCache, name: str, match: NameMatch, *, seconds: float = SEARCH_SECONDS
+    project: ProjectScope, cache: SymbolCache, name: str, match: NameMatch, *, seconds: float = SEARCH_SECONDS
 ) -> tuple[tuple[str, ...], float]:
     """Tag what has to be tagged before the cache can answer about `name` (its last part, where it is qualified).
 
@@ -202,7 +202,9 @@ def _taken_apart(symbol: str, kind: str | None, below: str, match: NameMatch) ->
     if style and kinds is None:
         found.append(_Wanted(symbol.strip()[1:], (), frozenset({style}), below, match))
     for *scope, name in filter(None, readings(symbol)):
-        found.append(_Wanted(name, tuple(scope), kinds, below, match, () if match is NameMatch.FUZZY else marks(name)))
+        found.append(
+            _Wanted(name, tuple(scope), kinds, below, match, () if match is NameMatch.FUZZY else style_spellings(name))
+        )
     if not found or "\0" in symbol:
         raise Rejected("tool_errors.query.no_symbol")
     return found
@@ -239,7 +241,7 @@ def _stored(cache: SymbolCache, name: str, match: NameMatch) -> Iterable[StoredS
 
 def _is_styles_own(tag: Tag) -> bool:
     """Whether a style sheet's own language names it, not a page: a variable, a mixin, a placeholder."""
-    return tag.language.lower() in _STYLE_SHEETS and (tag.kind not in STYLES or tag.name.startswith("%"))
+    return tag.language.lower() in _STYLE_SHEETS and (tag.kind not in STYLE_KINDS or tag.name.startswith("%"))
 
 
 def _address(symbol: StoredSymbol) -> tuple[str, ...]:
@@ -290,13 +292,13 @@ def _left_out(count: int) -> Iterator[str]:
         yield f"{count} definitions of this page no longer stand in their files and are left out"
 
 
-def _row(symbol: StoredSymbol, standing: Standing) -> DefinitionRow:
+def _row(symbol: StoredSymbol, standing: SourceFiles) -> DefinitionRow:
     tag = symbol.tag
     text = standing.text(symbol.path, tag.start_line).strip()[:TEXT_COLUMNS]
     signature = standing.signature(symbol.path, symbol.engine, tag)
     signature = f"{tag.name}{signature}" if signature.startswith("(") else signature or text
     return DefinitionRow(
-        path=shown(symbol.path),
+        path=valid_text(symbol.path),
         start_line=tag.start_line,
         end_line=tag.end_line,
         symbol=tag.name,

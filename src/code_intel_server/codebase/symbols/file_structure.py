@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.answers import Answer, InFile, Page, Row, Skipped, answer, labelled, lines_of
+from code_intel_server.codebase.answers import InFile, LookupAnswer, Page, Row, Skipped, answer, labelled, lines_of
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.files.languages import Language, language_of
-from code_intel_server.codebase.files.project import Project, inside, inside_file, shown, there
+from code_intel_server.codebase.files.project import ProjectScope, inside_file, path_inside, there, valid_text
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes, split_lines
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE, tag_files
 from code_intel_server.codebase.syntax.values import Symbol
 from code_intel_server.errors import Rejected
@@ -132,7 +132,7 @@ class _Source:
     language: Language
 
 
-def get_symbols(project: Project, path: str) -> Answer[SymbolRow]:
+def get_symbols(project: ProjectScope, path: str) -> LookupAnswer[SymbolRow]:
     """The outline of one file in order of lines, nested ones with their `scope` and `depth`.
 
     Raises Rejected('tool_errors.query.no_file_path') and the errors of `inside_file`.
@@ -144,7 +144,7 @@ def get_symbols(project: Project, path: str) -> Answer[SymbolRow]:
     return _outlined(project, relative, _parsed(source), source.language)
 
 
-def _outlined(project: Project, path: str, parsed: "Parsed | None", language: Language) -> Answer[SymbolRow]:
+def _outlined(project: ProjectScope, path: str, parsed: "Parsed | None", language: Language) -> LookupAnswer[SymbolRow]:
     if parsed is None:
         return _by_other_engine(project, path, language)
     from code_intel_server.codebase.syntax import structure
@@ -156,7 +156,7 @@ def _outlined(project: Project, path: str, parsed: "Parsed | None", language: La
     )
 
 
-def get_function_at_line(project: Project, path: str, line: int) -> Answer[SourceRow]:
+def get_function_at_line(project: ProjectScope, path: str, line: int) -> LookupAnswer[SourceRow]:
     """The innermost function or class around a 1-based line, with its source; no row where the line is in none.
 
     A decorator or comment directly above one belongs to it: asked for by such a line, it begins there.
@@ -171,7 +171,7 @@ def get_function_at_line(project: Project, path: str, line: int) -> Answer[Sourc
         raise Rejected(
             "tool_errors.generic.argument_invalid",
             field="line",
-            expected=f"a line of {shown(relative)}, 1 to {len(lines)}",
+            expected=f"a line of {valid_text(relative)}, 1 to {len(lines)}",
         )
     parsed = _parsed(source)
     found = _outlined(project, relative, parsed, source.language)
@@ -185,13 +185,13 @@ def get_function_at_line(project: Project, path: str, line: int) -> Answer[Sourc
 
 
 def analyze_structure(
-    project: Project, path: str, *, page: Page = FIRST_FILES, skipped: Skipped | None = None
-) -> Answer[StructureRow]:
+    project: ProjectScope, path: str, *, page: Page = FIRST_FILES, skipped: Skipped | None = None
+) -> LookupAnswer[StructureRow]:
     """Symbols, imports and calls of one file, or of the files below a folder (at most 500), one row a file.
 
-    Raises the errors of `inside`.
+    Raises the errors of `path_inside`.
     """
-    where = inside(project.root, path)
+    where = path_inside(project.root, path)
     if (project.root / where).is_dir():
         listing = project_files(project)
         below, without = _with_grammar(name for name in listing.paths if where == "." or name.startswith(f"{where}/"))
@@ -222,15 +222,15 @@ def _with_grammar(names: Iterable[str]) -> tuple[list[str], list[str]]:
     )
 
 
-def _read(project: Project, path: str) -> tuple[_Source | None, str]:
+def _read(project: ProjectScope, path: str) -> tuple[_Source | None, str]:
     data = read_bytes(project.root, path)
     if data is None:
-        return None, f"{shown(path)} is larger than 1 MB or cannot be read"
+        return None, f"{valid_text(path)} is larger than 1 MB or cannot be read"
     if is_binary(data):
-        return None, f"{shown(path)} is binary"
+        return None, f"{valid_text(path)} is binary"
     language = language_of(path, data)
     if language is None:
-        return None, f"the language of {shown(path)} is not known"
+        return None, f"the language of {valid_text(path)} is not known"
     return _Source(path, data, language), ""
 
 
@@ -247,7 +247,7 @@ def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
         depths.append(0 if symbol.parent_index is None else depths[symbol.parent_index] + 1)
         rows.append(
             SymbolRow(
-                path=shown(path),
+                path=valid_text(path),
                 start_line=symbol.start_line,
                 end_line=symbol.end_line,
                 line=symbol.line,
@@ -261,13 +261,13 @@ def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
     return rows
 
 
-def _by_other_engine(project: Project, path: str, language: Language) -> Answer[SymbolRow]:
+def _by_other_engine(project: ProjectScope, path: str, language: Language) -> LookupAnswer[SymbolRow]:
     """The outline by ctags, for a language without a grammar of ours."""
     tagging = tag_files(project.root, [path])
-    standing = Standing(project.root)
+    standing = SourceFiles(project.root)
     rows = [
         SymbolRow(
-            shown(path),
+            valid_text(path),
             tag.start_line,
             tag.end_line,
             tag.start_line,
@@ -347,7 +347,7 @@ def _source_row(around: Sequence[SymbolRow], lines: Sequence[str]) -> SourceRow:
     )
 
 
-def _structure_row(project: Project, path: str, problems: list[str]) -> StructureRow | None:
+def _structure_row(project: ProjectScope, path: str, problems: list[str]) -> StructureRow | None:
     source, why_not = _read(project, path)
     parsed = _parsed(source) if source else None
     if source is None or parsed is None:
@@ -357,7 +357,7 @@ def _structure_row(project: Project, path: str, problems: list[str]) -> Structur
 
     found = structure.structure_of(parsed)
     return StructureRow(
-        path=shown(path),
+        path=valid_text(path),
         start_line=1,
         end_line=max(len(split_lines(decode(source.data))), 1),
         language=source.language.name,

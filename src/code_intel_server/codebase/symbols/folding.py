@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from code_intel_server.codebase.answers import Answer
+from code_intel_server.codebase.answers import LookupAnswer
 from code_intel_server.codebase.symbols.file_structure import OUTLINE_COLUMNS, SymbolRow
 
 _FOLDED = frozenset({"member", "constant", "variable", "field", "property", "key", "selector", "id"})
@@ -12,7 +12,7 @@ _RUN = 3
 """So many one after the other are folded."""
 
 
-def folded(outline: Answer[SymbolRow]) -> Answer[SymbolRow]:
+def folded(outline: LookupAnswer[SymbolRow]) -> LookupAnswer[SymbolRow]:
     """The outline with all its names in fewer rows; a note says how many symbols there are."""
     rows = [row for run in _runs(outline.results) for row in _told(run)]
     if len(rows) == len(outline.results):

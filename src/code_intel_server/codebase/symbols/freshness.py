@@ -47,7 +47,7 @@ class _Kept:
         return self._lines
 
 
-class Standing:
+class SourceFiles:
     """The files behind one answer, each read once. For one thread."""
 
     def __init__(self, root: Path) -> None:

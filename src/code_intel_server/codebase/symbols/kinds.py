@@ -39,7 +39,7 @@ _MEMBER_IS = {"Python": "method", "Java": "field"}
 
 CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 TYPES = frozenset({"class", "struct", "interface", "trait", "enum", "union", "type", "object", "impl"})
-STYLES = frozenset({"selector", "id"})
+STYLE_KINDS = frozenset({"selector", "id"})
 """What a style sheet declares: names that pages bear, and that code of the same name has nothing to do with."""
 
 _GROUPS = {

@@ -19,7 +19,7 @@ _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 """How debuggers write a method: -[Class(Category) selector:]."""
 
 
-def parts(symbol: str) -> list[str]:
+def symbol_parts(symbol: str) -> list[str]:
     """A symbol as it was asked for, the name last and what it stands in before it; empty where there is no name."""
     bare = _CALLED.sub("", _SPACED_OPERATOR.sub("operator", symbol.strip()))
     message = _MESSAGE.fullmatch(bare)
@@ -29,13 +29,13 @@ def parts(symbol: str) -> list[str]:
 
 
 def readings(symbol: str) -> list[list[str]]:
-    """What `parts` gives, and behind it what the name is where its colon comes before a method."""
-    whole = parts(symbol)
+    """What `symbol_parts` gives, and behind it what the name is where its colon comes before a method."""
+    whole = symbol_parts(symbol)
     method = _METHOD.split(whole[-1]) if whole else []
     return [whole, [*whole[:-1], *method]] if len(method) > 1 and not _SELECTOR.fullmatch(whole[-1]) else [whole]
 
 
-def marks(name: str) -> tuple[str, ...]:
+def style_spellings(name: str) -> tuple[str, ...]:
     """The other ways in which a style sheet's name may be kept: `$x` of SCSS, `@x` of Less and `%x` are asked for as `x`, and the other way round."""
     found = _MARKED.fullmatch(name)
     if found is None:

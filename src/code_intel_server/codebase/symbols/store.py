@@ -15,9 +15,9 @@ from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import Any, NamedTuple, TypeVar
 
-from code_intel_server.codebase.files.project import Project
+from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove, wait_for_writers
+from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove_store, wait_for_writers
 from code_intel_server.common.owned_connection import OwnedConnection, lengthen_log, shorten_log, transaction
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
@@ -65,7 +65,7 @@ class Stamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredFile:
     """A file and what it defines, as it goes into the store."""
 
     path: str
@@ -76,7 +76,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFile:
     """What the store knows of a file besides its symbols."""
 
     stamp: Stamp
@@ -117,7 +117,7 @@ class StoredSymbol:
 class SymbolStore:
     """One project's store. Opens on first use; every thread reads through a connection of its own."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectScope) -> None:
         self._project = project
         self._local = threading.local()
         self._lock = threading.RLock()
@@ -140,13 +140,13 @@ class SymbolStore:
         """The files that were tagged and not hashed."""
         return [os.fsdecode(path) for (path,) in self._read("SELECT path FROM files WHERE digest IS NULL")]
 
-    def known_of(self, paths: Iterable[str]) -> dict[str, Known]:
+    def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
         """The given files as far as they are in the store."""
         found = {}
         statement = "SELECT mtime_ns, size, digest FROM files WHERE path = ?"
         for path in paths:
             for mtime_ns, size, digest in self._read(statement, (os.fsencode(path),)):
-                found[path] = Known(Stamp(mtime_ns, size), digest)
+                found[path] = KnownFile(Stamp(mtime_ns, size), digest)
         return found
 
     def count(self) -> tuple[int, int]:
@@ -154,7 +154,7 @@ class SymbolStore:
         ((files, symbols),) = self._read("SELECT (SELECT count(*) FROM files), (SELECT count(*) FROM symbols)")
         return files, symbols
 
-    def put(self, entries: Sequence[Entry]) -> None:
+    def put(self, entries: Sequence[StoredFile]) -> None:
         """Replace what the store knows of these files, in one transaction."""
         with self._write() as connection:
             noted, last = connection.execute(f"SELECT {_NOTED_TO}, {_LAST}").fetchone()
@@ -343,12 +343,12 @@ class SymbolStore:
                 return
             self.close()
             if self._path is not None:
-                remove(self._path)
+                remove_store(self._path)
             self._generation += 1
             self._opened.clear()
 
 
-def _file_id(connection: sqlite3.Connection, entry: Entry) -> int:
+def _file_id(connection: sqlite3.Connection, entry: StoredFile) -> int:
     """The row of this file, its former symbols gone."""
     path = os.fsencode(entry.path)
     values = (entry.stamp.mtime_ns, entry.stamp.size, entry.digest, entry.engine)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
-SCHEMA_VERSION = 10
+SYMBOLS_SCHEMA = 10
 """Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run beside each other."""
 
 _BUSY_SECONDS = 10.0
@@ -40,14 +40,14 @@ _SCHEMA = (
 
 def prepared(root: Path, folder: Path) -> Path | None:
     """The file in `folder` with a store of the project at `root` in it; None where there can be none on disk."""
-    path = folder / f"symbols-{SCHEMA_VERSION}.sqlite3"
+    path = folder / f"symbols-{SYMBOLS_SCHEMA}.sqlite3"
     if any(part.is_symlink() for part in (path, path.parent, path.parent.parent)):
         return None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _one_at_a_time(path.with_suffix(".lock")):
             if not _usable(root, path):
-                remove(path)
+                remove_store(path)
                 _create(root, path)
     except (OSError, sqlite3.Error):
         return None
@@ -77,7 +77,7 @@ def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECO
     connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
 
 
-def remove(path: Path) -> None:
+def remove_store(path: Path) -> None:
     """Throw the store away, with what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -96,7 +96,7 @@ def _usable(root: Path, path: Path) -> bool:
         return "locked" in str(problem)
     except sqlite3.DatabaseError:
         return False
-    return bool(version == SCHEMA_VERSION and owner == (_identity(root),))
+    return bool(version == SYMBOLS_SCHEMA and owner == (_identity(root),))
 
 
 def _create(root: Path, path: Path) -> None:
@@ -105,7 +105,7 @@ def _create(root: Path, path: Path) -> None:
         with transaction(connection):
             make_tables(connection)
             connection.execute("INSERT INTO meta VALUES ('project', ?)", (_identity(root),))
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute(f"PRAGMA user_version = {SYMBOLS_SCHEMA}")
 
 
 @contextlib.contextmanager

@@ -122,7 +122,7 @@ def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tag
 
     Those that ctags does not know and that cannot be read are left out.
     """
-    has_ctags = ctags.executable() is not None
+    has_ctags = ctags.ctags_program() is not None
     by_tree = [
         path
         for path in paths

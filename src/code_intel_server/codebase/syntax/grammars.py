@@ -150,14 +150,14 @@ class Parsed:
     @cached_property
     def injected(self) -> tuple["Parsed", ...]:
         """The parts in other languages, each parsed over the whole text so that lines and offsets need no mending."""
-        from code_intel_server.codebase.files.languages import BY_NAME
+        from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 
         ranges: dict[str, list[tree_sitter.Range]] = {}
         for _, captures in self.definition_matches:
             for capture, nodes in captures.items():
                 if capture.startswith("inject."):
                     ranges.setdefault(capture.removeprefix("inject."), []).extend(node.range for node in nodes)
-        parsed = (_parse_ranges(self.text, BY_NAME[name], parts) for name, parts in ranges.items())
+        parsed = (_parse_ranges(self.text, LANGUAGES_BY_NAME[name], parts) for name, parts in ranges.items())
         return tuple(part for part in parsed if part)
 
 

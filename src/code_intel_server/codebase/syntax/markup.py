@@ -29,7 +29,7 @@ class Mention:
     side: Side
 
 
-STYLES = frozenset({".css", ".scss", ".sass", ".less", ".styl", ".pcss"})
+STYLE_SUFFIXES = frozenset({".css", ".scss", ".sass", ".less", ".styl", ".pcss"})
 PAGES = frozenset(
     {
         ".html",
@@ -63,7 +63,7 @@ PAGES = frozenset(
     }
 )
 SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".coffee"})
-GLOBS = tuple(sorted(f"*{suffix}" for suffix in STYLES | PAGES | SCRIPTS))
+GLOBS = tuple(sorted(f"*{suffix}" for suffix in STYLE_SUFFIXES | PAGES | SCRIPTS))
 
 _NAME = r"-?[A-Za-z_][\w-]*"
 _SELECTOR_NAME = re.compile(rf"([.#])({_NAME})")
@@ -132,7 +132,7 @@ def mentions(path: str, text: str) -> tuple[Mention, ...]:
     """Every class and id that a file speaks of, in order of lines; none for a file of another kind."""
     suffix = PurePosixPath(path).suffix.lower()
     found: set[tuple[str, int, Side]] = set()
-    if suffix in STYLES:
+    if suffix in STYLE_SUFFIXES:
         found |= {(name, offset, Side.STYLE) for name, offset in _styled(text)}
     if suffix in PAGES:
         found |= {(name, offset, Side.PAGE) for name, offset in _borne(text, suffix)}

@@ -30,7 +30,7 @@ _PARTS = re.compile(r"::|[<>]|\boperator\b")
 _WITH_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 
 
-class Definition(NamedTuple):
+class OutlineDefinition(NamedTuple):
     """A definition as the query found it. `scope` is a qualifier written in its own text, `arity` -1 where it tells nothing.
 
     `name_byte` is where the name begins behind its qualifier. `end_byte` and `end_line` are those of `node` until the body, a further clause or the text below a heading moves them.
@@ -65,17 +65,17 @@ def outline_of(parsed: Parsed) -> Outline:
     return Outline(tuple(symbols), parsed.has_errors, complete=not parsed.is_rubble)
 
 
-def definitions_of(parsed: Parsed) -> list[Definition]:
+def definitions_of(parsed: Parsed) -> list[OutlineDefinition]:
     """The definitions in order of appearance, the outer before the inner, each with all it reaches over."""
     return _flat_extended(_clauses_merged(single_definitions(parsed)), parsed)
 
 
-def single_definitions(parsed: Parsed) -> list[Definition]:
+def single_definitions(parsed: Parsed) -> list[OutlineDefinition]:
     """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's.
 
     What is bound to a name is told by that alone: an `@own` name beside it is none.
     """
-    best: dict[int, tuple[int, Definition]] = {}
+    best: dict[int, tuple[int, OutlineDefinition]] = {}
     own: set[int] = set()
     for pattern, captures in parsed.definition_matches:
         own.update(node.start_byte for node in captures.get("own", ()))
@@ -95,7 +95,7 @@ def single_definitions(parsed: Parsed) -> list[Definition]:
     return list(_outside_of_functions(in_order)) if parsed.language.name in _WITH_DECLARATORS else in_order
 
 
-def _outside_of_functions(found: list[Definition]) -> Iterator[Definition]:
+def _outside_of_functions(found: list[OutlineDefinition]) -> Iterator[OutlineDefinition]:
     """The definitions without what a function declares for itself: below a condition its declarations look like a file's."""
     end = 0
     for item in found:
@@ -106,7 +106,7 @@ def _outside_of_functions(found: list[Definition]) -> Iterator[Definition]:
         yield item
 
 
-def _is_none(item: Definition, parsed: Parsed) -> bool:
+def _is_none(item: OutlineDefinition, parsed: Parsed) -> bool:
     """Whether what looks like a definition gives nothing a name: a call of a mixin, a blank in place of a name."""
     language = parsed.language.name
     if language == "less":
@@ -128,7 +128,9 @@ def _declared(declarator: "tree_sitter.Node", kind: SymbolKind) -> "tuple[tree_s
     return node, SymbolKind.DECLARATION if is_function and kind is SymbolKind.VARIABLE else kind
 
 
-def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures) -> Definition | None:
+def _definition(
+    text: bytes, kind: SymbolKind, node: "tree_sitter.Node", captures: Captures
+) -> OutlineDefinition | None:
     name_node = captures["name"][0] if "name" in captures else node
     if "declarator" in captures:
         declared, kind = _declared(captures["declarator"][0], kind)
@@ -144,7 +146,7 @@ def _definition(text: bytes, kind: SymbolKind, node: "tree_sitter.Node", capture
         name = name[1:]
     last = body if body is not None and body.end_byte > node.end_byte else node
     end_byte, end_line = _trimmed(text, node, last.end_byte, last.end_point.row)
-    return Definition(
+    return OutlineDefinition(
         kind=kind,
         node=node,
         name_node=name_node,
@@ -177,9 +179,9 @@ def _selector(node: "tree_sitter.Node") -> str:
     return "".join(node_text(child) if child.type == "identifier" else ":" for child in words)
 
 
-def _clauses_merged(found: list[Definition]) -> list[Definition]:
+def _clauses_merged(found: list[OutlineDefinition]) -> list[OutlineDefinition]:
     """Several clauses (and the signature) of one function, written one after the other, are one definition."""
-    merged: list[Definition] = []
+    merged: list[OutlineDefinition] = []
     last: dict[int, int] = {}
     for item in found:
         if not item.clause:
@@ -197,10 +199,10 @@ def _clauses_merged(found: list[Definition]) -> list[Definition]:
     return merged
 
 
-def _flat_extended(found: list[Definition], parsed: Parsed) -> list[Definition]:
+def _flat_extended(found: list[OutlineDefinition], parsed: Parsed) -> list[OutlineDefinition]:
     """A heading that its tree does not put around its text reaches to the next one."""
     end, row = parsed.root.end_byte, parsed.root.end_point.row
-    extended: list[Definition] = []
+    extended: list[OutlineDefinition] = []
     for item in reversed(found):
         if not item.flat:
             extended.append(item)
@@ -251,19 +253,19 @@ def _dotted(*parts: str) -> str:
     return ".".join(part for part in parts if part)
 
 
-def _may_hold(symbol: Symbol, item: Definition, parsed: Parsed) -> bool:
+def _may_hold(symbol: Symbol, item: OutlineDefinition, parsed: Parsed) -> bool:
     """Whether a symbol may have such a definition in it: a function of C seems to where a brace of its own is lost to an error."""
     in_function = symbol.kind is SymbolKind.FUNCTION and item.kind is SymbolKind.FUNCTION
     return not (in_function and parsed.language.name == "c")
 
 
-def _inside(item: Definition, symbol: Symbol) -> bool:
+def _inside(item: OutlineDefinition, symbol: Symbol) -> bool:
     """Whether the definition lies within the symbol; two names of one declaration stand beside each other."""
     same = item.node.start_byte == symbol.start_byte and item.end_byte == symbol.end_byte
     return not same and item.end_byte <= symbol.end_byte
 
 
-def _symbol(parsed: Parsed, item: Definition, symbols: list[Symbol], parent: int | None) -> Symbol:
+def _symbol(parsed: Parsed, item: OutlineDefinition, symbols: list[Symbol], parent: int | None) -> Symbol:
     above = symbols[parent] if parent is not None else None
     kind = item.kind
     if kind is SymbolKind.FUNCTION and ((above and _has_methods(above, parsed)) or item.scope):
@@ -303,11 +305,11 @@ def _scope_in(above: Symbol | None, kind: SymbolKind) -> str:
     return above.scope if above.kind is SymbolKind.CONSTRUCTOR and kind is SymbolKind.FIELD else above.qualified
 
 
-def _body_after_name(item: Definition) -> "tree_sitter.Node | None":
+def _body_after_name(item: OutlineDefinition) -> "tree_sitter.Node | None":
     return item.body if item.body is not None and item.body.start_byte > item.name_node.start_byte else None
 
 
-def header_end(text: bytes, item: Definition) -> int:
+def header_end(text: bytes, item: OutlineDefinition) -> int:
     """1-based: the line before the body where that starts a line of its own, else the line the body starts in."""
     first = item.node.start_point.row
     body = _body_after_name(item)
@@ -331,7 +333,7 @@ def _is_remark(text: bytes, start: int) -> bool:
     return not line or line.startswith((b"#", b"--"))
 
 
-def _signature(text: bytes, item: Definition) -> str:
+def _signature(text: bytes, item: OutlineDefinition) -> str:
     """The header on one line, without the body's opening; at most 240 characters."""
     start = item.node.start_byte
     body = _body_after_name(item)

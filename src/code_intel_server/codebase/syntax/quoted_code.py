@@ -26,7 +26,7 @@ _FORMAT_WIDTH = re.compile(rb"\{[^{}]*:[^{}]*\Z")
 _RUNS_TEXT = re.compile(rb"(?:^|[\s/])(?:trap|eval|alias|(?:ba|da|k|z)?sh\s+(?:-\S+\s+)*-\w*c)\s")
 
 
-def taken_apart(leaf: "tree_sitter.Node") -> bool:
+def shows_as_program(leaf: "tree_sitter.Node") -> bool:
     """Whether the grammar shows this leaf in a string as program."""
     return _NO_TEXT.fullmatch(leaf.type) is not None
 

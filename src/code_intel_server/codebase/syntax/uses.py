@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase.files.languages import LanguageKind
 from code_intel_server.codebase.syntax.grammars import Parsed, node_text
 from code_intel_server.codebase.syntax.outlines import definitions_of, outline_of, split_qualified
-from code_intel_server.codebase.syntax.quoted_code import is_program, taken_apart
+from code_intel_server.codebase.syntax.quoted_code import is_program, shows_as_program
 from code_intel_server.codebase.syntax.values import Call, Import, Outline, Structure, Symbol, SymbolKind, Use
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Part:
             if _INTERPOLATION.search(node.type):
                 return None
             if _STRING.search(node.type):
-                return Use.STRING if node is path[-1][0] or not taken_apart(path[-1][0]) else None
+                return Use.STRING if node is path[-1][0] or not shows_as_program(path[-1][0]) else None
         return None
 
     def _in_macro(self, leaf: "tree_sitter.Node", byte: int) -> Use:

@@ -54,7 +54,7 @@ class Columns:
         return [found.get(number, 0) for number in range(len(lines))]
 
 
-def in_order(columns: Columns, files: Collection[FileMatches]) -> Iterator[FileMatches]:
+def by_relevance(columns: Columns, files: Collection[FileMatches]) -> Iterator[FileMatches]:
     """The files, most relevant first; only as much is looked through as the caller takes."""
     by_role = sorted(sorted(files, key=attrgetter("path")), key=lambda file: RELEVANCE[role(file.path)])
     others: list[FileMatches] = []

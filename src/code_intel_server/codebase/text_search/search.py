@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from code_intel_server import process
-from code_intel_server.codebase.answers import FIRST_PAGE, Answer, InFile, Page, Skipped, answer
+from code_intel_server.codebase.answers import FIRST_PAGE, InFile, LookupAnswer, Page, Skipped, answer
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.project import MAX_FILE_BYTES, Project, inside, of_length, shown
+from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope, of_length, path_inside, valid_text
 from code_intel_server.codebase.files.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
-from code_intel_server.codebase.symbols.freshness import Standing, same
+from code_intel_server.codebase.symbols.freshness import SourceFiles, same
 from code_intel_server.codebase.text_search import order
 from code_intel_server.codebase.text_search.order import Columns
 from code_intel_server.common import globs as globbing
@@ -76,7 +76,7 @@ class TextRow(InFile):
         return "\n".join([*above, f"{self.start_line}: {self.text}", *below])
 
 
-class Wanted(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """What may be said of a search beside its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
 
     regex: bool
@@ -87,7 +87,7 @@ class Wanted(TypedDict, total=False):
 
 
 def search_text(
-    project: Project,
+    project: ProjectScope,
     patterns: str | Sequence[str],
     *,
     path: str = ".",
@@ -100,20 +100,20 @@ def search_text(
     skipped: Skipped | None = None,
     seconds: float = ripgrep.SEARCH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
-) -> Answer[TextRow]:
+) -> LookupAnswer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `Wanted` every key is an
+    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `SearchOptions` every key is an
     argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_not_one_line'), Rejected('tool_errors.generic.pattern_invalid'),
-    Rejected('tool_errors.generic.argument_invalid') and the errors of `inside`.
+    Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
     """
     _require_few(globs, "globs")
     for glob in globs:
         if of_length(glob, "globs").startswith("!") and globbing.fault(glob[1:]):
             raise Rejected("tool_errors.generic.argument_invalid", field="globs", expected=_SOUND)
     query = Query(_checked([patterns] if isinstance(patterns, str) else patterns), regex, word, ignore_case)
-    where = inside(project.root, path)
+    where = path_inside(project.root, path)
     if refusal := _unsearchable(project.root, where):
         counts = tuple((pattern, 0) for pattern in query.patterns)
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
@@ -122,8 +122,8 @@ def search_text(
     files, left = globbing.meant(found.files, wanted, attrgetter("path"), clock=clock) if wanted else (found.files, "")
     total = sum(file.count for file in files)
     columns = Columns(project.root, query)
-    found_here = list(_on_page(order.in_order(columns, files), page))
-    standing = Standing(project.root)
+    found_here = list(_on_page(order.by_relevance(columns, files), page))
+    standing = SourceFiles(project.root)
     stands = _lines_now(standing, found_here, clock)
     late = len(found_here) - len(stands)
     if late:
@@ -180,7 +180,9 @@ def _unsearchable(root: Path, where: str) -> str:
     return "is binary" if is_binary(data) else ""
 
 
-def _search_all(project: Project, query: Query, where: str, globs: Sequence[str], seconds: float) -> ripgrep.Found:
+def _search_all(
+    project: ProjectScope, query: Query, where: str, globs: Sequence[str], seconds: float
+) -> ripgrep.SearchResult:
     """All matches; where they are too many for one answer, the first of every file in path order, so that the answer stays the same."""
     narrowing = _narrowing(globs)
     found = ripgrep.search(project, query, path=where, extra=narrowing, seconds=seconds)
@@ -216,7 +218,7 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
             return
 
 
-def _lines_now(standing: Standing, found: Sequence[Match], clock: Callable[[], float]) -> list[bytes | None]:
+def _lines_now(standing: SourceFiles, found: Sequence[Match], clock: Callable[[], float]) -> list[bytes | None]:
     """The lines that now stand where the matches were found: of the first always, of so many others as there is time for."""
     deadline = clock() + CHECK_SECONDS
     lines: list[bytes | None] = []
@@ -266,7 +268,7 @@ class _Owned:
 
 
 def _owned(
-    project: Project, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes], seconds: float
+    project: ProjectScope, query: Query, files: Sequence[FileMatches], lines: Sequence[bytes], seconds: float
 ) -> _Owned:
     """Tell the patterns apart, over all matching lines of `files` and for the rows' `lines`; counts for so many `seconds`."""
     if len(query.patterns) == 1:
@@ -312,7 +314,7 @@ def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
 
 def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
     """The matching lines as they stand in their files, so many a piece as one run of ripgrep is given."""
-    standing = Standing(root)
+    standing = SourceFiles(root)
     text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
     for file in files:
         for part in file.texts(standing.whole):
@@ -325,7 +327,7 @@ def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
 
 
 def _rows(
-    standing: Standing,
+    standing: SourceFiles,
     columns: Columns,
     on_page: Sequence[tuple[Match, bytes]],
     owners: Sequence[tuple[str, ...]],
@@ -342,7 +344,7 @@ def _rows(
         below = standing.texts(match.path, range(match.line + 1, match.line + 1 + context))
         rows.append(
             TextRow(
-                path=shown(match.path),
+                path=valid_text(match.path),
                 start_line=match.line,
                 end_line=match.line,
                 text=_excerpt(line.removesuffix(b"\r"), starts.get(number) or 1, width),

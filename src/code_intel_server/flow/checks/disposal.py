@@ -9,7 +9,7 @@ from code_intel_server.workspace.values import LedgerEntry
 CHANGED = "changed"
 
 
-def note(state: SessionState, calls: Collection[LedgerEntry]) -> None:
+def note_calls(state: SessionState, calls: Collection[LedgerEntry]) -> None:
     """Take up what these calls asked to verify: 'ID path:line' each."""
     for entry in (entry for call in calls if call.tool == "analyze_impact" for entry in call.asks):
         state.must_verify.setdefault(entry, "")
@@ -27,7 +27,7 @@ def dispose(state: SessionState, said: Mapping[str, str]) -> None:
         state.must_verify[entries[name]] = " ".join(words.split())
 
 
-def settle(state: SessionState, kept: Collection[str]) -> list[str]:
+def settle_entries(state: SessionState, kept: Collection[str]) -> list[str]:
     """What was committed is changed, and what was not is not; the entries that nobody decided."""
     for entry, words in state.must_verify.items():
         path = entry.partition(" ")[2].rpartition(":")[0]

@@ -20,7 +20,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.checks.ranges import Spots, carried, followed, meets, spots
 from code_intel_server.flow.checks.writable import Why, why_writable, why_writable_in
-from code_intel_server.flow.ports import Difference, Evidence, Ports
+from code_intel_server.flow.ports import Evidence, Ports, SyntaxDifference
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import ChecklistItem
 from code_intel_server.workspace.values import Change, ChangeKind
@@ -55,7 +55,7 @@ def has_reason(item: ChecklistItem) -> bool:
     return len((item.reason or "").strip()) >= REASON_LENGTH
 
 
-def named(paths: Iterable[str]) -> str:
+def list_of_paths(paths: Iterable[str]) -> str:
     """Paths for a message: sorted, at most twenty, the rest counted."""
     ordered = sorted(paths)
     more = f" and {len(ordered) - NAMED_AT_MOST} more" if len(ordered) > NAMED_AT_MOST else ""
@@ -112,7 +112,7 @@ def refuse_within(changes: Iterable[Change], key: str = "failures.READY.reposito
     paths = {change.path: change.within for change in changes if change.within}
     if paths:
         first = min(paths.values())
-        raise Rejected(key, details={"files": sorted(paths)}, files=named(paths), repository=first)
+        raise Rejected(key, details={"files": sorted(paths)}, files=list_of_paths(paths), repository=first)
 
 
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
@@ -162,7 +162,7 @@ def refuse_unexplored(
     """Raise Rejected(key) for changes since the last judgement outside the writable set."""
     strays = unexplored(state, ports, state.trees.judged, now)
     if strays:
-        raise Rejected(key, details={"unexplored": [*strays]}, files=named(strays))
+        raise Rejected(key, details={"unexplored": [*strays]}, files=list_of_paths(strays))
 
 
 def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
@@ -191,7 +191,7 @@ class Judge:
     now: str
     changes: Mapping[str, Change]
     _since: dict[str, Mapping[str, Change]] = field(default_factory=dict)
-    _differences: dict[str, Difference] = field(default_factory=dict)
+    _differences: dict[str, SyntaxDifference] = field(default_factory=dict)
 
     @classmethod
     def at(cls, state: SessionState, ports: Ports, now: str) -> "Judge":
@@ -309,7 +309,7 @@ class Judge:
             return "an empty override"
         return verdict.why if verdict.trivial else ""
 
-    def _difference(self, path: str, change: Change | None) -> Difference:
+    def _difference(self, path: str, change: Change | None) -> SyntaxDifference:
         """What a file differs in from the base; without one all of it counts as new."""
         if path not in self._differences:
             content = self.ports.tree.content

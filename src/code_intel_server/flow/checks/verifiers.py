@@ -25,7 +25,7 @@ PACKAGED = frozenset({"tests", GENERIC, *(name for _, name in _KINDS)})
 """The verifiers that come with the server; every other one is the project's own."""
 
 
-def fitting(paths: Iterable[str], available: Collection[str]) -> tuple[str, ...]:
+def fitting_verifiers(paths: Iterable[str], available: Collection[str]) -> tuple[str, ...]:
     """The one or two of `available` that fit most of the changed `paths`; the generic one where none does."""
     counted = Counter(_kind(path) for path in paths)
     chosen = [name for name, _ in counted.most_common() if name in available][:AT_MOST]

@@ -10,16 +10,16 @@ from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.common.own_folder import CONFIG_FILE
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
-from code_intel_server.flow.checks.judgement import named
+from code_intel_server.flow.checks.judgement import list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
 from code_intel_server.flow.handlers.undone import undone
 from code_intel_server.flow.handlers.verification import (
     count_round_failure,
+    failure_text,
     proof_failed,
     proof_fields,
     receipt_of,
-    said_by,
 )
 from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
 from code_intel_server.flow.phases import Event, Phase, Place
@@ -47,7 +47,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
         return _reverted(state, payload.revert_reason.strip(), {})
     if not payload.commit_message.strip():
         raise Rejected("failures.PRE_COMMIT.missing_commit_message")
-    disposal.note(state, turn.calls())
+    disposal.note_calls(state, turn.calls())
     disposal.dispose(state, payload.must_verify)
     if state.task_branch is None and not state.branch_policy:
         raise Rejected("failures.PRE_COMMIT.branch_manager_not_found")
@@ -101,12 +101,14 @@ def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> 
     whole = {path for look in looks for path in look.files if path not in look.asks}
     partly = sorted({path for look in looks for path in look.asks if path not in whole} & {*keep})
     if partly:
-        raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": [*partly]}, files=named(partly))
+        raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": [*partly]}, files=list_of_paths(partly))
     if not looks or not now or now in {look.tree for look in looks}:
         return
     moved = sorted({change.path for change in turn.ports.tree.changes(looks[-1].tree, now)} & {*keep})
     if moved:
-        raise Rejected("failures.PRE_COMMIT.changed_meanwhile", details={"changed": [*moved]}, files=named(moved))
+        raise Rejected(
+            "failures.PRE_COMMIT.changed_meanwhile", details={"changed": [*moved]}, files=list_of_paths(moved)
+        )
 
 
 def _finish_pending(turn: Turn[CommitPayload]) -> str:
@@ -130,7 +132,9 @@ def _refuse_unreviewed(turn: Turn[CommitPayload], request: CommitRequest, review
     moved = {change.path for change in changes} & {*request.keep}
     if moved:
         raise Rejected(
-            "failures.PRE_COMMIT.changed_meanwhile", details={"changed": sorted(moved)}, files=named(sorted(moved))
+            "failures.PRE_COMMIT.changed_meanwhile",
+            details={"changed": sorted(moved)},
+            files=list_of_paths(sorted(moved)),
         )
 
 
@@ -151,14 +155,14 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     judged = receipt is not None and receipt.tree == now
     if receipt is not None and receipt.tests is not None and receipt.tests.seen and leave:
         judged = False
-    if not state.road.runs(POST_IMPL_VERIFY) or judged:
+    if not state.route.runs(POST_IMPL_VERIFY) or judged:
         return now
     verifier = receipt.verifier if receipt else ""
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, leave))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
         command = " ".join(run.argv)
-        note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": said_by(run, 1500)})
+        note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": failure_text(run, 1500)})
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
     require_reasons(state, proof, turn.payload.tests_reason)
@@ -219,7 +223,7 @@ def _commit(
     state.left = [*request.leave]
     # What lay there uncommitted before the session is committed with it, and the review showed only what came on top.
     unseen = ports.tree.uncommitted(state.trees.base, _start(state), request.keep)
-    unseen_row = (("Code-Intel-Unreviewed", " ".join(named(unseen).split())),) if unseen else ()
+    unseen_row = (("Code-Intel-Unreviewed", " ".join(list_of_paths(unseen).split())),) if unseen else ()
     beside = _beside(turn, request, reviewed)
     request = replace(request, trailers=(*trailers(state), *unseen_row))
     result = ports.branches.commit(request, ports.record, state.pending)
@@ -236,17 +240,17 @@ def _commit(
     # What a hook put into an earlier commit is still in the branch where this one did not keep it.
     earlier = {*state.altered, *(ports.tree.altered(adopted, (), reviewed) if adopted else ())} - {*request.keep}
     state.altered = sorted({*ports.tree.altered(oid, request.keep, reviewed), *earlier})
-    other = (Note("warnings.committed_differs", {"files": named(state.altered)}),) if state.altered else ()
+    other = (Note("warnings.committed_differs", {"files": list_of_paths(state.altered)}),) if state.altered else ()
     again = (Note("warnings.proof_voided"),) if voided else ()
     if unseen and result.oid:
-        again = (*again, Note("warnings.committed_unseen", {"files": named(unseen)}))
+        again = (*again, Note("warnings.committed_unseen", {"files": list_of_paths(unseen)}))
     if beside and result.oid:
-        again = (*again, Note("warnings.proven_beside", {"files": named(beside)}))
+        again = (*again, Note("warnings.proven_beside", {"files": list_of_paths(beside)}))
     state.left = [path for path in request.leave if path not in state.altered]
-    if undecided := disposal.settle(state, request.keep):
-        again = (*again, Note("warnings.impact_undecided", {"places": named(undecided)}))
+    if undecided := disposal.settle_entries(state, request.keep):
+        again = (*again, Note("warnings.impact_undecided", {"places": list_of_paths(undecided)}))
     if state.left:
-        again = (*again, Note("warnings.left_uncommitted", {"files": named(state.left)}))
+        again = (*again, Note("warnings.left_uncommitted", {"files": list_of_paths(state.left)}))
     if state.undone:
         items = "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())
         again = (*again, Note("warnings.work_undone", {"items": items}))
@@ -270,7 +274,7 @@ def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> l
     if all(run.outcome is not ProofStatus.PROVEN for run in state.receipt.commands):
         tracked, untracked = [path for path in tracked if path == CONFIG_FILE], []
     counted = f"{len(untracked)} untracked file(s)" if untracked else ""
-    state.beside = [words for words in (" ".join(named(tracked).split()), counted) if words]
+    state.beside = [words for words in (" ".join(list_of_paths(tracked).split()), counted) if words]
     return [*tracked, *untracked]
 
 
@@ -289,7 +293,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     rows = [("Code-Intel-Session", state.session_id)]
     if state.tasks:
         rows.append(("Code-Intel-Tasks", ", ".join(" ".join(task.id.split()) for task in state.tasks)))
-    skipped = state.road.gates_skipped_by_flag()
+    skipped = state.route.gates_skipped_by_flag()
     if skipped:
         rows.append(("Code-Intel-Skipped", ", ".join(skipped)))
     if state.receipt is not None:
@@ -305,7 +309,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
         rows += test_trailers(state.receipt.tests, state.test_reasons, state.file_reasons)
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
-            rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(named(rewritten).split())))
+            rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(list_of_paths(rewritten).split())))
     rows += [("Code-Intel-Undone", f"{item}: {reason}") for item, reason in _in_one_line(state.undone)]
     if state.dropped:
         rows.append(("Code-Intel-Dropped", ", ".join(" ".join(name.split()) for name in state.dropped)))
@@ -316,7 +320,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     if state.beside:
         rows.append(("Code-Intel-Proven-Beside", "; ".join(state.beside)))
     if state.left:
-        rows.append(("Code-Intel-Left", " ".join(named(state.left).split())))
+        rows.append(("Code-Intel-Left", " ".join(list_of_paths(state.left).split())))
     if state.altered:
         rows.append(("Code-Intel-Altered", f"{len(state.altered)} file(s) by a filter or hook"))
     if state.unresolved_issues:
@@ -344,7 +348,9 @@ def quality_review(turn: Turn[QualityPayload]) -> Outcome:
     now = ports.tree.snapshot()
     if now != state.trees.committed:
         strays = [change.path for change in ports.tree.changes(state.trees.committed, now)]
-        raise Rejected("failures.QUALITY_REVIEW.tree_changed", details={"changed": [*strays]}, files=named(strays))
+        raise Rejected(
+            "failures.QUALITY_REVIEW.tree_changed", details={"changed": [*strays]}, files=list_of_paths(strays)
+        )
     return Outcome(Event.CLEAN)
 
 
@@ -363,7 +369,7 @@ def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
 def merge(turn: Turn[MergePayload]) -> Outcome:
     """Merge the task branch into its base and remove it."""
     state, ports = turn.state, turn.ports
-    if state.road.runs(QUALITY_REVIEW) and Place(Phase.QUALITY_REVIEW).step not in state.completed_steps:
+    if state.route.runs(QUALITY_REVIEW) and Place(Phase.QUALITY_REVIEW).step not in state.completed_steps:
         raise Rejected("failures.MERGE.quality_review_required")
     if state.task_branch is None:
         if not state.branch_policy:
@@ -399,16 +405,16 @@ def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[
     """
     state, ports = turn.state, turn.ports
     said = Note("warnings.merged_by_hand", {"commits": ", ".join(oid[:12] for oid in by_hand.commits)})
-    more = Note("warnings.merged_unreviewed", {"files": named(by_hand.unreviewed)})
+    more = Note("warnings.merged_unreviewed", {"files": list_of_paths(by_hand.unreviewed)})
     notes = (said, more) if by_hand.unreviewed else (said,)
     now = ports.tree.snapshot()
-    if not state.road.runs(POST_IMPL_VERIFY):
+    if not state.route.runs(POST_IMPL_VERIFY):
         return notes
     strays = _not_in(turn, by_hand.commits[-1], now)
     if strays and ports.proofs.would_run(state.session_id):
-        raise Rejected("failures.MERGE.uncommitted", details={"changed": sorted(strays)}, files=named(strays))
+        raise Rejected("failures.MERGE.uncommitted", details={"changed": sorted(strays)}, files=list_of_paths(strays))
     if strays:
-        notes = (*notes, Note("warnings.merged_beside", {"files": named(strays)}))
+        notes = (*notes, Note("warnings.merged_beside", {"files": list_of_paths(strays)}))
     if state.receipt is not None and state.receipt.tree == now:
         return notes
     proof = ports.proofs.run(state.session_id, ports.progress, now)

@@ -9,7 +9,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.checks import disposal
 from code_intel_server.flow.checks.claims import texts_of, wrong_places
-from code_intel_server.flow.checks.judgement import files_named, missing_files, named, shown_files
+from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files, shown_files
 from code_intel_server.flow.payloads import (
     ExplorationPayload,
     ImpactPayload,
@@ -33,18 +33,18 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
         raise Rejected("failures.EXPLORATION.empty_result")
     missing = missing_files(turn.ports.evidence, payload.explored_files)
     if missing:
-        raise Rejected("failures.EXPLORATION.file_not_found", files=named(missing))
+        raise Rejected("failures.EXPLORATION.file_not_found", files=list_of_paths(missing))
     found = [files_named(turn.ports.evidence, name) for name in payload.explored_files]
     explored = list(dict.fromkeys(paths[0] for paths in found))
     seen = shown_files(turn.ports)
     shown = [paths for paths in found if not seen.isdisjoint((*paths, printable(paths[0])))]
     state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in shown for path in paths)]))
     state.unseen_files = [path for path in explored if path not in state.explored_files]
-    if state.unseen_files and state.road.runs(DOCUMENT_RESEARCH):
+    if state.unseen_files and state.route.runs(DOCUMENT_RESEARCH):
         listed = turn.ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST)
         state.unseen_files = [path for path in state.unseen_files if path not in listed]
     state.confidence = _confidence(turn, len(explored))
-    unseen = (Note("hints.unseen_files", {"files": named(state.unseen_files)}),) if state.unseen_files else ()
+    unseen = (Note("hints.unseen_files", {"files": list_of_paths(state.unseen_files)}),) if state.unseen_files else ()
     hints = (*unseen, *wrong_places(payload.findings, turn.ports))
     return Outcome(Event.OK, {"confidence": state.confidence, "unseen_files": [*state.unseen_files]}, hints=hints)
 
@@ -78,7 +78,7 @@ def _not_shown(turn: Turn[SemanticPayload] | Turn[VerificationPayload], texts: I
     shown = shown_files(turn.ports)
     places = (turn.ports.evidence.normal(one.path) for text in texts for one in find_references(text))
     unseen = sorted({path for path in places if path and path not in shown and turn.ports.evidence.exists(path)})
-    return (Note("hints.not_shown", {"files": named(unseen)}),) if unseen else ()
+    return (Note("hints.not_shown", {"files": list_of_paths(unseen)}),) if unseen else ()
 
 
 def verification(turn: Turn[VerificationPayload]) -> Outcome:
@@ -115,6 +115,6 @@ def impact_analysis(turn: Turn[ImpactPayload]) -> Outcome:
     """Accept a summary of the impact that says something."""
     if not turn.payload.impact_summary:
         raise Rejected("failures.IMPACT_ANALYSIS.empty_impact_summary")
-    disposal.note(turn.state, turn.calls())
+    disposal.note_calls(turn.state, turn.calls())
     disposal.dispose(turn.state, turn.payload.must_verify)
     return Outcome(Event.OK, hints=wrong_places(texts_of(turn.payload.impact_summary), turn.ports))

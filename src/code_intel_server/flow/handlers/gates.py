@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from code_intel_server.common.printable import blank
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import REASON_LENGTH, named
+from code_intel_server.flow.checks.judgement import REASON_LENGTH, list_of_paths
 from code_intel_server.flow.checks.query_frame import adds
 from code_intel_server.flow.payloads import Payload, Q1Payload, Q2Payload, Q3Payload
 from code_intel_server.flow.phases import Event, GateLevel, Intent, Phase
@@ -65,13 +65,17 @@ def _of_names(state: SessionState) -> Note | None:
     if state.unresolved_symbols and frame and adds(frame.action_type):
         return None
     if state.unresolved_symbols:
-        return Note("server_assessment.names_unknown", {"symbols": named(state.unresolved_symbols)})
-    return Note("server_assessment.names_known", {"symbols": named(symbols)}) if symbols else None
+        return Note("server_assessment.names_unknown", {"symbols": list_of_paths(state.unresolved_symbols)})
+    return Note("server_assessment.names_known", {"symbols": list_of_paths(symbols)}) if symbols else None
 
 
 def _of_files(state: SessionState) -> Note | None:
     """A file that no tool showed is a hypothesis."""
-    return Note("server_assessment.files_unseen", {"files": named(state.unseen_files)}) if state.unseen_files else None
+    return (
+        Note("server_assessment.files_unseen", {"files": list_of_paths(state.unseen_files)})
+        if state.unseen_files
+        else None
+    )
 
 
 def _of_users(state: SessionState, calls: Sequence[LedgerEntry]) -> Note | None:
@@ -82,7 +86,7 @@ def _of_users(state: SessionState, calls: Sequence[LedgerEntry]) -> Note | None:
         return Note("server_assessment.users_known")
     symbols = state.query_frame.target_symbols if state.query_frame else ()
     known = [symbol for symbol in symbols if symbol not in state.unresolved_symbols]
-    return Note("server_assessment.users_unknown", {"symbols": named(known)}) if known else None
+    return Note("server_assessment.users_unknown", {"symbols": list_of_paths(known)}) if known else None
 
 
 def _judged(payload: Payload, gate: Gate) -> bool:

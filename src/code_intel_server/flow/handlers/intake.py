@@ -9,7 +9,7 @@ from code_intel_server.codebase.evidence.location import find_references
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.claims import wrong_places
-from code_intel_server.flow.checks.judgement import files_named, missing_files, named
+from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files
 from code_intel_server.flow.checks.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
 from code_intel_server.flow.payloads import BranchPayload, DocumentPayload, QueryFramePayload
 from code_intel_server.flow.phases import Event, Intent
@@ -79,7 +79,7 @@ def document_research(turn: Turn[DocumentPayload]) -> Outcome:
         raise Rejected("failures.DOCUMENT_RESEARCH.empty_documents")
     missing = missing_files(turn.ports.evidence, (_path_of(turn.ports.evidence, entry) for entry in documents))
     if missing:
-        raise Rejected("failures.DOCUMENT_RESEARCH.document_not_found", files=named(missing))
+        raise Rejected("failures.DOCUMENT_RESEARCH.document_not_found", files=list_of_paths(missing))
     return Outcome(Event.OK, hints=wrong_places((*documents, turn.payload.summary), turn.ports))
 
 

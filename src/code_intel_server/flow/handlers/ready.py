@@ -9,7 +9,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import (
     Judge,
     has_reason,
-    named,
+    list_of_paths,
     refuse_uncommitted_within,
     refuse_unexplored,
     take_looked_at,
@@ -25,7 +25,7 @@ from code_intel_server.flow.tasks import (
     expect_report,
     next_task,
     plan_digest,
-    progress,
+    progress_text,
     register,
 )
 from code_intel_server.flow.turn import Note, Outcome, Turn
@@ -54,7 +54,7 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
 def _planned_already(state: SessionState) -> Outcome:
     """The plan that holds, sent once more: whatever was reported since stays reported."""
     if next_task(state.tasks) is None:
-        return Outcome(Event.PLANNED_AGAIN, {"progress": progress(state.tasks), "all_complete": True})
+        return Outcome(Event.PLANNED_AGAIN, {"progress": progress_text(state.tasks), "all_complete": True})
     return Outcome(Event.PLANNED, _standing(state.tasks))
 
 
@@ -84,7 +84,9 @@ def _refuse_early_changes(turn: Turn[PlanPayload], now: str) -> frozenset[str]:
     if early and state.head_at_start:
         early &= _paths(tree.changes(tree.head_snapshot(state.head_at_start), now))
     if early:
-        raise Rejected("failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=named(early))
+        raise Rejected(
+            "failures.READY.changes_before_ready", details={"unexplored": sorted(early)}, files=list_of_paths(early)
+        )
     return frozenset(touched)
 
 
@@ -110,9 +112,9 @@ def report(turn: Turn[ReportPayload]) -> Outcome:
     weak = (Note("warnings.weak_evidence", {"items": trivial}),) if trivial else ()
     if skipped:
         state.only_skipped.append(task.id)
-        weak = (*weak, Note("warnings.only_skipped", {"task_id": task.id, "files": named(skipped)}))
+        weak = (*weak, Note("warnings.only_skipped", {"task_id": task.id, "files": list_of_paths(skipped)}))
     if next_task(state.tasks) is None:
-        return Outcome(Event.REPORTED_LAST, {"progress": progress(state.tasks), "all_complete": True}, weak)
+        return Outcome(Event.REPORTED_LAST, {"progress": progress_text(state.tasks), "all_complete": True}, weak)
     return Outcome(Event.REPORTED, _standing(state.tasks), weak)
 
 
@@ -193,7 +195,7 @@ def _standing(tasks: tuple[TaskModel, ...]) -> dict[str, JsonValue]:
     """What an agent needs to go on with a plan."""
     upcoming = next_task(tasks)
     assert upcoming is not None  # noqa: S101 - a plan has a pending task, and so has a report that is not the last
-    return {"progress": progress(tasks), "next_task": task_brief(upcoming)}
+    return {"progress": progress_text(tasks), "next_task": task_brief(upcoming)}
 
 
 def task_brief(task: TaskModel) -> dict[str, JsonValue]:

@@ -7,14 +7,14 @@ from code_intel_server.codebase.files.roles import TEST_TABLES, is_runner_file, 
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import named, refuse_within, unexplored
+from code_intel_server.flow.checks.judgement import list_of_paths, refuse_within, unexplored
 from code_intel_server.flow.payloads import CommitPayload, ReviewedFile
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Turn
 from code_intel_server.workspace.values import Change, ChangeKind, ProofStatus
 
-DECISIONS = ("keep", "discard", "leave")
+FILE_DECISIONS = ("keep", "discard", "leave")
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ def reviewed(turn: Turn[CommitPayload], changes: Sequence[Change], now: str) -> 
     missing = [path for path in changed if path not in decisions]
     if missing:
         raise Rejected(
-            "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=named(missing)
+            "failures.PRE_COMMIT.files_not_reviewed", details={"missing": sorted(missing)}, files=list_of_paths(missing)
         )
     _require_reasons(turn, changed, decisions, now)
     refuse_within(
@@ -53,7 +53,7 @@ def _decisions(turn: Turn[CommitPayload], changed: dict[str, Change]) -> dict[st
     globbed: dict[str, list[ReviewedFile]] = {}
     shown = {printable(path): path for path in changed}
     for entry in turn.payload.reviewed_files:
-        if entry.decision not in DECISIONS:
+        if entry.decision not in FILE_DECISIONS:
             raise Rejected(
                 "common_failures.field_invalid", field="reviewed_files.decision", expected="keep, discard or leave"
             )
@@ -106,7 +106,9 @@ def _require_reasons(
     kept = {path for path, entry in decisions.items() if entry.decision == "keep"}
     strays = [path for path in unexplored(state, ports, state.trees.judged, now) if path in kept]
     if strays:
-        raise Rejected("failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=named(strays))
+        raise Rejected(
+            "failures.PRE_COMMIT.unexplored_changes", details={"unexplored": [*strays]}, files=list_of_paths(strays)
+        )
     state.file_reasons = {}
     for path in sorted(kept):
         why = uncompared(state, ports, changed[path])

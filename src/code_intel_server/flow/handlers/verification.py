@@ -5,7 +5,7 @@ import re
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
-from code_intel_server.flow.checks.judgement import named, refuse_unexplored
+from code_intel_server.flow.checks.judgement import list_of_paths, refuse_unexplored
 from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
 from code_intel_server.flow.phases import Event
@@ -14,7 +14,7 @@ from code_intel_server.flow.tasks import count_failures, reset_failures
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 
-DECISIONS = ("continue", "stop")
+INTERVENTION_DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
 REWRITTEN_AT_MOST = 100
 LEFT_OUT_AT_MOST = 100
@@ -97,10 +97,10 @@ def count_round_failure(state: SessionState, failed: tuple[str, ...], reason: st
 def proof_failed(key: str, proof: Proof) -> Rejected:
     """The refusal of a verdict that a command contradicts, with the command and the tail of its output."""
     run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
-    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=said_by(run))
+    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=failure_text(run))
 
 
-def said_by(run: CommandRun, most: int | None = None) -> str:
+def failure_text(run: CommandRun, most: int | None = None) -> str:
     """Why a command failed: its time limit or signal, and the end of what it printed; its exit status where that is all."""
     tail = run.output_tail if most is None else run.output_tail[-most:]
     return "\n".join(filter(None, [run.reason, tail])) or f"exit status {run.returncode}, without a word"
@@ -155,7 +155,7 @@ def proof_warnings(proof: Proof) -> tuple[Note, ...]:
         if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
     ]
     notes += [
-        Note("warnings.rewritten_in_proof", {"command": " ".join(run.argv), "files": named(run.rewritten)})
+        Note("warnings.rewritten_in_proof", {"command": " ".join(run.argv), "files": list_of_paths(run.rewritten)})
         for run in proof.runs
         if run.rewritten
     ]
@@ -176,7 +176,7 @@ def verify_intervention(turn: Turn[InterventionPayload]) -> Outcome:
         raise Rejected("failures.VERIFY_INTERVENTION.prompt_not_found", name=payload.prompt_used, available=names)
     if not payload.action_taken.strip():
         raise Rejected("failures.VERIFY_INTERVENTION.action_taken_required")
-    if state.escalating and payload.user_decision not in DECISIONS:
+    if state.escalating and payload.user_decision not in INTERVENTION_DECISIONS:
         raise Rejected("failures.VERIFY_INTERVENTION.user_decision_required")
     if state.escalating and payload.user_decision == "stop":
         return Outcome(Event.STOPPED, ending=Note("success.session.abandoned", {"session_id": state.session_id}))

@@ -23,14 +23,14 @@ from code_intel_server.codebase.syntax.values import Block, Symbol, SymbolKind
 from code_intel_server.index.chunks.windows import (
     CHARACTERS_PER_TOKEN,
     Best,
-    Lines,
     Section,
     Span,
+    TokenLines,
     by_layout,
     cut,
     sections,
 )
-from code_intel_server.index.values import Chunk, ChunkStrategy, called
+from code_intel_server.index.values import Chunk, ChunkStrategy, lookup_names
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.syntax.structure import Borders
@@ -66,7 +66,7 @@ class _Piece(NamedTuple):
 class _Source:
     """A file with what its syntax says."""
 
-    lines: Lines
+    lines: TokenLines
     symbols: Sequence[Symbol]
     best: Callable[[Span], Best]
     limit: int
@@ -84,7 +84,7 @@ class _Source:
         return (self.symbols[number] for number in sorted(number for _, number in self.by_line[first:last]))
 
 
-def _source(lines: Lines, symbols: Sequence[Symbol], best: Callable[[Span], Best], limit: int) -> _Source:
+def _source(lines: TokenLines, symbols: Sequence[Symbol], best: Callable[[Span], Best], limit: int) -> _Source:
     by_line = sorted((symbol.line, number) for number, symbol in enumerate(symbols))
     return _Source(lines, symbols, best, limit, by_line)
 
@@ -114,14 +114,14 @@ def _pieces(
 
         parsed = structure.parse(data, language) if structure.has_grammar(language) else None
         if parsed is not None:
-            lines, outline = Lines(parsed.text.decode("utf-8", "replace")), structure.outline_of(parsed)
+            lines, outline = TokenLines(parsed.text.decode("utf-8", "replace")), structure.outline_of(parsed)
 
             def best(span: Span) -> Best:
                 return _by_borders(structure.Borders(parsed, span.start + 1, span.end), by_layout(lines, span))
 
             source = _source(lines, outline.symbols, best, limit)
             return _members(source, structure.blocks_of(parsed, outline), Span(0, len(lines)), "", ""), source
-    lines = Lines(decode(data))
+    lines = TokenLines(decode_text(data))
     source = _source(lines, (), lambda span: by_layout(lines, span), limit)
     if strategy is ChunkStrategy.AST and language is not None and language.name == "markdown":
         return _by_heading(source, sections(lines)), source
@@ -133,7 +133,7 @@ def longest_line(data: bytes) -> int:
     return max(map(len, data.split(b"\n")))
 
 
-def decode(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Text of any encoding: UTF-16 by its mark, else UTF-8 with what is none replaced."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
@@ -259,7 +259,9 @@ def _finish(path: str, piece: _Piece, source: _Source) -> Iterator[Chunk]:
 
 
 def _names(symbols: Iterable[Symbol]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for symbol in symbols for name in called(symbol.kind, symbol.name) if name.strip()))
+    return tuple(
+        dict.fromkeys(name for symbol in symbols for name in lookup_names(symbol.kind, symbol.name) if name.strip())
+    )
 
 
 _MODIFIERS = (

@@ -15,7 +15,7 @@ from typing import Any
 from code_intel_server.codebase.files.languages import Language, language_of
 from code_intel_server.index.chunks.chunker import chunk_file
 from code_intel_server.index.retrieval.lexical import index_terms, terms_of, words_of
-from code_intel_server.index.retrieval.words import Vocabulary, packed
+from code_intel_server.index.retrieval.words import Vocabulary, packed_bag
 from code_intel_server.index.values import Chunk, ChunkStrategy, FileState
 from code_intel_server.workspace.files import read_beneath
 
@@ -68,8 +68,8 @@ def cut_file(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None 
         return None
     # The stat is from before the reading: what changes from then on changes it too.
     state = FileState(path, len(data), before.st_ctime_ns, hashlib.sha256(data).digest(), time.time_ns())
-    if is_binary(data) or _WRITTEN_BY_MACHINES.search(path):
-        return Cut(state, skipped="binary" if is_binary(data) else "generated")
+    if looks_binary(data) or _WRITTEN_BY_MACHINES.search(path):
+        return Cut(state, skipped="binary" if looks_binary(data) else "generated")
     language = language_of(path, data[:_BINARY_PROBE])
     chunks = _chunks(path, data, language, rules)
     terms, bags = [], []
@@ -77,7 +77,7 @@ def cut_file(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None 
         words = words_of(chunk.text)
         terms.append(Terms(index_terms(" ".join((*chunk.names, chunk.scope))), terms_of(words)))
         if vocabulary is not None:
-            bags.append(packed(vocabulary.passage_bag(chunk.lead, chunk.text, words)))
+            bags.append(packed_bag(vocabulary.passage_bag(chunk.lead, chunk.text, words)))
     digests = [hashlib.blake2b(chunk.passage.encode("utf-8", "replace"), digest_size=16).digest() for chunk in chunks]
     return Cut(replace(state, language=language.name if language else ""), chunks, terms, digests, bags)
 
@@ -90,7 +90,7 @@ def _chunks(path: str, data: bytes, language: Language | None, rules: Rules) -> 
         return chunk_file(path, data, language, max_tokens=rules.max_tokens, strategy=ChunkStrategy.TEXT)
 
 
-def is_binary(data: bytes) -> bool:
+def looks_binary(data: bytes) -> bool:
     """Whether this is no text: a NUL byte early on, unless a mark says UTF-16."""
     return not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:_BINARY_PROBE]
 

@@ -35,7 +35,7 @@ class Section:
     trail: tuple[str, ...]
 
 
-class Lines:
+class TokenLines:
     """The lines of a file with the running sum of their tokens."""
 
     def __init__(self, text: str) -> None:
@@ -75,7 +75,7 @@ class Lines:
         return Span(start, end)
 
 
-def by_layout(lines: Lines, span: Span) -> Best:
+def by_layout(lines: TokenLines, span: Span) -> Best:
     """The best place to cut: before it blank lines, and little indentation; the lowest of equals."""
 
     def value(at: int) -> float:
@@ -90,7 +90,7 @@ def by_layout(lines: Lines, span: Span) -> Best:
     return lambda candidates: max(reversed(candidates), key=value)
 
 
-def cut(lines: Lines, span: Span, limit: int, best: Best) -> list[Span]:
+def cut(lines: TokenLines, span: Span, limit: int, best: Best) -> list[Span]:
     """Spans of at most `limit` tokens (a longer line stands alone), cut at the best place of each second half."""
     spans: list[Span] = []
     start = span.start
@@ -104,7 +104,7 @@ def cut(lines: Lines, span: Span, limit: int, best: Best) -> list[Span]:
     return spans
 
 
-def sections(lines: Lines) -> list[Section]:
+def sections(lines: TokenLines) -> list[Section]:
     """A Markdown text by its headings; what stands before the first heading is a section with an empty trail."""
     starts: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     trail: dict[int, str] = {}

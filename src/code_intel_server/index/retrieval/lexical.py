@@ -52,7 +52,7 @@ def stem(word: str) -> str:
     return word if word.endswith(_NOT_PLURAL) else rest
 
 
-def parts(identifier: str) -> list[str]:
+def identifier_words(identifier: str) -> list[str]:
     """The words of one identifier in lower case, unstemmed: `HTTPServer2` → http, server, 2."""
     return [part.lower() for part in _PART.findall(identifier)]
 
@@ -64,7 +64,7 @@ def expand(word: str) -> tuple[str, ...]:
         return ()
     if word.isascii() and word.isalpha() and word.islower():
         return (stem(word),)  # most words are one: what follows says the same of them, at five times the price
-    pieces = parts(word)
+    pieces = identifier_words(word)
     terms: list[str] = []
     for piece in pieces:
         if _UNSPACED.match(piece):

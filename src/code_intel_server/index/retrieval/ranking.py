@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from code_intel_server.codebase.syntax.values import SymbolKind
-from code_intel_server.index.retrieval.lexical import parts, stem
+from code_intel_server.index.retrieval.lexical import identifier_words, stem
 from code_intel_server.index.retrieval.questions import SEPARATOR, QueryKind, Question
-from code_intel_server.index.storage.rows import Row
-from code_intel_server.index.values import Chunk, called
+from code_intel_server.index.storage.rows import ChunkRow
+from code_intel_server.index.values import Chunk, lookup_names
 from code_intel_server.index.vectors.placement import aside, flat, likeness, path_words, stem_of
 
 
@@ -25,7 +25,7 @@ from code_intel_server.index.vectors.placement import aside, flat, likeness, pat
 class Candidate:
     """A chunk that some source proposed; scores are 0 where that source did not."""
 
-    row: Row
+    row: ChunkRow
     lexical: float = 0.0
     dense: float = 0.0
     score: float = 0.0
@@ -74,7 +74,7 @@ ORDINARY_TERMS = 6
 """Questions of more terms are long."""
 
 
-def rank(
+def rank_candidates(
     question: Question,
     candidates: Iterable[Candidate],
     idf: Mapping[str, float],
@@ -170,7 +170,7 @@ def _made_of(name: str, wanted: Mapping[str, float], total: float, weights: Weig
 @lru_cache(maxsize=16384)
 def name_words(symbol: str) -> frozenset[str]:
     """The stemmed words of a name."""
-    return frozenset(stem(part) for part in parts(symbol))
+    return frozenset(stem(part) for part in identifier_words(symbol))
 
 
 def _cover(question: Question, found: Sequence[Candidate], idf: Mapping[str, float], weights: Weights) -> None:
@@ -222,7 +222,7 @@ def _raise_definitions(
 
 def _said_by(chunk: Chunk, exact: set[str], folded: set[str], weights: Weights) -> float:
     """How much a chunk is the definition of one of the names: most where it is about nothing else and the case agrees."""
-    own = called(chunk.kind, chunk.symbol)
+    own = lookup_names(chunk.kind, chunk.symbol)
     if exact.intersection(own):
         return 1.0
     if exact.intersection(chunk.names):

@@ -11,7 +11,7 @@ from code_intel_server.index.retrieval import ranking
 from code_intel_server.index.retrieval.lexical import expand, match_expression
 from code_intel_server.index.retrieval.questions import QueryKind, Question
 from code_intel_server.index.retrieval.ranking import Candidate, Weights
-from code_intel_server.index.storage.rows import Row, in_scope
+from code_intel_server.index.storage.rows import ChunkRow, in_scope
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import Agreement
 
@@ -29,7 +29,7 @@ DenseSearch = Callable[[int, Sequence[int] | None], dict[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SearchScope:
     """What a search is narrowed to; empty strings narrow nothing."""
 
     path: str = ""
@@ -42,7 +42,7 @@ def find(
     dense: DenseSearch | None,
     *,
     limit: int,
-    scope: Scope = Scope(),
+    scope: SearchScope = SearchScope(),
     weights: Weights = ranking.WEIGHTS,
 ) -> list[Candidate]:
     """The best `limit` chunks in order; `dense` is None where vectors cannot be had."""
@@ -65,7 +65,7 @@ def find(
     rows = store.rows(seqs, terms=True)
     candidates = [Candidate(row, lexical.get(seq, 0.0), likeness.get(seq, 0.0)) for seq, row in rows.items()]
     idf = ranking.idf_of(question.terms, frequencies, total)
-    return _with_text(store, ranking.rank(question, candidates, idf, limit=limit, weights=weights))
+    return _with_text(store, ranking.rank_candidates(question, candidates, idf, limit=limit, weights=weights))
 
 
 def _with_text(store: Store, ranked: Sequence[Candidate]) -> list[Candidate]:
@@ -106,7 +106,7 @@ def _telling(terms: Sequence[str], frequencies: dict[str, int], total: int) -> l
     return rare if len(rare) >= 2 else sorted(present, key=lambda term: frequencies[term])[:3]
 
 
-def _by_words(connection: sqlite3.Connection, terms: Sequence[str], scope: Scope) -> dict[int, float]:
+def _by_words(connection: sqlite3.Connection, terms: Sequence[str], scope: SearchScope) -> dict[int, float]:
     if not terms:
         return {}
     narrow = ""
@@ -152,7 +152,7 @@ def _by_path(
     return [row[0] for row in rows]
 
 
-def agreed(store: Store, agreement: Agreement) -> list[Row]:
+def agreed(store: Store, agreement: Agreement) -> list[ChunkRow]:
     """The chunks that define an agreement's symbols, in its files first; the heads of its files where it names no symbol."""
     seqs: list[int] = []
     with store.reading() as connection:
@@ -182,4 +182,4 @@ def describe(candidate: Candidate) -> str:
     return "; ".join(dict.fromkeys(candidate.reasons)) or "nearest"
 
 
-__all__ = ["Candidate", "DenseSearch", "Row", "Scope", "agreed", "describe", "find"]
+__all__ = ["Candidate", "ChunkRow", "DenseSearch", "SearchScope", "agreed", "describe", "find"]

@@ -37,7 +37,7 @@ _TITLE, _PROSE, _EVERYTHING, _FRAME, _PATH, _NAMED, _IN_CODE = 1.0, 1.0, 0.5, 1.
 
 _LIKE = "like the"
 
-Ask = Callable[[str, int], Sequence[Candidate]]
+AskIndex = Callable[[str, int], Sequence[Candidate]]
 """Called with a question and a limit: the best chunks."""
 
 
@@ -56,7 +56,7 @@ class StartingPoint(Row):
         return {name: value for name in self.__slots__ if (value := getattr(self, name))}
 
 
-class Place(NamedTuple):
+class CodeRange(NamedTuple):
     """Lines of a file, and the symbol they are; '' where they are none."""
 
     path: str
@@ -65,7 +65,7 @@ class Place(NamedTuple):
     symbol: str
 
 
-Found = tuple[float, Place, str]
+ScoredRange = tuple[float, CodeRange, str]
 """What a source says: how much, of which place, why."""
 
 
@@ -74,7 +74,7 @@ class _File:
     """What was found of a file: how much it is worth, and its places with what each gave."""
 
     worth: float = 0.0
-    places: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
+    places: dict[CodeRange, float] = field(default_factory=lambda: defaultdict(float))
     why: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -82,14 +82,14 @@ class _File:
         """What is known of the file: all but likeness."""
         return [why for why in self.why if not why.startswith(_LIKE)]
 
-    def add(self, worth: float, place: Place, why: str) -> None:
+    def add(self, worth: float, place: CodeRange, why: str) -> None:
         """Take in one more reason."""
         self.worth += worth
         self.places[place] += worth
         self.why[why] = max(worth, self.why.get(why, 0.0))
 
 
-def starting_points(report: IssueReport, store: Store, ask: Ask, *, most: int = MOST) -> list[StartingPoint]:
+def starting_points(report: IssueReport, store: Store, ask: AskIndex, *, most: int = MOST) -> list[StartingPoint]:
     """The best places to begin at, at most one a file."""
     found = [*_by_asking(report, ask)]
     with store.reading() as connection:
@@ -97,7 +97,7 @@ def starting_points(report: IssueReport, store: Store, ask: Ask, *, most: int = 
     return fused(found, most)
 
 
-def fused(found: Iterable[Found], most: int = MOST, least: float = _LEAST) -> list[StartingPoint]:
+def fused(found: Iterable[ScoredRange], most: int = MOST, least: float = _LEAST) -> list[StartingPoint]:
     """The files with the most worth in all, each with its best place and why; what stands aside is behind.
 
     `least` is what a file must be worth beside the best.
@@ -124,7 +124,7 @@ def _point(file: _File) -> StartingPoint:
     return StartingPoint(*place, "; ".join(reasons[: 2 if file.known else 1]))
 
 
-def _by_asking(report: IssueReport, ask: Ask) -> Iterator[Found]:
+def _by_asking(report: IssueReport, ask: AskIndex) -> Iterator[ScoredRange]:
     """What words and meaning say."""
     functions = dict.fromkeys(frame.function for frame in report.frames if frame.function)
     everything = "\n".join((report.title, report.prose, " ".join((*report.names, *functions, *report.code_names))))
@@ -138,18 +138,18 @@ def _by_asking(report: IssueReport, ask: Ask) -> Iterator[Found]:
             yield from _by_meaning(ask(text[:_ASKED], _CANDIDATES), weight, why)
 
 
-def _by_lookup(report: IssueReport, connection: sqlite3.Connection) -> Iterator[Found]:
+def _by_lookup(report: IssueReport, connection: sqlite3.Connection) -> Iterator[ScoredRange]:
     """What is said by the frames, paths and names of a report."""
     known = _known_files(connection) if report.frames or report.paths else {}
     yield from _by_frames(connection, report, known)
     for path in report.paths:
         if found := matching(path, known.get(path.rpartition("/")[2], ())):
-            yield _PATH, Place(found, 1, 1, ""), "path named"
+            yield _PATH, CodeRange(found, 1, 1, ""), "path named"
     yield from _by_names(connection, report.names, _NAMED)
     yield from _by_names(connection, report.code_names, _IN_CODE)
 
 
-def _by_meaning(found: Sequence[Candidate], weight: float, why: str) -> Iterator[Found]:
+def _by_meaning(found: Sequence[Candidate], weight: float, why: str) -> Iterator[ScoredRange]:
     """The files in order, each once, as those that stand aside take no rank."""
     rank = 0
     seen: set[str] = set()
@@ -160,7 +160,7 @@ def _by_meaning(found: Sequence[Candidate], weight: float, why: str) -> Iterator
         seen.add(chunk.path)
         worth = weight * (_HALVED_AFTER + 1) / (_HALVED_AFTER + 1 + rank)
         rank += not is_aside(chunk.path)
-        yield worth, Place(chunk.path, chunk.start_line, chunk.end_line, chunk.qualified), why
+        yield worth, CodeRange(chunk.path, chunk.start_line, chunk.end_line, chunk.qualified), why
 
 
 def _known_files(connection: sqlite3.Connection) -> dict[str, list[str]]:
@@ -171,7 +171,9 @@ def _known_files(connection: sqlite3.Connection) -> dict[str, list[str]]:
     return known
 
 
-def _by_frames(connection: sqlite3.Connection, report: IssueReport, known: dict[str, list[str]]) -> Iterator[Found]:
+def _by_frames(
+    connection: sqlite3.Connection, report: IssueReport, known: dict[str, list[str]]
+) -> Iterator[ScoredRange]:
     """The files of a traceback that are the project's: where it ended first."""
     seen: set[str] = set()
     for frame in report.frames:
@@ -181,10 +183,10 @@ def _by_frames(connection: sqlite3.Connection, report: IssueReport, known: dict[
         seen.add(path)
         place = next(_chunks(connection, _OF_FUNCTION, (path, frame.function)), None) if frame.function else None
         place = place or next(_chunks(connection, _AT_LINE, (path, frame.line, frame.line)), None)
-        yield _FRAME / len(seen), place or Place(path, 1, 1, ""), "traceback"
+        yield _FRAME / len(seen), place or CodeRange(path, 1, 1, ""), "traceback"
 
 
-def _by_names(connection: sqlite3.Connection, names: Iterable[str], weight: float) -> Iterator[Found]:
+def _by_names(connection: sqlite3.Connection, names: Iterable[str], weight: float) -> Iterator[ScoredRange]:
     """The definitions of what is named, where few files have one; each file once."""
     seen: set[str] = set()
     for name in names:
@@ -201,22 +203,22 @@ def _by_names(connection: sqlite3.Connection, names: Iterable[str], weight: floa
                 yield weight / len(files), one, f"defines {last}"
 
 
-def _is_in(place: Place, scope: str) -> bool:
+def _is_in(place: CodeRange, scope: str) -> bool:
     """Whether a definition stands in a class or a file of that name."""
     return scope in place.symbol.split(".")[:-1] or place.path.rpartition("/")[2].partition(".")[0] == scope
 
 
-def _defined(connection: sqlite3.Connection, name: str) -> Iterator[Place]:
+def _defined(connection: sqlite3.Connection, name: str) -> Iterator[CodeRange]:
     """Where a name is defined in this very spelling: chunks that are about it, else such as also define it."""
     found = connection.execute(_DEFINED, (name,)).fetchall()
     own = [row for row in found if row[-1]]
     for path, start, end, symbol, scope, _ in own or found:
-        yield Place(path, start, end, ".".join(filter(None, (scope, symbol))))
+        yield CodeRange(path, start, end, ".".join(filter(None, (scope, symbol))))
 
 
-def _chunks(connection: sqlite3.Connection, query: str, values: Sequence[object]) -> Iterator[Place]:
+def _chunks(connection: sqlite3.Connection, query: str, values: Sequence[object]) -> Iterator[CodeRange]:
     for path, start, end, symbol, scope in connection.execute(query, values):
-        yield Place(path, start, end, ".".join(filter(None, (scope, symbol))))
+        yield CodeRange(path, start, end, ".".join(filter(None, (scope, symbol))))
 
 
 _COLUMNS = "f.path, c.start_line, c.end_line, c.symbol, c.scope"

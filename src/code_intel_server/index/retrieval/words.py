@@ -134,6 +134,6 @@ class Vocabulary:
         return rows
 
 
-def packed(bag: Mapping[int, int]) -> bytes:
+def packed_bag(bag: Mapping[int, int]) -> bytes:
     """A bag in a few bytes, for the way between processes: its rows, then their counts."""
     return array("I", [*bag, *bag.values()]).tobytes()

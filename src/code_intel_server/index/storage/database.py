@@ -12,7 +12,7 @@ from pathlib import Path
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
 from code_intel_server.workspace.paths import aimed_elsewhere
 
-SCHEMA_VERSION = "1"
+INDEX_SCHEMA = "1"
 BUSY_SECONDS = 10.0
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside the file, by the endings of their names."""
@@ -108,7 +108,7 @@ class Database:
     def _why_not(self, connection: sqlite3.Connection) -> str:
         """Why the file is not to be believed, '' where it is: what came with a clone may say anything of the files."""
         known = _meta(connection)
-        if known.get("schema") != SCHEMA_VERSION:
+        if known.get("schema") != INDEX_SCHEMA:
             return "it was written by another version"
         return "" if known.get("folder") == self._folder() else "it was made in another folder"
 
@@ -117,7 +117,7 @@ class Database:
         return str(self.path.parent.stat().st_ino)
 
     def _create(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        known = {"store": uuid.uuid4().hex, "schema": SCHEMA_VERSION, "folder": self._folder()}
+        known = {"store": uuid.uuid4().hex, "schema": INDEX_SCHEMA, "folder": self._folder()}
         with transaction(connection):
             for statement in _SCHEMA.split(";\n"):
                 connection.execute(statement)

@@ -19,7 +19,7 @@ WORDS_FOR_TEXT = CHUNK_COLUMNS.replace("c.text", "''") + ", l.symbol || ' ' || l
 """A chunk without its text but with its terms: what ranking reads of hundreds of chunks."""
 
 
-class Row(NamedTuple):
+class ChunkRow(NamedTuple):
     """A chunk as stored, with the file it belongs to; `seq` only ever grows."""
 
     seq: int
@@ -61,14 +61,14 @@ def matrix_of(packed: bytes | bytearray, dim: int) -> "Matrix":
     return np.frombuffer(packed, dtype="<f2").reshape(-1, dim).astype(np.float32)
 
 
-def row_of(row: tuple[Any, ...]) -> Row:
+def row_of(row: tuple[Any, ...]) -> ChunkRow:
     """A chunk from the columns of `CHUNK_COLUMNS` and its terms."""
     seq, ident, path, start, end, text, kind, symbol, scope, header, names, language, terms = row
     defined = tuple(names.split("\n")) if names else ()
-    return Row(seq, Chunk(ident, path, start, end, text, kind, symbol, scope, header, defined), language, terms)
+    return ChunkRow(seq, Chunk(ident, path, start, end, text, kind, symbol, scope, header, defined), language, terms)
 
 
-def marks(values: Sequence[object]) -> str:
+def placeholders(values: Sequence[object]) -> str:
     """The placeholders of a statement that takes so many values."""
     return ",".join("?" * len(values))
 

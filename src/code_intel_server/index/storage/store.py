@@ -15,13 +15,13 @@ from code_intel_server.index.storage.rows import (
     CHUNK_COLUMNS,
     VARIABLES,
     WORDS_FOR_TEXT,
+    ChunkRow,
     FileWrite,
     OutboxItem,
-    Row,
     delete_chunks,
     enqueue,
-    marks,
     matrix_of,
+    placeholders,
     row_of,
     write_files,
 )
@@ -62,7 +62,7 @@ class Store(Database):
         with self.reading() as connection:
             for at in range(0, len(wanted), VARIABLES):
                 part = wanted[at : at + VARIABLES]
-                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({marks(part)})"  # noqa: S608
+                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({placeholders(part)})"  # noqa: S608
                 found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
         return found
 
@@ -107,24 +107,22 @@ class Store(Database):
                 part = digests[at : at + VARIABLES]
                 found.update(
                     connection.execute(
-                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({marks(part)})",  # noqa: S608
+                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({placeholders(part)})",  # noqa: S608
                         part,
                     ).fetchall()
                 )
         return found
 
-    def rows(self, seqs: Iterable[int], *, terms: bool = False) -> dict[int, Row]:
+    def rows(self, seqs: Iterable[int], *, terms: bool = False) -> dict[int, ChunkRow]:
         """Chunks by their sequence number, or with their indexed `terms` in place of their text; vanished ones are left out."""
         columns = WORDS_FOR_TEXT if terms else f"{CHUNK_COLUMNS}, ''"
         join = "JOIN lexical l ON l.rowid = c.seq" if terms else ""
         wanted = list(seqs)
-        found: dict[int, Row] = {}
+        found: dict[int, ChunkRow] = {}
         with self.reading() as connection:
             for at in range(0, len(wanted), VARIABLES):
                 part = wanted[at : at + VARIABLES]
-                query = (
-                    f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({marks(part)})"
-                )
+                query = f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({placeholders(part)})"
                 found.update((row[0], row_of(row)) for row in connection.execute(query, part))
         return found
 
@@ -132,10 +130,10 @@ class Store(Database):
         """Public ids by sequence number; vanished ones are left out."""
         wanted = list(ids)
         with self.reading() as connection:
-            query = f"SELECT seq, id FROM chunks WHERE id IN ({marks(wanted)})"  # noqa: S608
+            query = f"SELECT seq, id FROM chunks WHERE id IN ({placeholders(wanted)})"  # noqa: S608
             return dict(connection.execute(query, wanted).fetchall())
 
-    def neighbours(self, chunk_id: str, distance: int) -> list[Row]:
+    def neighbours(self, chunk_id: str, distance: int) -> list[ChunkRow]:
         """The chunk and up to `distance` chunks before and after it in its file, in order; empty where unknown."""
         with self.reading() as connection:
             row = connection.execute("SELECT file_id FROM chunks WHERE id = ?", (chunk_id,)).fetchone()
@@ -242,7 +240,7 @@ class Store(Database):
             connection.execute("DELETE FROM outbox")
             connection.execute(_REVALUE)
 
-    def without_vectors(self, limit: int) -> list[Row]:
+    def without_vectors(self, limit: int) -> list[ChunkRow]:
         """Chunks that still want one."""
         with self.reading() as connection:
             query = f"{CHUNK_COLUMNS}, '' FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.vector IS NULL LIMIT ?"

@@ -120,7 +120,7 @@ class Collections:
         return {"counts": {key: one.count() for key, one in self._open.items()}}
 
 
-def connect(request: dict[str, Any]) -> "ClientAPI":
+def connect_client(request: dict[str, Any]) -> "ClientAPI":
     """A client on a folder of ours, or on somebody's server. Raises TimeoutError while another child has the folder."""
     import chromadb
     from chromadb.config import Settings
@@ -157,7 +157,7 @@ def _vectors(body: bytes, dim: int) -> "Matrix":
     return np.frombuffer(body, dtype="=f4").reshape(-1, dim)
 
 
-def answer(collections: Collections, request: dict[str, Any], body: bytes) -> dict[str, Any]:
+def handle_request(collections: Collections, request: dict[str, Any], body: bytes) -> dict[str, Any]:
     """Do one request."""
     operation = request["op"]
     vectors = _vectors(body, request.get("dim", 1))
@@ -192,8 +192,8 @@ def main() -> None:
         try:
             if collections is None:
                 alone = request["mode"] == "local"
-                collections = Collections(connect(request), request["identity"], request["names"], alone=alone)
-            reply = answer(collections, request, body)
+                collections = Collections(connect_client(request), request["identity"], request["names"], alone=alone)
+            reply = handle_request(collections, request, body)
         except Exception as error:  # noqa: BLE001 - ChromaDB raises anything; the parent hears of it
             reply = {"error": f"{type(error).__name__}: {error}"[:500]}
         try:

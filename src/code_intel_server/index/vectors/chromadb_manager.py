@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.common.child_link import ChildFailedError
+from code_intel_server.index.storage.fingerprint import FolderFingerprint
 from code_intel_server.index.storage.rows import OutboxItem, unpack
-from code_intel_server.index.storage.seal import Seal
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import ChromaMode, ChromaSettings
 from code_intel_server.index.vectors.chroma_link import ChromaLink
@@ -29,7 +29,7 @@ from code_intel_server.index.vectors.dense import compared
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
-BATCH = 2048
+VECTORS_A_BATCH = 2048
 """Vectors handed over at once, where so many wait: a fifth less work for ChromaDB than with 512."""
 
 BATCH_SECONDS = 120.0
@@ -70,7 +70,9 @@ class ChromaManager:
         self._cache = folder / "cache"
         self._store = store
         self._settings = settings
-        self._seal = Seal(self._folder, self._cache / "chroma.seal") if settings.mode is ChromaMode.LOCAL else None
+        self._seal = (
+            FolderFingerprint(self._folder, self._cache / "chroma.seal") if settings.mode is ChromaMode.LOCAL else None
+        )
         beside = f"-{project_key(root)}" if settings.mode is ChromaMode.HTTP else ""
         self._names = {key: f"{key}{beside}" for key in COLLECTIONS}
         self._changed = threading.Condition()
@@ -391,7 +393,7 @@ class ChromaManager:
     def _fill(self) -> None:
         """Hand over everything that the store has in its outbox."""
         for key in COLLECTIONS:
-            while not self._stopped and self._is_same_store() and (items := self._store.outbox(key, BATCH)):
+            while not self._stopped and self._is_same_store() and (items := self._store.outbox(key, VECTORS_A_BATCH)):
                 self._set(ChromaState.FILLING)
                 self._hand_over(key, items)
                 self._store.acknowledge(key, items[-1].seq, seen_at=self._epoch)

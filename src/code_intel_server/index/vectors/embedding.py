@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from code_intel_server.errors import Unavailable
-from code_intel_server.index.retrieval.words import Vocabulary, packed
+from code_intel_server.index.retrieval.words import Vocabulary, packed_bag
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Kind: TypeAlias = Literal["query", "passage"]
+TextKind: TypeAlias = Literal["query", "passage"]
 
 BUNDLED = "bundled"
 MODEL_DIR = Path(__file__).parents[1] / "model"
@@ -49,7 +49,7 @@ class Encoder(Protocol):
         """Number of columns of what `encode` returns."""
         ...
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], kind: TextKind) -> NDArray[np.float32]:
         """One row of length 1 a text, shape (len(texts), dim); a row of zeros for a text without any known word."""
         ...
 
@@ -108,13 +108,13 @@ class StaticEncoder:
         self.dim = int(vectors.shape[1])
         self.vocabulary = vocabulary
         self._vectors = vectors
-        self._scales: dict[Kind, NDArray[np.float32]] = {"query": scales[0], "passage": scales[1]}
+        self._scales: dict[TextKind, NDArray[np.float32]] = {"query": scales[0], "passage": scales[1]}
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], kind: TextKind) -> NDArray[np.float32]:
         """See `Encoder.encode`."""
-        return self.encode_bags([packed(self.vocabulary.bag(text)) for text in texts], kind)
+        return self.encode_bags([packed_bag(self.vocabulary.bag(text)) for text in texts], kind)
 
-    def encode_bags(self, bags: Sequence[bytes], kind: Kind = "passage") -> NDArray[np.float32]:
+    def encode_bags(self, bags: Sequence[bytes], kind: TextKind = "passage") -> NDArray[np.float32]:
         """`encode` of texts whose bags (`words.packed`) were made elsewhere."""
         import numpy as np
 

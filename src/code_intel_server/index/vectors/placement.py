@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from code_intel_server.index.retrieval.lexical import expand, parts, stem
+from code_intel_server.index.retrieval.lexical import expand, identifier_words, stem
 
 _ASIDE: Mapping[str, tuple[re.Pattern[str], float]] = {
     "test": (
@@ -47,7 +47,7 @@ def aside(path: str, wants: frozenset[str]) -> tuple[float, str]:
 def path_words(path: str) -> tuple[int, PathWords, PathWords]:
     """The number of words of a file's name, those words, and the words of its last two folders; all stemmed."""
     *folders, name = path.split("/")
-    own = {stem(part) for part in parts(name.partition(".")[0] or name)}
+    own = {stem(part) for part in identifier_words(name.partition(".")[0] or name)}
     return len(own), _by_beginning(own), _by_beginning({term for folder in folders[-2:] for term in expand(folder)})
 
 
@@ -68,7 +68,7 @@ def stem_of(path: str) -> str:
 @lru_cache(maxsize=16384)
 def flat(name: str) -> str:
     """A name as its words in lower case without anything between them."""
-    return "".join(parts(name))
+    return "".join(identifier_words(name))
 
 
 def likeness(term: str, words: PathWords) -> tuple[float, str]:

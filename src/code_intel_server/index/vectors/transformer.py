@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
-    from code_intel_server.index.vectors.embedding import Kind
+    from code_intel_server.index.vectors.embedding import TextKind
 
 _SHORT_NAMES = {"multilingual-e5-small": "intfloat/multilingual-e5-small"}
 
@@ -96,7 +96,7 @@ class TransformerEncoder:
         self._e5 = bool(_E5.search(name))
         self.dim = int(self.encode(["dimension"], "passage").shape[1])
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], kind: TextKind) -> NDArray[np.float32]:
         """See `Encoder.encode`."""
         import numpy as np
 
@@ -109,7 +109,7 @@ class TransformerEncoder:
         out[filled] = vectors
         return out
 
-    def _run(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
+    def _run(self, texts: list[str], kind: TextKind) -> NDArray[np.float32]:
         import numpy as np
 
         if self._e5:

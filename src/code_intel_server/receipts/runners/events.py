@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.receipts.identity import distinct, normal
-from code_intel_server.receipts.results import Case, Outcome, SuiteRun
+from code_intel_server.receipts.identity import distinct, normal_id
+from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun
 from code_intel_server.receipts.runners.texts import CargoText
 
 LINE_AT_MOST = 256 * 1024
@@ -58,7 +58,7 @@ class Events:
             case {"event": "close", "unit": str(unit)}:
                 self._open.pop(unit, None)
             case {"event": "unbuilt", "unit": str(unit), "message": str(message)}:
-                self._unbuilt[normal(unit, self.roots)] = message
+                self._unbuilt[normal_id(unit, self.roots)] = message
             case {"event": "runner", "name": str(name)}:
                 self.runners.add(name)
             case {"Action": str(action)}:
@@ -136,7 +136,7 @@ class Events:
             *self._last_of_each(),
             *({"id": id_, "unit": self._running.get(id_, id_), "outcome": "timeout"} for id_ in self.running),
         ]
-        names = distinct(normal(row["id"], self.roots) for row in rows)
+        names = distinct(normal_id(row["id"], self.roots) for row in rows)
         cases = tuple(self._case(name, row) for name, row in zip(names, rows, strict=True))
         return SuiteRun(cases, dict(self._unbuilt), exit_status, seconds, whole=whole)
 
@@ -153,8 +153,8 @@ class Events:
     def _case(self, name: str, row: dict[str, Any]) -> Case:
         return Case(
             name,
-            Outcome(row["outcome"]),
-            normal(str(row.get("unit", "")), self.roots),
+            CaseOutcome(row["outcome"]),
+            normal_id(str(row.get("unit", "")), self.roots),
             float(row.get("seconds") or 0),
             str(row.get("message") or (self._said.get(row["id"], "") if row["outcome"] == "failed" else "")),
         )

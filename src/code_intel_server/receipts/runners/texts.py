@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-Row = dict[str, Any]
+EventRow = dict[str, Any]
 _RUNNING = re.compile(r"\s+(?:Running [^(]*\((?:[^()]*/)?(\w[\w-]*)-[0-9a-f]{16}(?:\.exe)?\)|Doc-tests (\S+))\s*$")
 _TEST = re.compile(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)")
 _STDOUT = re.compile(r"---- (.+) stdout ----$")
@@ -24,7 +24,7 @@ class CargoText:
     _unit: str = ""
     _shown: str = ""
 
-    def take(self, line: str) -> Row | None:
+    def take(self, line: str) -> EventRow | None:
         """What a line says: an `end`, an `unbuilt`, or more of the `message` of a test that failed; None for nothing."""
         if found := _RUNNING.match(line):
             self._unit, self._shown = found[1] or f"{found[2]} doctests", ""
@@ -47,7 +47,7 @@ class CargoText:
         return f"{self._unit}::{test}"
 
 
-def junit_rows(folder: Path, since: float) -> Iterator[Row]:
+def junit_rows(folder: Path, since: float) -> Iterator[EventRow]:
     """The tests in the JUnit files below a folder that were written since a moment (Unix time)."""
     for path in sorted(folder.rglob("*.xml")):
         look = path.lstat()
@@ -61,7 +61,7 @@ def junit_rows(folder: Path, since: float) -> Iterator[Row]:
             yield from map(_row, root.iter("testcase"))
 
 
-def _row(case: Xml.Element) -> Row:
+def _row(case: Xml.Element) -> EventRow:
     unit, name = case.get("classname", ""), case.get("name", "")
     kinds = {child.tag: child for child in case if child.tag in {"failure", "error", "skipped"}}
     bad = kinds.get("failure", kinds.get("error"))

@@ -12,8 +12,8 @@ from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.index.vectors.embedding import extra_missing
 from code_intel_server.tools import learning
-from code_intel_server.tools.desk import Desk, Kit
-from code_intel_server.tools.shaping import fitting
+from code_intel_server.tools.services import ProjectServices, SessionSettings
+from code_intel_server.tools.shaping import fitting_rows
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.values import Hunk, Survey
 
@@ -23,9 +23,9 @@ _CHANGES_CHARACTERS = 4_000
 
 
 def first_answer(
-    desk: Desk,
+    services: ProjectServices,
     state: SessionState,
-    kit: Kit,
+    settings: SessionSettings,
     survey: Survey,
     ports: Ports,
     recoverable: Sequence[JsonValue],
@@ -33,12 +33,12 @@ def first_answer(
     has_scaffold: bool,
 ) -> Fields:
     """The answer to start_session: where the session stands, and all that the agent must know before it begins."""
-    contract = kit.contract
-    answer = responses.standing(state, contract, ports)
-    rules = kit.context.project_rules()
+    contract = settings.contract
+    answer = responses.current_step(state, contract, ports)
+    rules = settings.context.project_rules()
     if rules.source or rules.summary:
         answer["project_rules"] = {"source": rules.source, "summary": rules.summary}
-    notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(kit))
+    notes = _start_warnings(state, survey, has_scaffold=has_scaffold, untrusted=_untrusted(settings))
     hints = [str(hint) for hint in given] if isinstance(given := answer.get("hints"), list) else []
     if rules.update_required:
         answer["context_update_required"] = True
@@ -49,24 +49,24 @@ def first_answer(
         first = recoverable[0]
         assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
         hints.append(responses.say(contract, Note("hints.recovery_choice", first)))
-    ignored = state.road.ignored_flags()
+    ignored = state.route.ignored_flags()
     if ignored:
         answer["ignored_flags"] = [*ignored]
         notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
-    skipped = state.road.gates_skipped_by_flag()
+    skipped = state.route.gates_skipped_by_flag()
     if skipped:
         answer["skipped_gates"] = [*skipped]
-    if extra_missing(model := kit.config.config.embedding_model):
+    if extra_missing(model := settings.config.config.embedding_model):
         notes.append(Note("warnings.embedding_extra_missing", {"model": model}))
     problems = (
         *contract.warnings,
-        *(f"config.json {said}" for said in kit.config.warnings),
-        *(f"context.yml {said}" for said in (*kit.context.context.warnings, *kit.context.missing_research())),
-        *kit.prompts.warnings,
+        *(f"config.json {said}" for said in settings.config.warnings),
+        *(f"context.yml {said}" for said in (*settings.context.context.warnings, *settings.context.missing_research())),
+        *settings.prompts.warnings,
     )
     if problems:
         answer["contract_warnings"] = [*problems]
-    lessons = learning.lessons(desk, state)
+    lessons = learning.lessons(services, state)
     if lessons:
         answer["lessons"] = [*lessons]
     said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
@@ -77,14 +77,14 @@ def first_answer(
     return answer
 
 
-def told_at_start(answer: Fields) -> LastSubmit:
+def first_instruction(answer: Fields) -> LastSubmit:
     """What the checkpoint keeps of the answer to start_session, for those who only read it: the hook and `status`."""
     return LastSubmit(digest="", response={name: answer[name] for name in ("phase", "instruction")})
 
 
-def standing(state: SessionState, kit: Kit, ports: Ports) -> Fields:
+def session_status(state: SessionState, settings: SessionSettings, ports: Ports) -> Fields:
     """Where a session stands, with everything an agent needs that has forgotten it (SPEC 7)."""
-    answer = responses.standing(state, kit.contract, ports)
+    answer = responses.current_step(state, settings.contract, ports)
     answer |= {
         "query": state.query,
         "intent": str(state.intent),
@@ -102,15 +102,15 @@ def standing(state: SessionState, kit: Kit, ports: Ports) -> Fields:
     return answer
 
 
-def _untrusted(kit: Kit) -> bool:
+def _untrusted(settings: SessionSettings) -> bool:
     """Whether verify commands are configured that the user has not trusted: they will not run."""
-    config = kit.config
+    config = settings.config
     return bool(config.config.verify_commands) and not Approvals().trusted(config.path, config.digest)
 
 
 def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, untrusted: bool) -> list[Note]:
     notes: list[Note] = []
-    commits = state.road.runs(READY_PLAN) and not state.flags.quick
+    commits = state.route.runs(READY_PLAN) and not state.flags.quick
     if not survey.git:
         notes.append(Note("warnings.no_git"))
     if commits and survey.identity_missing:
@@ -123,26 +123,26 @@ def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, 
         notes.append(Note("warnings.dirty_tree", {"files": ", ".join(survey.dirty[:20])}))
     if not has_scaffold:
         notes.append(Note("warnings.no_scaffold"))
-    skipped = state.road.gates_skipped_by_flag()
+    skipped = state.route.gates_skipped_by_flag()
     if skipped and state.phase is not Phase.POST_IMPL_VERIFY:
         notes.append(Note("warnings.skipped_gates", {"phases": ", ".join(skipped)}))
     return notes
 
 
-def changes_so_far(desk: Desk, state: SessionState) -> Fields:
+def changes_so_far(services: ProjectServices, state: SessionState) -> Fields:
     """What this session has changed since its base, for an agent that did not see it happen: files, lines and tasks.
 
     Only once a plan was accepted; as many files as there is room for.
     """
     if not state.trees.base or not state.trees.ready:
         return {}
-    tasks = tasks_of(desk, state)
+    tasks = tasks_of(services, state)
     rows: list[Fields] = []
-    for change in desk.tree.changes(state.trees.base, desk.tree.snapshot()):
+    for change in services.tree.changes(state.trees.base, services.tree.snapshot()):
         row: Fields = {"path": change.path, "status": str(change.kind), "lines": ", ".join(map(_lines, change.hunks))}
         task = tasks.get(change.path, "")
         rows.append(row | ({"old_path": change.old_path} if change.old_path else {}) | ({"task": task} if task else {}))
-    shown = fitting(rows, _CHANGES_CHARACTERS)
+    shown = fitting_rows(rows, _CHANGES_CHARACTERS)
     more = len(rows) - shown.rows
     return {"changed_files": shown.results} | ({"more_changed_files": more} if more else {})
 
@@ -154,7 +154,7 @@ def _lines(hunk: Hunk) -> str:
     return f"{hunk.old_count} deleted after {hunk.new_start}"
 
 
-def tasks_of(desk: Desk, state: SessionState) -> dict[str, str]:
+def tasks_of(services: ProjectServices, state: SessionState) -> dict[str, str]:
     """Each changed path's tasks: those whose evidence names it, else the first at whose report it had changed."""
     found: dict[str, str] = {}
     for task in state.tasks:
@@ -163,7 +163,7 @@ def tasks_of(desk: Desk, state: SessionState) -> dict[str, str]:
             found[path] = f"{found[path]}, {task.id}" if path in found else task.id
     before = state.trees.ready or state.trees.base
     for task_id, tree in state.trees.by_task.items():
-        for change in desk.tree.changes(before, tree):
+        for change in services.tree.changes(before, tree):
             found.setdefault(change.path, task_id)
         before = tree
     return found

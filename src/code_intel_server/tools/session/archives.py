@@ -17,7 +17,7 @@ from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.state.checkpoints import is_id, valid_id
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
     from code_intel_server.workspace.values import LedgerEntry
 
 SCHEMA = 1
@@ -30,10 +30,12 @@ _DIFF_CHARACTERS = 128 * 1024
 _EVIDENCE_LINES = 60
 _LINE_CHARACTERS = 300
 
-Record = dict[str, JsonValue]
+ArchiveRecord = dict[str, JsonValue]
 
 
-def gather(desk: "Desk", state: SessionState, entries: Sequence["LedgerEntry"], end: str, at: str) -> Record:
+def gather(
+    services: "ProjectServices", state: SessionState, entries: Sequence["LedgerEntry"], end: str, at: str
+) -> ArchiveRecord:
     """What a report shows of a session. `end` is '' for one that is not over."""
     return {
         "schema": SCHEMA,
@@ -42,47 +44,51 @@ def gather(desk: "Desk", state: SessionState, entries: Sequence["LedgerEntry"], 
         "ended_at": at,
         "state": state.layout(),
         "tools": _tools(entries),
-        "decisions": decisions_of(desk, state.session_id),
-        "evidence": [_evidence(desk, state, used) for used in state.used_ranges],
-        "diff": _diff(desk, state),
+        "decisions": decisions_of(services, state.session_id),
+        "evidence": [_evidence(services, state, used) for used in state.used_ranges],
+        "diff": _diff(services, state),
     }
 
 
-def archive(desk: "Desk", state: SessionState, entries: Sequence["LedgerEntry"], end: str, at: str) -> None:
+def archive(
+    services: "ProjectServices", state: SessionState, entries: Sequence["LedgerEntry"], end: str, at: str
+) -> None:
     """Keep what a report needs of a session that is over; at most 512 KB a session, 200 sessions.
 
     Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe') where a link leads elsewhere: old files are removed here.
     """
-    folder = desk.project.writable(*_KEPT_IN)
-    write_whole(folder / f"{state.session_id}.json", _within_limit(gather(desk, state, entries, end, at)))
-    for old in finished_sessions(desk)[KEPT_ARCHIVES:]:
+    folder = services.project.writable(*_KEPT_IN)
+    write_whole(folder / f"{state.session_id}.json", _within_limit(gather(services, state, entries, end, at)))
+    for old in finished_sessions(services)[KEPT_ARCHIVES:]:
         (folder / f"{old}.json").unlink(missing_ok=True)
 
 
-def archive_folder(desk: "Desk") -> Path:
+def archive_folder(services: "ProjectServices") -> Path:
     """Where finished sessions are kept."""
-    return desk.project.folder.joinpath(*_KEPT_IN)
+    return services.project.folder.joinpath(*_KEPT_IN)
 
 
-def read_archive(desk: "Desk", session_id: str) -> Record | None:
+def read_archive(services: "ProjectServices", session_id: str) -> ArchiveRecord | None:
     """A finished session as it was kept; None where there is none."""
     try:
-        record = json.loads(read_regular(archive_folder(desk) / f"{valid_id(session_id)}.json", MAX_ARCHIVE_BYTES * 2))
+        record = json.loads(
+            read_regular(archive_folder(services) / f"{valid_id(session_id)}.json", MAX_ARCHIVE_BYTES * 2)
+        )
     except (OSError, ValueError, RecursionError, CodeIntelError):
         return None
     return record if isinstance(record, dict) else None
 
 
-def finished_sessions(desk: "Desk") -> list[str]:
+def finished_sessions(services: "ProjectServices") -> list[str]:
     """The ids of the sessions that are over, newest first."""
-    folder = archive_folder(desk)
+    folder = archive_folder(services)
     found = (path.stem for path in folder.glob("*.json")) if folder.is_dir() else ()
     return sorted(filter(is_id, found), reverse=True)
 
 
-def decisions_of(desk: "Desk", session_id: str) -> list[JsonValue]:
+def decisions_of(services: "ProjectServices", session_id: str) -> list[JsonValue]:
     """The decisions of one session that the log still holds, oldest first, at most MAX_DECISIONS."""
-    rows = (row for row in desk.decisions.tail(_DECISIONS_SEARCHED).records if row.get("session_id") == session_id)
+    rows = (row for row in services.decisions.tail(_DECISIONS_SEARCHED).records if row.get("session_id") == session_id)
     return [json.loads(json.dumps(row)) for row in rows][-MAX_DECISIONS:]
 
 
@@ -98,12 +104,12 @@ def _tools(entries: Sequence["LedgerEntry"]) -> JsonValue:
     return shaped
 
 
-def _evidence(desk: "Desk", state: SessionState, used: UsedRange) -> JsonValue:
+def _evidence(services: "ProjectServices", state: SessionState, used: UsedRange) -> JsonValue:
     """The lines that an item was accepted for, as they were then; of a file that was deleted, as they had been."""
     then = state.trees.by_task.get(used.task_id) or state.trees.judged
-    text, version = _lines(desk, then, used.path), "reported"
+    text, version = _lines(services, then, used.path), "reported"
     if text is None:
-        text, version = _lines(desk, state.trees.base, used.path), "before"
+        text, version = _lines(services, state.trees.base, used.path), "before"
     wanted = (text or ())[used.start - 1 : used.end]
     return {
         **used.model_dump(),
@@ -113,18 +119,18 @@ def _evidence(desk: "Desk", state: SessionState, used: UsedRange) -> JsonValue:
     }
 
 
-def _lines(desk: "Desk", snapshot: str, path: str) -> tuple[str, ...] | None:
+def _lines(services: "ProjectServices", snapshot: str, path: str) -> tuple[str, ...] | None:
     if not snapshot:
         return None
     try:
-        return desk.tree.lines(snapshot, path)
+        return services.tree.lines(snapshot, path)
     except (CodeIntelError, OSError):
         return None
 
 
-def _diff(desk: "Desk", state: SessionState) -> JsonValue:
+def _diff(services: "ProjectServices", state: SessionState) -> JsonValue:
     """What the session committed, from where its branch began to its last commit."""
-    git, branch = desk.git, state.task_branch
+    git, branch = services.git, state.task_branch
     if isinstance(git, str) or branch is None or not state.commits:
         return None
     try:
@@ -142,7 +148,7 @@ def _diff(desk: "Desk", state: SessionState) -> JsonValue:
     }
 
 
-def _within_limit(record: Record) -> bytes:
+def _within_limit(record: ArchiveRecord) -> bytes:
     """The record as JSON, its bulkiest parts given up one after the other until it fits; the state always stays."""
     without: tuple[Mapping[str, JsonValue], ...] = (
         {},

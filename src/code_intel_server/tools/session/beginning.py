@@ -3,38 +3,40 @@
 from datetime import datetime
 
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.flow.transitions import Answers, Road, begin
-from code_intel_server.tools.desk import Desk, Kit, now
+from code_intel_server.flow.transitions import Route, RouteFacts, begin
+from code_intel_server.tools.services import ProjectServices, SessionSettings, now
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.checkpoints import new_session_id
 from code_intel_server.workspace.values import Survey
 
 
-def fresh(desk: Desk, road: Road, query: str, kit: Kit, survey: Survey) -> SessionState:
+def fresh(
+    services: ProjectServices, route: Route, query: str, settings: SessionSettings, survey: Survey
+) -> SessionState:
     """The state of a new session under an id that no branch and no checkpoint bears; nothing is written."""
     taken = {name.removeprefix("llm_task_") for name in survey.stale}
-    session_id = new_session_id(datetime.now(), desk.private, taken.__contains__)  # noqa: DTZ005 - read by people
-    desk.tree.follow_ignored()
-    start = desk.tree.snapshot() if survey.git else ""
-    answers = Answers(bool(survey.stale), kit.context.context.research_enabled)
-    place = begin(Road(road.intent, road.flags, answers))
-    config = kit.config
+    session_id = new_session_id(datetime.now(), services.private, taken.__contains__)  # noqa: DTZ005 - read by people
+    services.tree.follow_ignored()
+    start = services.tree.snapshot() if survey.git else ""
+    answers = RouteFacts(bool(survey.stale), settings.context.context.research_enabled)
+    place = begin(Route(route.intent, route.flags, answers))
+    config = settings.config
     return SessionState(
         earlier_config=bool(config.config.verify_commands) and Approvals().superseded(config.path, config.digest),
         session_id=session_id,
-        intent=road.intent,
+        intent=route.intent,
         query=query,
-        flags=road.flags,
+        flags=route.flags,
         started_at=now(),
         phase=place.phase,
         substep=place.substep,
         stale_branches=answers.stale_branches,
         documents_enabled=answers.documents_enabled,
-        headless_branches=kit.config.config.headless.stale_branches,
-        headless_escalation=kit.config.config.headless.escalation,
+        headless_branches=settings.config.config.headless.stale_branches,
+        headless_escalation=settings.config.config.headless.escalation,
         base=survey.current,
         head_at_start=survey.head,
         tip=survey.head,
         trees=Trees(start=start, base=start, judged=start),
-        digests=kit.digests(),
+        digests=settings.digests(),
     )

@@ -10,7 +10,7 @@ from code_intel_server.flow.dispatch import Submission
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, Event, Phase
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.tasks import TaskModel
-from code_intel_server.tools.desk import now
+from code_intel_server.tools.services import now
 
 _SETBACKS = {Event.FAILED, Event.REVERTED, Event.ISSUES}
 _ACCOUNT_CHARACTERS = 400

@@ -20,7 +20,7 @@ from code_intel_server.flow.phases import End
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import learning
-from code_intel_server.tools.desk import Desk, Kit, now
+from code_intel_server.tools.services import ProjectServices, SessionSettings, now
 from code_intel_server.tools.session import archives
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.project.trust import Approvals
@@ -36,16 +36,16 @@ _FINAL = "last_answer{}.json"
 class Endings:
     """The ends of one project's sessions; called under its mutex."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, services: ProjectServices) -> None:
+        self._desk = services
 
-    def clean(self, kit: Kit, states: Sequence[SessionState]) -> Fields:
+    def clean(self, settings: SessionSettings, states: Sequence[SessionState]) -> Fields:
         """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base."""
-        branches = self._desk.branches(kit.config)
+        branches = self._desk.branches(settings.config)
         before = {branch.name for branch in branches.stale()}
         left: list[str] = []
         for state in states:
-            left += self.abandon(kit, state).warnings
+            left += self.abandon(settings, state).warnings
             learning.record_end(self._desk, state, "abandoned", "clean", now())
             archives.archive(
                 self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
@@ -63,13 +63,13 @@ class Endings:
             "success": True,
             "phase": str(End.ABANDONED),
             "call": "none",
-            "message": responses.say(kit.contract, Note("success.session.clean_done", values)),
+            "message": responses.say(settings.contract, Note("success.session.clean_done", values)),
             "branches_removed": [*removed],
             "checkpoints_removed": [*gone],
         }
         return answer | {"warnings": [*left]} if left else answer
 
-    def abandon(self, kit: Kit, state: SessionState) -> Abandoned:
+    def abandon(self, settings: SessionSettings, state: SessionState) -> Abandoned:
         """Shelve a session's branch and uncommitted work; what was untracked at its start stays, as it was then where the session may have written to it."""
         trees, head = state.trees, state.task_branch.base_oid if state.task_branch else state.head_at_start
         before = self._desk.tree.untracked_at(trees.start, head)
@@ -79,13 +79,13 @@ class Endings:
             pending = state.model_copy(update={"pending": intent})
             self._desk.store.save(state.session_id, pending.to_checkpoint())
 
-        branches = self._desk.branches(kit.config)
+        branches = self._desk.branches(settings.config)
         writable = (*state.explored_files, *state.added_files)
         return branches.abandon(
             state.session_id, state.task_branch, before, record, state.pending, trees.start, head, writable
         )
 
-    def keep_earlier(self, kit: Kit, state: SessionState) -> tuple[str, ...]:
+    def keep_earlier(self, settings: SessionSettings, state: SessionState) -> tuple[str, ...]:
         """Shelve what the user had uncommitted at the session's start and its tasks took away; what is to be said of that.
 
         The commit holds what became of it, the session's own snapshots alone what it was.
@@ -93,7 +93,7 @@ class Endings:
         if not state.tasks:
             return ()
         head = state.task_branch.base_oid if state.task_branch else state.head_at_start
-        return self._desk.branches(kit.config).keep_earlier(state.session_id, state.trees.start, head).warnings
+        return self._desk.branches(settings.config).keep_earlier(state.session_id, state.trees.start, head).warnings
 
     def restorable(self) -> list[SessionState]:
         """The sessions whose checkpoints can be read, newest first."""
@@ -105,9 +105,9 @@ class Endings:
                 continue
         return states
 
-    def drop(self, kit: Kit, state: SessionState) -> tuple[str, ...]:
+    def drop(self, settings: SessionSettings, state: SessionState) -> tuple[str, ...]:
         """Give up a fresh session for one that is restored, its work kept recoverably; what is to be said of that."""
-        left = self.abandon(kit, state).warnings if state.branch_policy is None else ()
+        left = self.abandon(settings, state).warnings if state.branch_policy is None else ()
         learning.record_end(self._desk, state, "abandoned", "another session was restored", now())
         self.forget(state.session_id)
         return left

@@ -13,12 +13,12 @@ from enum import StrEnum
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.phases import Flags, GateLevel
-from code_intel_server.flow.transitions import Road
+from code_intel_server.flow.transitions import Route
 from code_intel_server.flow.turn import Note
-from code_intel_server.tools.desk import Desk, Kit
+from code_intel_server.tools.services import ProjectServices, SessionSettings
 
 FEW_FILES, MANY_FILES = 5, 40
-LOOK_SECONDS = 0.5
+SEARCH_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
@@ -57,44 +57,46 @@ def with_lane(flags: Flags, lane: Lane) -> Flags:
     return replace(flags, gate_level=gate, quick=lane is Lane.QUICK, fast=lane is Lane.FAST)
 
 
-def chosen_road(desk: Desk, kit: Kit, query: str, road: Road, *, chosen: bool) -> tuple[Road, Note | None]:
+def route_in_lane(
+    services: ProjectServices, settings: SessionSettings, query: str, route: Route, *, chosen: bool
+) -> tuple[Route, Note | None]:
     """The road in the configured lane, and what is to be said of lanes; as it is where the call has `chosen` or changes nothing."""
-    if chosen or road.investigating or road.flags.only_verify:
-        return road, None
-    advice = advise(desk, kit, query)
-    configured = kit.config.config.lane
+    if chosen or route.investigating or route.flags.only_verify:
+        return route, None
+    advice = advise(services, settings, query)
+    configured = settings.config.config.lane
     lane = (advice.lane if advice else Lane.AUTO) if configured == "advised" else Lane(configured)
-    led = replace(road, flags=with_lane(road.flags, lane))
-    return led, _said(kit, advice, lane) if advice else None
+    led = replace(route, flags=with_lane(route.flags, lane))
+    return led, _said(settings, advice, lane) if advice else None
 
 
-def _said(kit: Kit, advice: Advice, runs: Lane) -> Note | None:
+def _said(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
         return None if advice.why.key == _NOTHING_KNOWN else advice.why
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
     flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
-    why = kit.contract.message(advice.why.key, advice.why.params).text
+    why = settings.contract.message(advice.why.key, advice.why.params).text
     return Note("lanes.another", {"why": why, "runs": runs, "flag": flag})
 
 
-def names_in(query: str) -> list[str]:
+def code_names_in(query: str) -> list[str]:
     """What a request names as code does: set apart, a path, a call, a word of mixed or joined parts."""
     found = (next(filter(None, match.groups())) for match in _NAME.finditer(query[:_READ]))
     return [*dict.fromkeys(name.strip("./") for name in found)][:NAMES_AT_MOST]
 
 
-def advise(desk: Desk, kit: Kit, query: str) -> Advice | None:
+def advise(services: ProjectServices, settings: SessionSettings, query: str) -> Advice | None:
     """The lane that fits a request; None where nobody could look in time."""
-    names = names_in(query)
+    names = code_names_in(query)
     found: Sequence[str] | None = None if names else ()
     if names:
         with contextlib.suppress(CodeIntelError, OSError):
-            found = desk.explorer.files_mentioning([*map(_word, names)], LOOK_SECONDS)
+            found = services.explorer.files_mentioning([*map(_word, names)], SEARCH_SECONDS)
     if found is None:
         return None
     if not found:
         return Advice(Lane.AUTO, Note(_NOTHING_KNOWN, {"lane": Lane.AUTO}))
-    return fitting(names, len(found), proven=bool(kit.config.config.verify_commands))
+    return lane_for_names(names, len(found), proven=bool(settings.config.config.verify_commands))
 
 
 def _word(name: str) -> str:
@@ -103,7 +105,7 @@ def _word(name: str) -> str:
     return last.split(".")[0] if last != name or language_of(name) else name.rsplit(".", 1)[-1]
 
 
-def fitting(names: Sequence[str], files: int, *, proven: bool) -> Advice:
+def lane_for_names(names: Sequence[str], files: int, *, proven: bool) -> Advice:
     """The lane for names that stand in so many files; without a command that proves the work the shortest is too short."""
     if files == 1 and not proven:
         return _advice(Lane.FAST, "unproven", names, files)

@@ -18,14 +18,14 @@ Fields = dict[str, JsonValue]
 _UNFINISHED = "tool_errors.sync_index.rebuild_unfinished"
 
 
-def alone(contract: Contract, done: "SyncReport") -> Fields:
+def rebuild_answer(contract: Contract, done: "SyncReport") -> Fields:
     """The answer where nothing else was wanted. Raises Unavailable('tool_errors.sync_index.rebuild_unfinished')."""
     if done.cancelled:
         raise Unavailable(_UNFINISHED, reason=_why(done))
     return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": _told(contract, done)}
 
 
-def before(answer: Fields, contract: Contract, done: "SyncReport") -> Fields:
+def after_rebuild(answer: Fields, contract: Contract, done: "SyncReport") -> Fields:
     """What a start or `clean` answers after a rebuild: a session needs to be told only of one that ended early."""
     if done.cancelled:
         message = contract.message(_UNFINISHED, {"reason": _why(done)})

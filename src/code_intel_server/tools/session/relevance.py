@@ -13,7 +13,7 @@ from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.ports import SymbolRelevance
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
 
 _SYMBOLS_AT_MOST = 20
 _PLACES, _LOOKED_AT = 3, 20
@@ -22,8 +22,8 @@ _PLACES, _LOOKED_AT = 3, 20
 class LookupRelevance:
     """Implements the `Relevance` port over the desk's symbol cache and index."""
 
-    def __init__(self, desk: "Desk") -> None:
-        self._desk = desk
+    def __init__(self, services: "ProjectServices") -> None:
+        self._desk = services
 
     def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
         """Score and resolve at most 20 symbols; what cannot be had is left out, never waited for."""

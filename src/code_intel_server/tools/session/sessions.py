@@ -21,12 +21,12 @@ from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.flow.transitions import POST_IMPL_VERIFY, Road
+from code_intel_server.flow.transitions import POST_IMPL_VERIFY, Route
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import learning
-from code_intel_server.tools.desk import Desk, Kit, Progress, now
+from code_intel_server.tools.services import ProjectServices, SessionSettings, ToolProgress, now
 from code_intel_server.tools.session import archives, lanes, rebuilds
-from code_intel_server.tools.session.answers import changes_so_far, first_answer, standing, told_at_start
+from code_intel_server.tools.session.answers import changes_so_far, first_answer, first_instruction, session_status
 from code_intel_server.tools.session.beginning import fresh
 from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.session.endings import Endings, with_cleaned
@@ -48,7 +48,7 @@ class Active:
     """The session of this process; replaced as a whole."""
 
     state: SessionState
-    kit: Kit
+    settings: SessionSettings
     ledger: LedgerFile
     survey: Survey
 
@@ -60,27 +60,27 @@ def silent(_done: float, _total: float, _message: str) -> None:
 class Sessions:
     """The session tools of one project."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._ends = Endings(desk)
+    def __init__(self, services: ProjectServices) -> None:
+        self._desk = services
+        self._ends = Endings(services)
         self.active: Active | None = None
         self.hooked = False
         """Whether the client that starts a session runs our hooks, which tell of a compaction."""
 
     @property
-    def desk(self) -> Desk:
+    def services(self) -> ProjectServices:
         """The project they are of."""
         return self._desk
 
     # -- start -------------------------------------------------------------------------------------------------------
 
-    def start(self, query: str, intent: str, flags: Mapping[str, object], progress: Progress = silent) -> Fields:
+    def start(self, query: str, intent: str, flags: Mapping[str, object], progress: ToolProgress = silent) -> Fields:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
         wanted, aim = parse_flags(flags), parse_intent(intent)
         check_text({"query": query})
         rebuilt = self._rebuilt(wanted, progress) if wanted.rebuild else None
         if rebuilt is not None and not query.strip() and not wanted.clean:
-            return rebuilds.alone(self._desk.read_kit().contract, rebuilt)
+            return rebuilds.rebuild_answer(self._desk.read_kit().contract, rebuilt)
         self._refuse_in_a_session(wanted)  # at once: a submit that verifies has the mutex for minutes
         with self._desk.mutex:
             self._desk.check_open()
@@ -89,7 +89,11 @@ class Sessions:
             self._desk.lock.acquire(self.active.state.session_id if self.active else "")
             try:
                 answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
-                return answer if rebuilt is None else rebuilds.before(answer, self._desk.read_kit().contract, rebuilt)
+                return (
+                    answer
+                    if rebuilt is None
+                    else rebuilds.after_rebuild(answer, self._desk.read_kit().contract, rebuilt)
+                )
             finally:
                 if self.active is None:
                     self._desk.lock.release()
@@ -109,30 +113,30 @@ class Sessions:
     def _begin(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
         if not query.strip():
             raise Rejected("tool_errors.start_session.query_required")
-        kit = self._desk.read_kit()
-        branches = self._desk.branches(kit.config)
+        settings = self._desk.read_kit()
+        branches = self._desk.branches(settings.config)
         survey = branches.survey()
-        road, advice = lanes.chosen_road(self._desk, kit, query, Road(intent, flags), chosen=chosen)
-        if survey.blocker and road.runs(READY_PLAN) and not road.flags.quick:
+        route, advice = lanes.route_in_lane(self._desk, settings, query, Route(intent, flags), chosen=chosen)
+        if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        state = fresh(self._desk, road, query, kit, survey)
+        state = fresh(self._desk, route, query, settings, survey)
         state.hooked = self.hooked
         others = recoverable(self._desk.store)
         learning.catch_up(self._desk, now())
         has_scaffold = self._desk.project.scaffolded
         self._prepare_folders()
         ledger = self._desk.ledger(state.session_id)
-        ports = self._desk.ports(kit, ledger, self._record, silent)
-        answer = first_answer(self._desk, state, kit, survey, ports, others, has_scaffold=has_scaffold)
-        begun = {} if road.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
+        ports = self._desk.ports(settings, ledger, self._record, silent)
+        answer = first_answer(self._desk, state, settings, survey, ports, others, has_scaffold=has_scaffold)
+        begun = {} if route.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
         if advice is not None:
-            answer["lane_advice"] = responses.say(kit.contract, advice)
+            answer["lane_advice"] = responses.say(settings.contract, advice)
         answer |= begun
-        state.last_submit = told_at_start(answer)
+        state.last_submit = first_instruction(answer)
         self._ends.forget_final()
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self._desk.lock.acquire(state.session_id)
-        self.active = Active(state, kit, ledger, survey)
+        self.active = Active(state, settings, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         self._desk.warm_up()
         self._begin_runs(self.active)
@@ -141,10 +145,10 @@ class Sessions:
     def _begin_runs(self, active: Active) -> None:
         """Start the tests of the base, where a verdict will ask for them."""
         state = active.state
-        if state.road.runs(POST_IMPL_VERIFY) and not state.flags.only_verify:
+        if state.route.runs(POST_IMPL_VERIFY) and not state.flags.only_verify:
             with contextlib.suppress(CodeIntelError, OSError):
                 base = state.task_branch.base_oid if state.task_branch else state.head_at_start
-                self._desk.begin_runs(active.kit, state.session_id, base)
+                self._desk.begin_runs(active.settings, state.session_id, base)
 
     def _refuse_in_a_session(self, flags: Flags) -> None:
         active = self.active
@@ -160,7 +164,7 @@ class Sessions:
             query=state.query,
         )
 
-    def _rebuilt(self, flags: Flags, progress: Progress) -> "SyncReport":
+    def _rebuilt(self, flags: Flags, progress: ToolProgress) -> "SyncReport":
         """Rebuild the index before anything else, which takes long and may be cancelled."""
         self._refuse_in_a_session(flags)
         self._desk.project.check_folders()
@@ -174,7 +178,7 @@ class Sessions:
 
     # -- submit ------------------------------------------------------------------------------------------------------
 
-    def submit(self, data: JsonValue, progress: Progress = silent) -> Fields:
+    def submit(self, data: JsonValue, progress: ToolProgress = silent) -> Fields:
         """Judge a payload, or a list of them one by one; persist what each led to before answering."""
         with self._desk.mutex:
             if self.active is None and not self._unfinished(data):
@@ -184,14 +188,14 @@ class Sessions:
             batch = pipeline.elements(data)
             if batch is not None:
                 ports = self.ports(self.active, silent)
-                return pipeline.submit_list(batch, _Host(self, progress), self.active.kit.contract, ports)
+                return pipeline.submit_list(batch, _Host(self, progress), self.active.settings.contract, ports)
             return self.submit_one(self.active, data, SubmitContext(self.active.state.place), progress).response
 
-    def submit_one(self, active: Active, data: JsonValue, context: SubmitContext, progress: Progress) -> Submission:
+    def submit_one(self, active: Active, data: JsonValue, context: SubmitContext, progress: ToolProgress) -> Submission:
         """Judge one payload under the mutex and persist what it led to."""
         began = time.monotonic()
         active = self._with_marker(active)
-        submission = submit(active.state, data, active.kit.contract, self.ports(active, progress), context)
+        submission = submit(active.state, data, active.settings.contract, self.ports(active, progress), context)
         if submission.state is None:
             self._log(decision_of(submission, active.state), active, active.state, began)
         else:
@@ -210,7 +214,7 @@ class Sessions:
         changed = self._changed_files(active)
         if changed:
             note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
-            said = responses.say(active.kit.contract, note)
+            said = responses.say(active.settings.contract, note)
             submission.response["warning"] = "\n".join(
                 filter(None, [str(submission.response.get("warning", "")), said])
             )
@@ -232,9 +236,9 @@ class Sessions:
         next start (`learning.catch_up`).
         """
         if submission.end is End.ABANDONED:
-            left = self._ends.abandon(active.kit, state).warnings
+            left = self._ends.abandon(active.settings, state).warnings
         else:
-            left = self._ends.keep_earlier(active.kit, state)
+            left = self._ends.keep_earlier(active.settings, state)
         if left:
             submission.response["warnings"] = [*left]
         self._ends.keep_final(state, submission)
@@ -283,9 +287,9 @@ class Sessions:
             raise Rejected("session_messages.session_finished", session_id=str(final.get("session_id", "")))
         raise Rejected("session_messages.no_active_session")
 
-    def ports(self, active: Active, progress: Progress = silent) -> Ports:
+    def ports(self, active: Active, progress: ToolProgress = silent) -> Ports:
         """The world as this session sees it."""
-        return self._desk.ports(active.kit, active.ledger, self._record, progress)
+        return self._desk.ports(active.settings, active.ledger, self._record, progress)
 
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
@@ -316,7 +320,7 @@ class Sessions:
             answer = self._standing(active) | changes_so_far(self._desk, active.state)
             if session_id is not None and session_id != active.state.session_id:
                 other = Note("warnings.not_restored", {"wanted": session_id, "session_id": active.state.session_id})
-                answer["warnings"] = [responses.say(active.kit.contract, other)]
+                answer["warnings"] = [responses.say(active.settings.contract, other)]
             return answer
         with self._desk.mutex:
             self._desk.check_open()
@@ -328,7 +332,7 @@ class Sessions:
                 left: tuple[str, ...] = ()
                 if self.active is not None:
                     with self.active.ledger.ending():
-                        left = self._ends.drop(self.active.kit, self.active.state)
+                        left = self._ends.drop(self.active.settings, self.active.state)
                 self.active = None
                 return self._restore(loaded, left)
             finally:
@@ -339,44 +343,44 @@ class Sessions:
         """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
         state = SessionState.from_checkpoint(loaded.body)
         state.hooked = False  # nobody knows what client this is
-        kit = self._desk.read_kit()
-        if kit.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
+        settings = self._desk.read_kit()
+        if settings.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
             # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).
-            kit = replace(kit, contract=Contract.load(None))
-        if kit.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
+            settings = replace(settings, contract=Contract.load(None))
+        if settings.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
             # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
-            kit = replace(kit, config=kit.config.edited())
-        survey = self._desk.branches(kit.config).survey()
-        self.active = Active(state, kit, self._desk.ledger(state.session_id), survey)
+            settings = replace(settings, config=settings.config.edited())
+        survey = self._desk.branches(settings.config).survey()
+        self.active = Active(state, settings, self._desk.ledger(state.session_id), survey)
         self._desk.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
         self._begin_runs(self.active)
         answer = self._standing(self.active) | changes_so_far(self._desk, state)
         note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
-        answer |= {"restored": True, "message": responses.say(kit.contract, note)}
+        answer |= {"restored": True, "message": responses.say(settings.contract, note)}
         warnings: list[JsonValue] = [*left]
         if loaded.restored_previous:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
-            warnings.append(responses.say(kit.contract, problem))
+            warnings.append(responses.say(settings.contract, problem))
         elif missing := lost_submits(self._desk.decisions, self._ends.final(), state):
-            warnings.append(responses.say(kit.contract, Note("warnings.rolled_back", {"count": str(missing)})))
+            warnings.append(responses.say(settings.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
             changes = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
-            warnings.append(responses.say(kit.contract, changes))
+            warnings.append(responses.say(settings.contract, changes))
         return answer | {"warnings": warnings} if warnings else answer
 
     def _standing(self, active: Active) -> Fields:
-        answer = standing(active.state, active.kit, self.ports(active, silent))
+        answer = session_status(active.state, active.settings, self.ports(active, silent))
         exploring = not active.state.trees.ready and not active.state.flags.only_verify
         return answer | (self._desk.starting_points.rows(active.state.query) if exploring else {})
 
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
-        kit = self.active.kit if self.active else self._desk.read_kit()
+        settings = self.active.settings if self.active else self._desk.read_kit()
         with self.active.ledger.ending() if self.active else contextlib.nullcontext():
-            answer = self._ends.clean(kit, [self.active.state] if self.active else self._ends.restorable())
+            answer = self._ends.clean(settings, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
         return answer
 
@@ -390,13 +394,13 @@ class Sessions:
         if active is None or active.state.trees.ready:
             return
         state = active.state.draft()
-        branches = self._desk.branches(active.kit.config)
+        branches = self._desk.branches(active.settings.config)
         state.head_at_start = state.tip = branches.tip()
         state.base = branches.current()
         present = self._desk.tree.snapshot()
         state.trees = Trees(start=present, base=present, judged=present)
         # For those who only read it, the hook and `status`: the branches it named may be gone.
-        state.last_submit = told_at_start(self._standing(replace(active, state=state)))
+        state.last_submit = first_instruction(self._standing(replace(active, state=state)))
         self._desk.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
@@ -416,7 +420,7 @@ class _Host:
     """Keeps the session between the submits of a list; a call that was cancelled ends between two of them."""
 
     sessions: Sessions
-    progress: Progress
+    progress: ToolProgress
 
     @property
     def state(self) -> SessionState | None:

@@ -12,12 +12,19 @@ from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.issue_report import IssueReport, matching, read_report
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.index.retrieval.lexical import query_words
-from code_intel_server.index.retrieval.starting_points import CHARACTERS, Found, Place, StartingPoint, fused, is_aside
-from code_intel_server.tools.shaping import Fields, fitting
+from code_intel_server.index.retrieval.starting_points import (
+    CHARACTERS,
+    CodeRange,
+    ScoredRange,
+    StartingPoint,
+    fused,
+    is_aside,
+)
+from code_intel_server.tools.shaping import Fields, fitting_rows
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
-    from code_intel_server.tools.desk import Desk
+    from code_intel_server.tools.services import ProjectServices
     from code_intel_server.workspace.state.journals import LedgerFile
 
 COLD_SECONDS = 1.0
@@ -35,8 +42,8 @@ _FIELD = "starting_points"
 class StartingPoints:
     """The starting points of one project's reports; the last report's are remembered."""
 
-    def __init__(self, desk: "Desk") -> None:
-        self._desk = desk
+    def __init__(self, services: "ProjectServices") -> None:
+        self._desk = services
         self._lock = threading.Lock()
         self._last: tuple[str, list[StartingPoint]] = ("", [])
 
@@ -49,7 +56,7 @@ class StartingPoints:
 
     def rows(self, text: str) -> Fields:
         """The field of an answer, as many points as 1.5 KB hold; nothing where there are none."""
-        shown = fitting(self.of(text), CHARACTERS - len(_FIELD)).results
+        shown = fitting_rows(self.of(text), CHARACTERS - len(_FIELD)).results
         return {_FIELD: shown} if shown else {}
 
     def shown(self, text: str, ledger: "LedgerFile", phase: str) -> Fields:
@@ -74,17 +81,17 @@ def _by_words(explorer: "Explorer", report: IssueReport) -> list[StartingPoint]:
     return [_at_a_line(explorer, one, words) if time.monotonic() < deadline else one for one in found]
 
 
-def _mentioned(explorer: "Explorer", report: IssueReport) -> Iterator[Found]:
+def _mentioned(explorer: "Explorer", report: IssueReport) -> Iterator[ScoredRange]:
     """What frames and paths of a report name."""
     if not report.frames and not report.paths:
         return
     known = project_files(explorer.project).paths
     for frame in report.frames:
         if path := matching(frame.path, _called(known, frame.path)):
-            yield _MENTIONED, Place(path, max(frame.line, 1), max(frame.line, 1), frame.function), "traceback"
+            yield _MENTIONED, CodeRange(path, max(frame.line, 1), max(frame.line, 1), frame.function), "traceback"
     for named in report.paths:
         if path := matching(named, _called(known, named)):
-            yield _MENTIONED, Place(path, 1, 1, ""), "path named"
+            yield _MENTIONED, CodeRange(path, 1, 1, ""), "path named"
 
 
 def _called(known: Sequence[str], path: str) -> list[str]:
@@ -92,7 +99,9 @@ def _called(known: Sequence[str], path: str) -> list[str]:
     return [one for one in known if one.rpartition("/")[2] == name]
 
 
-def _holding(explorer: "Explorer", words: Sequence[str], named: Sequence[str], deadline: float) -> Iterator[Found]:
+def _holding(
+    explorer: "Explorer", words: Sequence[str], named: Sequence[str], deadline: float
+) -> Iterator[ScoredRange]:
     """The files that hold each word, the fewer they are the more it is worth."""
     for word in words:
         forms = [*dict.fromkeys((word, word.lower(), word.capitalize()))]
@@ -101,7 +110,7 @@ def _holding(explorer: "Explorer", words: Sequence[str], named: Sequence[str], d
         if not files or len(files) > _MOST_FILES:
             continue
         worth = (_NAMED if word in named else 1.0) / max(1, sum(not is_aside(path) for path in files))
-        yield from ((worth, Place(path, 1, 1, ""), f"has {word}") for path in files)
+        yield from ((worth, CodeRange(path, 1, 1, ""), f"has {word}") for path in files)
 
 
 def _at_a_line(explorer: "Explorer", point: StartingPoint, words: Sequence[str]) -> StartingPoint:

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.workspace.branches import merges
-from code_intel_server.workspace.branches.refusals import refuse, words
-from code_intel_server.workspace.branches.shelf import (
-    Kind,
-    Shelf,
-    Shelved,
+from code_intel_server.workspace.branches.archive_refs import (
+    ArchivedContent,
+    ArchiveKind,
+    Archiver,
     entry_at,
     is_repository,
     is_same,
@@ -30,13 +29,14 @@ from code_intel_server.workspace.branches.shelf import (
     tree_entries,
     write_back,
 )
+from code_intel_server.workspace.branches.refusals import refuse, words
 from code_intel_server.workspace.git.repository import DIFFERING, HEADS, Git, split_z
 from code_intel_server.workspace.git.worktrees import in_progress
 from code_intel_server.workspace.tree import status
-from code_intel_server.workspace.tree.saved_files import NOTHING, Earlier
+from code_intel_server.workspace.tree.saved_files import NO_SAVED_FILES, SavedFiles
 from code_intel_server.workspace.tree.snapshot_index import lstat
 from code_intel_server.workspace.tree.tree import BIG_BYTES
-from code_intel_server.workspace.values import Abandoned, GitIntent, GitOperation, Record, TaskBranch
+from code_intel_server.workspace.values import Abandoned, GitIntent, GitOperation, RecordIntent, TaskBranch
 
 _NAMED_AT_MOST = 20
 _NOTED_AT_MOST = 200
@@ -55,9 +55,9 @@ class Abandon:
     branch: TaskBranch
     before: Mapping[str, str]
     untracked: Callable[[], Mapping[str, str]]
-    record: Record
+    record: RecordIntent
     pending: GitIntent | None
-    earlier: Callable[[], Earlier] = lambda: NOTHING
+    earlier: Callable[[], SavedFiles] = lambda: NO_SAVED_FILES
     writable: Collection[str] = ()
     _archived: list[str] = field(default_factory=list)
     _warnings: list[str] = field(default_factory=list)
@@ -73,7 +73,9 @@ class Abandon:
                 self._give_back(json.loads(self._noted("permissions") or "{}"))
             else:
                 self._keep_earlier()
-            self._archived.extend(merges.remove(self.git, [self.branch.name], reason="code-intel: session abandoned"))
+            self._archived.extend(
+                merges.remove_branches(self.git, [self.branch.name], reason="code-intel: session abandoned")
+            )
         except UserActionNeeded as error:
             self._warnings.append(words(error))
         self._say_what_became_of_the_users()
@@ -90,7 +92,7 @@ class Abandon:
         if large:
             self._warnings.append(f"too large to be shelved, left where they are: {_named(large)}")
         work, removable = self._work(tip, fresh.difference(large), found.keys() - large)
-        shelf = Shelf(self.git, self.session_id)
+        shelf = Archiver(self.git, self.session_id)
         shelved = _shelve(shelf, found, work, tip, self.branch.name)
         if work and not in_progress(self.git) and status.staged(self.git):
             shelved.append(shelf.of_index(tip))
@@ -103,7 +105,9 @@ class Abandon:
         if not self.git.oid(HEADS + self.branch.base):
             raise refuse("base_missing", f"the base branch {self.branch.base} does not exist; HEAD stays where it is")
         if removable:
-            put_back(self.git, removable, tip, next(each.commit for each in shelved if _holds(each.ref, Kind.WORK)))
+            put_back(
+                self.git, removable, tip, next(each.commit for each in shelved if _holds(each.ref, ArchiveKind.WORK))
+            )
         merges.switch(self.git, self.branch.base, leaving=self.branch.name)
         self._give_back(permissions)
 
@@ -159,7 +163,7 @@ class Abandon:
         """Where the user is on another branch his files stay as they are; what they were before the session is kept."""
         found, tip = self._earlier(), self.git.oid("HEAD")
         if found and tip:
-            shelf = Shelf(self.git, self.session_id)
+            shelf = Archiver(self.git, self.session_id)
             shelved = _shelve(shelf, found, [], tip, self.branch.name)
             shelf.keep(*shelved)
             self._archived.extend(each.ref for each in shelved)
@@ -169,17 +173,17 @@ class Abandon:
 
         Those the session may have written to as they were before it, the others as they were last.
         """
-        for kind, paths in ((Kind.EARLIER, self._returning), (Kind.WORK, self.before)):
+        for kind, paths in ((ArchiveKind.EARLIER, self._returning), (ArchiveKind.WORK, self.before)):
             for ref in self._shelved_as(kind):
                 write_back(self.git, self.git.oid(ref), paths, permissions=permissions)
 
-    def _shelved_as(self, kind: Kind) -> list[str]:
+    def _shelved_as(self, kind: ArchiveKind) -> list[str]:
         return [ref for ref in self._archived if _holds(ref, kind)]
 
     def _say_what_became_of_the_users(self) -> None:
         """Name the files whose earlier text was shelved: those that have it again, and those that are as they were left."""
         wanted: dict[str, tuple[str, str]] = {}
-        for ref in self._shelved_as(Kind.EARLIER):
+        for ref in self._shelved_as(ArchiveKind.EARLIER):
             wanted |= _changed_in(self.git, ref)
         back = sorted(path for path, entry in wanted.items() if is_same(self.git, entry_at(self.git, path), entry))
         left = sorted(wanted.keys() - set(back))
@@ -191,16 +195,16 @@ class Abandon:
 
 
 def _shelve(
-    shelf: Shelf, earlier: Mapping[str, tuple[str, str]], work: Sequence[str], tip: str, branch: str
-) -> list[Shelved]:
+    shelf: Archiver, earlier: Mapping[str, tuple[str, str]], work: Sequence[str], tip: str, branch: str
+) -> list[ArchivedContent]:
     """What the user's files were before, and on top of it what they are now: so each can be brought back in place of the other."""
-    shelved = [shelf.of_entries(earlier, tip, Kind.EARLIER, branch=branch)] if earlier else []
+    shelved = [shelf.of_entries(earlier, tip, ArchiveKind.EARLIER, branch=branch)] if earlier else []
     if work:
-        shelved.append(shelf.of_files(work, shelved[0].commit if shelved else tip, Kind.WORK, branch=branch))
+        shelved.append(shelf.of_files(work, shelved[0].commit if shelved else tip, ArchiveKind.WORK, branch=branch))
     return shelved
 
 
-def _holds(ref: str, kind: Kind) -> bool:
+def _holds(ref: str, kind: ArchiveKind) -> bool:
     return ref.endswith(f"-{kind.value}")
 
 
@@ -211,7 +215,7 @@ def _changed_in(git: Git, ref: str) -> dict[str, tuple[str, str]]:
     return tree_entries(git, commit, paths)
 
 
-def _not_kept(git: Git, earlier: Earlier) -> list[str]:
+def _not_kept(git: Git, earlier: SavedFiles) -> list[str]:
     """What is said to be lost: not a repository within that is still there, which keeps its content itself."""
     return [path for path in earlier.not_kept if not is_repository(git, path)]
 
@@ -224,7 +228,7 @@ def _left_since(session_id: str) -> str:
     return f"changed since session {session_id} began, left as they are (what they were before is in the trash)"
 
 
-def copy_work(git: Git, session_id: str, touched: Collection[str], earlier: Earlier) -> Abandoned:
+def copy_work(git: Git, session_id: str, touched: Collection[str], earlier: SavedFiles) -> Abandoned:
     """Shelve a copy of these paths (from the top) for a session that has no branch; the files stay where they are.
 
     Neither what HEAD holds just so nor a large file is copied: nothing takes them away. What of the user's they have
@@ -238,7 +242,7 @@ def copy_work(git: Git, session_id: str, touched: Collection[str], earlier: Earl
     held = {path: oid for path, (_, oid) in tree_entries(git, tip, work).items()}
     gone = earlier.stored.keys()
     copied = [path for path in work if path not in large and (path in gone or raw_oid(git, path) != held.get(path, ""))]
-    shelf = Shelf(git, session_id)
+    shelf = Archiver(git, session_id)
     shelved = _shelve(shelf, earlier.stored, copied, tip, git.current())
     shelf.keep(*shelved)
     since = f"changed since session {session_id} began"

@@ -13,7 +13,15 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from code_intel_server.errors import Rejected, Unavailable
-from code_intel_server.workspace.branches import shelf
+from code_intel_server.workspace.branches import archive_refs
+from code_intel_server.workspace.branches.archive_refs import (
+    ArchiveKind,
+    Archiver,
+    is_repository,
+    put_back,
+    scratch_index,
+    write_index,
+)
 from code_intel_server.workspace.branches.messages import (
     commit_object,
     judged,
@@ -22,17 +30,16 @@ from code_intel_server.workspace.branches.messages import (
     stamped,
     with_missing,
     with_trailers,
-    without,
+    without_trailers,
 )
 from code_intel_server.workspace.branches.refusals import refuse
-from code_intel_server.workspace.branches.shelf import Kind, Shelf, is_repository, put_back, scratch_index, write_index
 from code_intel_server.workspace.git.child import Manner, is_yes, output_of
-from code_intel_server.workspace.git.entries import Entries
+from code_intel_server.workspace.git.index_entries import IndexEntries
 from code_intel_server.workspace.git.repository import DIFFERING, HEADS, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git.worktrees import in_progress
 from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.tree.snapshot_index import lstat
-from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, Record
+from code_intel_server.workspace.values import CommitRequest, CommitResult, GitIntent, GitOperation, RecordIntent
 
 LEFT = "Code-Intel-Left"
 HEAD_MOVED = "failures.PRE_COMMIT.head_moved"
@@ -42,7 +49,7 @@ BRANCH_GONE = "failures.PRE_COMMIT.branch_gone"
 class Commit:
     """One commit of reviewed paths; see the `Branches` port."""
 
-    def __init__(self, git: Git, request: CommitRequest, record: Record, pending: GitIntent | None) -> None:
+    def __init__(self, git: Git, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> None:
         self._git = git
         self._request = request
         self._record = record
@@ -88,7 +95,7 @@ class Commit:
         said = [row for row in trailers if row[0] == LEFT]
         rest = sorted(left[path] for path in left.keys() - {*changed})
         true = [row for row in trailers if row not in said] + ([(LEFT, listed(rest))] if rest else [])
-        return with_missing(without(message, said), true)
+        return with_missing(without_trailers(message, said), true)
 
     def discard_only(self) -> tuple[str, ...]:
         """Archive and put back what is discarded, and commit nothing yet; the archive refs."""
@@ -138,15 +145,15 @@ class Commit:
                 "failures.PRE_COMMIT.repository_within", details={"files": within}, files=", ".join(within[:20])
             )
         base = self._base()
-        head = shelf.tree_entries(self._git, self._request.expected_tip, self._discard)
-        wanted = shelf.tree_entries(self._git, base, self._discard)
+        head = archive_refs.tree_entries(self._git, self._request.expected_tip, self._discard)
+        wanted = archive_refs.tree_entries(self._git, base, self._discard)
         paths = self._differing(wanted)
         # What an earlier commit of this session made of the path has to be undone in this one.
         self._keep += [path for path in self._discard if head.get(path) != wanted.get(path)]
         if not paths:
             return
-        on_shelf = Shelf(self._git, self._request.session_id)
-        shelved = on_shelf.of_files(paths, self._request.expected_tip, Kind.DISCARD, branch=self._branch)
+        on_shelf = Archiver(self._git, self._request.session_id)
+        shelved = on_shelf.of_files(paths, self._request.expected_tip, ArchiveKind.DISCARD, branch=self._branch)
         on_shelf.keep(shelved)
         self._archived = (*self._archived, shelved.ref)
         self._intend("")
@@ -165,7 +172,7 @@ class Commit:
 
     def _differing(self, wanted: dict[str, tuple[str, str]]) -> list[str]:
         """What is to be discarded and does not have (as far as git can tell without a filter) the base's content yet."""
-        indexed = Entries(self._git.must("ls-files", "-t", "-s", "-z"))
+        indexed = IndexEntries(self._git.must("ls-files", "-t", "-s", "-z"))
         edited = status.unstaged(self._git)
         linked: dict[str, bool] = {}
 
@@ -184,10 +191,10 @@ class Commit:
     def _stage(self, env: dict[str, str]) -> None:
         """Make the temporary index: HEAD's content, with the present content of what is kept."""
         keep = set(self._keep)
-        indexed = Entries(self._git.must("ls-files", "-t", "-s", "-z", env=env))
+        indexed = IndexEntries(self._git.must("ls-files", "-t", "-s", "-z", env=env))
         add, remove = self._sorted_out(indexed)
         others = status.staged(self._git) - keep
-        head = shelf.tree_entries(self._git, self._request.expected_tip, others)
+        head = archive_refs.tree_entries(self._git, self._request.expected_tip, others)
         zero = self._git.zero()
         rows = [
             f"{head[path][0]} {head[path][1]}\t{path}" if path in head else f"0 {zero}\t{path}"
@@ -253,13 +260,13 @@ class Commit:
     def _align(self, old: str, new: str) -> None:
         """Bring the user's index in line with the commit for exactly its paths; other content staged there is shelved."""
         paths = self._changed(old, new)
-        mine = shelf.tree_entries(self._git, new, paths)
-        before = shelf.tree_entries(self._git, old, paths)
+        mine = archive_refs.tree_entries(self._git, new, paths)
+        before = archive_refs.tree_entries(self._git, old, paths)
         listed = self._git.must("--literal-pathspecs", "ls-files", "-t", "-s", "-z")
-        entries = Entries(listed)
+        entries = IndexEntries(listed)
         present = {path: (entry.mode, entry.oid) for path in paths if (entry := entries.get(path))}
         if any(entry not in {mine.get(path), before.get(path)} for path, entry in present.items()):
-            on_shelf = Shelf(self._git, self._request.session_id)
+            on_shelf = Archiver(self._git, self._request.session_id)
             staged = on_shelf.of_index(old)
             on_shelf.keep(staged)
             self._archived = (*self._archived, staged.ref)

@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
-from code_intel_server.workspace import placing
+from code_intel_server.workspace import atomic_writes
 from code_intel_server.workspace.branches import merges, stale
 from code_intel_server.workspace.branches.abandon import Abandon, copy_work
-from code_intel_server.workspace.branches.bases import (
+from code_intel_server.workspace.branches.archive_refs import permissions_of, return_aside, tree_entries
+from code_intel_server.workspace.branches.base_branches import (
     BaseRecord,
     is_branch_name,
     read_base,
@@ -25,12 +26,11 @@ from code_intel_server.workspace.branches.bases import (
 from code_intel_server.workspace.branches.commits import Commit, identity_missing
 from code_intel_server.workspace.branches.messages import stamped
 from code_intel_server.workspace.branches.refusals import failed, refuse
-from code_intel_server.workspace.branches.shelf import permissions_of, return_aside, tree_entries
 from code_intel_server.workspace.branches.stale import Cleaned
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.git.worktrees import bisecting, in_progress, is_shallow
 from code_intel_server.workspace.tree import status
-from code_intel_server.workspace.tree.saved_files import Earlier, but_grown, earlier
+from code_intel_server.workspace.tree.saved_files import SavedFiles, but_grown, saved_files
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import (
     Abandoned,
@@ -40,7 +40,7 @@ from code_intel_server.workspace.values import (
     GitOperation,
     HandMerges,
     MergeResult,
-    Record,
+    RecordIntent,
     Retired,
     StaleBranch,
     Survey,
@@ -118,7 +118,7 @@ class BranchManager:
     # -- effects ----------------------------------------------------------------------------------------------------
 
     def create(
-        self, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+        self, session_id: str, explained: Collection[str], record: RecordIntent, pending: GitIntent | None
     ) -> TaskBranch:
         """Make and check out `llm_task_<session_id>` from the branch HEAD is on; remember its base.
 
@@ -131,7 +131,7 @@ class BranchManager:
         except CodeIntelError as error:
             raise failed(CREATION_FAILED, error) from error
 
-    def retire(self, choice: str, session_id: str, record: Record, pending: GitIntent | None) -> Retired:
+    def retire(self, choice: str, session_id: str, record: RecordIntent, pending: GitIntent | None) -> Retired:
         """`delete` all stale task branches, or `merge` the current one into its recorded base and remove the rest.
 
         Raises UserActionNeeded('failures.BRANCH_INTERVENTION.branch_operation_failed').
@@ -146,15 +146,15 @@ class BranchManager:
                 record(intent)
                 intents.append(intent)
 
-            merged = stale.merge(git, remember, own) if choice == "merge" else None
-            removed = stale.remove(git, session_id, remember, intents[-1] if intents else None)
+            merged = stale.merge_stale(git, remember, own) if choice == "merge" else None
+            removed = stale.remove_stale(git, session_id, remember, intents[-1] if intents else None)
         except CodeIntelError as error:
             raise failed(OPERATION_FAILED, error, choice=choice) from error
         names = [*([merged.from_branch] if merged else []), *removed.branches]
         sessions = tuple(name.removeprefix(TASK_PREFIX) for name in names)
         return Retired(tuple(names), removed.archived, merged.oid if merged else "", sessions)
 
-    def commit(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> CommitResult:
+    def commit(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> CommitResult:
         """Commit `keep`, discard `discard` recoverably; hooks and signing as the user set them.
 
         Raises UserActionNeeded('failures.PRE_COMMIT.finalize_failed') with the hook's output,
@@ -170,7 +170,7 @@ class BranchManager:
         except CodeIntelError as error:
             raise failed(FINALIZE_FAILED, error) from error
 
-    def discard(self, request: CommitRequest, record: Record, pending: GitIntent | None) -> tuple[str, ...]:
+    def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).
 
         Returns the archive refs; safe to repeat. Raises as `commit` does.
@@ -208,7 +208,7 @@ class BranchManager:
             if not os.path.lexists(self._root / path):
                 mode, content = self._tree.held(request.base_snapshot, path)
             if content is not None:
-                placing.place(git, placing.Incoming(full, mode, content, permissions.get(full)))
+                atomic_writes.place(git, atomic_writes.IncomingFile(full, mode, content, permissions.get(full)))
 
     def merge(
         self,
@@ -216,7 +216,7 @@ class BranchManager:
         session_id: str,
         expected_tip: str,
         trailers: Sequence[tuple[str, str]],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         by_hand: HandMerges | None = None,
     ) -> MergeResult:
@@ -273,7 +273,7 @@ class BranchManager:
         session_id: str,
         branch: TaskBranch | None,
         before: Mapping[str, str],
-        record: Record,
+        record: RecordIntent,
         pending: GitIntent | None,
         start: str = "",
         head: str = "",
@@ -298,8 +298,8 @@ class BranchManager:
         def untracked() -> Mapping[str, str]:
             return {prefix + path: oid for path, oid in self._tree.untracked().items()}
 
-        def lost() -> Earlier:
-            return earlier(self._tree, prefix, start, branch.base_oid)
+        def lost() -> SavedFiles:
+            return saved_files(self._tree, prefix, start, branch.base_oid)
 
         mine = {prefix + path: oid for path, oid in before.items()}
         allowed = {prefix + path for path in writable}
@@ -321,7 +321,7 @@ class BranchManager:
             lost = f"what changed since session {session_id} began cannot be told any more; all files stay as they are"
             return Abandoned((), git.current(), (lost,))
         touched = {path for change in changes for path in (change.path, change.old_path) if path}
-        mine = earlier(self._tree, git.at.prefix, start, head or git.oid("HEAD"))
+        mine = saved_files(self._tree, git.at.prefix, start, head or git.oid("HEAD"))
         return copy_work(git, session_id, {git.at.prefix + path for path in touched}, mine)
 
     def keep_earlier(self, session_id: str, start: str, head: str) -> Abandoned:
@@ -329,7 +329,7 @@ class BranchManager:
         git = self._open()
         if isinstance(git, str) or not start:
             return Abandoned((), "")
-        return copy_work(git, session_id, (), but_grown(git, earlier(self._tree, git.at.prefix, start, head)))
+        return copy_work(git, session_id, (), but_grown(git, saved_files(self._tree, git.at.prefix, start, head)))
 
     def cleanup_stale(self, *, dry_run: bool = False) -> Cleaned:
         """Remove every stale task branch recoverably; one that cannot go (no base to return to, held) is left and named."""
@@ -354,7 +354,7 @@ class BranchManager:
         return git
 
     def _create(
-        self, git: Git, session_id: str, explained: Collection[str], record: Record, pending: GitIntent | None
+        self, git: Git, session_id: str, explained: Collection[str], record: RecordIntent, pending: GitIntent | None
     ) -> TaskBranch:
         if not is_safe_name(session_id):
             raise refuse("bad_name", f"a session cannot be called {session_id!r}")
@@ -383,7 +383,7 @@ class BranchManager:
             raise refuse("branch_exists", f"a branch {name} exists already")
         return None
 
-    def _new_branch(self, git: Git, name: str, explained: Collection[str], record: Record) -> TaskBranch:
+    def _new_branch(self, git: Git, name: str, explained: Collection[str], record: RecordIntent) -> TaskBranch:
         base, head = git.current(), git.oid("HEAD")
         blocker = _blocker(git, base, head)
         if blocker:

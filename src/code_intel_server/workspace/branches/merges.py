@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
-from code_intel_server.workspace.branches.bases import BaseRecord, drop_changes, read_base, record_change
+from code_intel_server.workspace.branches.archive_refs import ArchiveKind, Archiver, scratch_index
+from code_intel_server.workspace.branches.base_branches import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.branches.commits import identity_missing
 from code_intel_server.workspace.branches.messages import (
     commit_object,
@@ -26,13 +27,19 @@ from code_intel_server.workspace.branches.messages import (
     with_trailers,
 )
 from code_intel_server.workspace.branches.refusals import refuse
-from code_intel_server.workspace.branches.shelf import Kind, Shelf, scratch_index
 from code_intel_server.workspace.git.child import Manner, output_of
-from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, ReadingRoom
+from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit
 from code_intel_server.workspace.git.repository import DIFFERING, HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
 from code_intel_server.workspace.git.worktrees import bisecting, held_elsewhere, in_progress, is_shallow, rebased_here
 from code_intel_server.workspace.tree import status
-from code_intel_server.workspace.values import GitIntent, GitOperation, HandMerges, MergeResult, Record, TaskBranch
+from code_intel_server.workspace.values import (
+    GitIntent,
+    GitOperation,
+    HandMerges,
+    MergeResult,
+    RecordIntent,
+    TaskBranch,
+)
 
 _ATTEMPTS = 5
 _HAND_MERGES = 50
@@ -50,7 +57,7 @@ class Merge:
     git: Git
     branch: TaskBranch
     trailers: Sequence[tuple[str, str]]
-    record: Record
+    record: RecordIntent
     pending: GitIntent | None
     operation: GitOperation = GitOperation.MERGE
     tip: str = ""
@@ -64,7 +71,7 @@ class Merge:
         switch(self.git, self.branch.base, leaving=self.branch.name)
         if oid:
             run_hook(self.git, "post-merge", "0", may_fail=True)
-        remove(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
+        remove_branches(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
         back = _brought_back(self.git, self.branch, f"{oid}^1") if oid else ()
         combined = bool(oid) and self.git.oid(oid, "tree") != self.git.oid(f"{oid}^2", "tree")
         return MergeResult(oid, self.branch.name, self.branch.base, brought_back=back, combined=combined)
@@ -231,7 +238,7 @@ def _more_than_merged(git: Git, tip: str, ours: str, theirs: str) -> list[str]:
 
     No driver of the configuration is asked: the same one has made the merge, and nobody has seen what it makes.
     """
-    room = ReadingRoom(git, "merge", _NO_MERGE_DRIVERS)
+    room = IsolatedGit(git, "merge", _NO_MERGE_DRIVERS)
     room.prepare()
     with scratch_index(git) as index:
         done = room.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, index=index)
@@ -326,7 +333,7 @@ def check_removable(git: Git, names: Iterable[str], *, leaving: str) -> None:
             raise refuse("in_progress", f"a rebase of {name} is in progress: finish or abort it first")
 
 
-def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
+def remove_branches(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
     """Drop branches in one transaction, each tip and base record kept under an archive ref; returns those refs."""
     changes: list[RefChange] = []
     refs: list[str] = []
@@ -337,8 +344,8 @@ def remove(git: Git, names: Sequence[str], *, reason: str) -> list[str]:
             changes += drop_changes(git, name)  # git killed between two refs of its transaction
             continue
         base = read_base(git, name) or BaseRecord("", "")
-        shelf = Shelf(git, name.removeprefix(TASK_PREFIX))
-        shelved = shelf.of_commit(tip, Kind.BRANCH, branch=name, base=base.base, base_oid=base.oid)
+        shelf = Archiver(git, name.removeprefix(TASK_PREFIX))
+        shelved = shelf.of_commit(tip, ArchiveKind.BRANCH, branch=name, base=base.base, base_oid=base.oid)
         refs.append(shelved.ref)
         changes += [shelved.change, RefChange(HEADS + name, tip, ""), *drop_changes(git, name)]
     if changes:

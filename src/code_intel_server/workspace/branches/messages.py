@@ -50,11 +50,11 @@ def with_missing(message: str, trailers: Sequence[tuple[str, str]]) -> str:
     last = _BLANK.split(message.strip("\n"))[-1].splitlines()
     lines = {line.rstrip() for line in last} if all(map(_TRAILER.match, last)) else set()
     rows = [(key, value) for key, value in trailers if f"{key}: {' '.join(value.split())}" not in lines]
-    message = _MORE_THAN_ONE.sub("\n\n", without(message, rows))
+    message = _MORE_THAN_ONE.sub("\n\n", without_trailers(message, rows))
     return with_trailers(message, rows) if rows else message
 
 
-def without(message: str, trailers: Sequence[tuple[str, str]]) -> str:
+def without_trailers(message: str, trailers: Sequence[tuple[str, str]]) -> str:
     """The message without those of these trailers that stand in it."""
     lines = {f"{key}: {' '.join(value.split())}" for key, value in trailers}
     return "".join(line for line in message.splitlines(keepends=True) if line.strip() not in lines)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.workspace.branches import merges
-from code_intel_server.workspace.branches.bases import read_base, stale_branches
+from code_intel_server.workspace.branches.base_branches import read_base, stale_branches
 from code_intel_server.workspace.branches.refusals import refuse, words
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git
 from code_intel_server.workspace.tree import status
@@ -14,7 +14,7 @@ from code_intel_server.workspace.values import (
     GitIntent,
     GitOperation,
     MergeResult,
-    Record,
+    RecordIntent,
     Retired,
     StaleBranch,
     TaskBranch,
@@ -30,7 +30,7 @@ class Cleaned:
     left: Mapping[str, str] | None = None
 
 
-def merge(git: Git, record: Record, pending: GitIntent | None) -> MergeResult | None:
+def merge_stale(git: Git, record: RecordIntent, pending: GitIntent | None) -> MergeResult | None:
     """Merge the stale branch HEAD is on; after a crash the one the intent names. Raises UserActionNeeded."""
     name = git.current()
     if pending and "branch" in pending.extra:
@@ -53,7 +53,7 @@ def merge(git: Git, record: Record, pending: GitIntent | None) -> MergeResult | 
     return merges.Merge(git, branch, trailers, record, pending, GitOperation.RETIRE_BRANCHES).run()
 
 
-def remove(git: Git, session_id: str, record: Record, last: GitIntent | None) -> Retired:
+def remove_stale(git: Git, session_id: str, record: RecordIntent, last: GitIntent | None) -> Retired:
     """Remove all stale branches; the intent goes on with what the last one said (a merge that is done stays known)."""
     own = TASK_PREFIX + session_id
     names = [name for name in sorted(stale_branches(git)) if name != own]
@@ -65,7 +65,7 @@ def remove(git: Git, session_id: str, record: Record, last: GitIntent | None) ->
     if git.current() in names:
         current = git.current()
         merges.switch(git, _home(git, current), leaving=current)
-    archived = merges.remove(git, names, reason="code-intel: stale branches removed")
+    archived = merges.remove_branches(git, names, reason="code-intel: stale branches removed")
     return Retired(tuple(gone), tuple(archived))
 
 
@@ -82,7 +82,7 @@ def clean(git: Git, found: Sequence[StaleBranch], *, dry_run: bool = False) -> C
             else:
                 if base:
                     merges.switch(git, base, leaving=branch.name)
-                archived += merges.remove(git, [branch.name], reason="code-intel: cleanup")
+                archived += merges.remove_branches(git, [branch.name], reason="code-intel: cleanup")
         except CodeIntelError as error:
             left[branch.name] = words(error)
         else:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server.errors import Rejected, UserActionNeeded
-from code_intel_server.workspace.branches import shelf
-from code_intel_server.workspace.branches.bases import BaseRecord, is_branch_name, read_base, record_change
+from code_intel_server.workspace.branches import archive_refs
+from code_intel_server.workspace.branches.archive_refs import ArchiveKind
+from code_intel_server.workspace.branches.base_branches import BaseRecord, is_branch_name, read_base, record_change
 from code_intel_server.workspace.branches.refusals import refuse
-from code_intel_server.workspace.branches.shelf import Kind
 from code_intel_server.workspace.git.repository import (
     ARCHIVE,
     DIFFERING,
@@ -37,7 +37,7 @@ class TrashEntry:
     """One archive ref: what it holds, of which session, since when (seconds of the epoch)."""
 
     ref: str
-    kind: Kind
+    kind: ArchiveKind
     session_id: str
     created: int
     commit: str
@@ -79,9 +79,9 @@ class Trash:
         entry = next((row for row in self.entries() if row.ref in {ref, ARCHIVE + ref}), None)
         if entry is None:
             raise Rejected("tool_errors.trash.unknown", ref=ref)
-        if entry.kind is Kind.BRANCH:
+        if entry.kind is ArchiveKind.BRANCH:
             return self._restore_branch(entry)
-        if entry.kind is Kind.STAGED:
+        if entry.kind is ArchiveKind.STAGED:
             command = shlex.join(["git", "restore", "--staged", f"--source={entry.ref}", "--", "."])
             return Restored(hint=command)
         return self._restore_files(entry)
@@ -122,32 +122,34 @@ class Trash:
         """A file comes back where nothing stands, or where a version stands that it was put back to, or that is itself kept."""
         before = f"{entry.commit}^"
         paths = split_z(self._git.must(*DIFFERING, before, entry.commit))
-        kept = shelf.tree_entries(self._git, entry.commit, paths)
-        known = [kept, shelf.tree_entries(self._git, before, paths), *self._later(entry, paths)]
-        present = {path: shelf.entry_at(self._git, path) for path in paths}
-        wanted = [path for path in paths if not shelf.is_same(self._git, present[path], kept.get(path, _NOTHING))]
+        kept = archive_refs.tree_entries(self._git, entry.commit, paths)
+        known = [kept, archive_refs.tree_entries(self._git, before, paths), *self._later(entry, paths)]
+        present = {path: archive_refs.entry_at(self._git, path) for path in paths}
+        wanted = [
+            path for path in paths if not archive_refs.is_same(self._git, present[path], kept.get(path, _NOTHING))
+        ]
         going = set(wanted) - kept.keys()
         hits = [
             path
             for path in wanted
             if present[path][1] not in {"", *(entries.get(path, _NOTHING)[1] for entries in known)}
             or (not present[path][1] and self._stays(path, going))
-            or shelf.blocked(self._git.at.top, path, going)
+            or archive_refs.blocked(self._git.at.top, path, going)
         ]
         if hits:
             raise UserActionNeeded("tool_errors.trash.in_the_way", details={"files": hits}, files=", ".join(hits[:20]))
         for path in going:
             self._remove(path)
         back = [path for path in wanted if path in kept]
-        done = {*shelf.write_back(self._git, entry.commit, back, replace=wanted), *going}
+        done = {*archive_refs.write_back(self._git, entry.commit, back, replace=wanted), *going}
         return Restored(files=tuple(path for path in wanted if path in done), hint="git status")
 
     def _later(self, entry: TrashEntry, paths: Sequence[str]) -> list[dict[str, tuple[str, str]]]:
         """What the user's files had become, of which the entry holds the earlier versions: it was shelved on top of them."""
-        if entry.kind is not Kind.EARLIER:
+        if entry.kind is not ArchiveKind.EARLIER:
             return []
-        same = (row for row in self.entries() if row.kind is Kind.WORK and row.session_id == entry.session_id)
-        return [shelf.tree_entries(self._git, row.commit, paths) for row in same]
+        same = (row for row in self.entries() if row.kind is ArchiveKind.WORK and row.session_id == entry.session_id)
+        return [archive_refs.tree_entries(self._git, row.commit, paths) for row in same]
 
     def _stays(self, path: str, removed: Collection[str]) -> bool:
         """Whether what stands at a path, being neither file nor link, is still there without the removed files."""
@@ -173,7 +175,7 @@ def _entry(line: str) -> TrashEntry:
     kind = name.rpartition("-")[2]
     return TrashEntry(
         ref,
-        Kind(kind) if kind in set(Kind) else Kind.WORK,
+        ArchiveKind(kind) if kind in set(ArchiveKind) else ArchiveKind.WORK,
         facts.get("session", session),
         int(date or 0),
         tagged or oid,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.git.child import Manner
-from code_intel_server.workspace.git.isolated_directory import ReadingRoom
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit
 from code_intel_server.workspace.git.repository import split_z
 from code_intel_server.workspace.tree.status import GITLINK
 
@@ -20,7 +20,7 @@ _AT_ONCE = 16 * MEBIBYTE
 _LOOSE_AT_MOST = 100
 
 
-def keep_lent(room: ReadingRoom, index: Path, kept: str, tree: str, big: int) -> None:
+def keep_borrowed(room: IsolatedGit, index: Path, kept: str, tree: str, big: int) -> None:
     """Copy into the room what `tree` has beyond the tree `kept` and only the repository stores; no content over `big` bytes."""
     if kept == tree:
         return
@@ -40,7 +40,7 @@ def keep_lent(room: ReadingRoom, index: Path, kept: str, tree: str, big: int) ->
         _copy(room, room.must("cat-file", "--batch", index=index, stdin=_lines(group)))
 
 
-def hand_over(room: ReadingRoom, index: Path, oids: Iterable[str]) -> set[str]:
+def store_in_repository(room: IsolatedGit, index: Path, oids: Iterable[str]) -> set[str]:
     """Store these contents of the room in the repository itself, for whoever keeps them by a ref; those that are there then."""
     asked = room.must("cat-file", "--batch-check", index=index, stdin=_lines(sorted(oids))).decode().splitlines()
     sizes = {row[0]: int(row[2]) for row in (row.split() for row in asked) if len(row) == 3}
@@ -66,7 +66,7 @@ def _groups(sizes: dict[str, int]) -> Iterator[list[str]]:
         yield group
 
 
-def _copy(room: ReadingRoom, answer: bytes) -> None:
+def _copy(room: IsolatedGit, answer: bytes) -> None:
     """Store what `cat-file --batch` printed, each object as git stores one that is in no pack; none that vanished meanwhile."""
     at = 0
     while at < len(answer):
@@ -84,7 +84,7 @@ def _copy(room: ReadingRoom, answer: bytes) -> None:
         fresh.replace(place)
 
 
-def _place(room: ReadingRoom, oid: str) -> Path:
+def _place(room: IsolatedGit, oid: str) -> Path:
     return room.objects / oid[:2] / oid[2:]
 
 

@@ -2,8 +2,8 @@
 
 import threading
 
-from code_intel_server.workspace.git.entries import Entries, Entry, side_by_side
-from code_intel_server.workspace.git.isolated_directory import ReadingRoom
+from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry, side_by_side
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit
 from code_intel_server.workspace.git.repository import Git, join_z
 from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.tree.snapshot_index import SnapshotIndex, discard_index
@@ -14,7 +14,7 @@ _CONVERT_AT_MOST = 500
 class Checkout:
     """Works out the raw content a checkout of a commit gives, without a filter driver."""
 
-    def __init__(self, git: Git, room: ReadingRoom, index: SnapshotIndex) -> None:
+    def __init__(self, git: Git, room: IsolatedGit, index: SnapshotIndex) -> None:
         self._git = git
         self._room = room
         self._index = index
@@ -26,10 +26,10 @@ class Checkout:
         endings itself; what only a filter driver could tell stays as the commit stores it.
         """
         tree = self._git.project_tree(commit)
-        stored = Entries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
+        stored = IndexEntries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index.path))
         prefix = self._git.at.prefix
         changed = status.unstaged(self._git, marked=True)
-        wanted: dict[str, Entry | None] = {}
+        wanted: dict[str, IndexEntry | None] = {}
         unsure = []
         sides = side_by_side(stored.rows(below=prefix), self._index.entries().rows(), self._index.tracked.rows())
         for full, (entry, raw, tracked) in sides:
@@ -40,7 +40,7 @@ class Checkout:
                 wanted[path] = None
             elif raw and tracked and tracked.oid == entry.oid and full not in changed:
                 if raw.oid != entry.oid:
-                    wanted[path] = Entry(entry.mode, raw.oid)
+                    wanted[path] = IndexEntry(entry.mode, raw.oid)
             elif entry.mode.startswith("100"):
                 unsure.append(path)
         if self._converts():
@@ -53,8 +53,8 @@ class Checkout:
         attributes = (self._git.at.common_dir / "info" / "attributes", self._git.at.top / ".gitattributes")
         return eager or any(path.exists() for path in attributes)
 
-    def _converted(self, path: str, entry: Entry) -> Entry:
-        room = status.status_room(self._git)
+    def _converted(self, path: str, entry: IndexEntry) -> IndexEntry:
+        room = status.isolated_status(self._git)
         room.prepare()
         full = self._git.at.prefix + path
         user_index = status.user_index(self._git)
@@ -63,9 +63,9 @@ class Checkout:
             return entry
         storing = ("hash-object", "-w", "--stdin", "--no-filters")
         oid = self._room.must(*storing, index=self._index.path, stdin=done.stdout).decode().strip()
-        return Entry(entry.mode, oid)
+        return IndexEntry(entry.mode, oid)
 
-    def _edited(self, tree: str, edits: dict[str, Entry | None]) -> str:
+    def _edited(self, tree: str, edits: dict[str, IndexEntry | None]) -> str:
         if not edits:
             return tree
         scratch = self._room.path / f"index.head.{threading.get_ident()}"

@@ -2,7 +2,7 @@
 
 READ answers questions about refs and objects of a repository that may be hostile: no hook, no fsmonitor, no transport,
 no optional lock. It never looks at the working tree; whoever must do that (status, the tree hash) goes through
-`reading_room`, where not even the repository's configuration is read. OWN writes what is ours alone (archive refs,
+`isolated_directory`, where not even the repository's configuration is read. OWN writes what is ours alone (archive refs,
 snapshot objects): hooks off, everything flushed to disk. USER does what the user would have done by hand (a commit, a
 checkout, a merge): hooks, filters, merge drivers and signing run as the user set them (SPEC 6.7).
 """
@@ -18,8 +18,8 @@ from code_intel_server.process import MEBIBYTE, Completed
 
 READ_SECONDS = 60.0
 USER_SECONDS = 600.0
-MAX_OUTPUT = 64 * MEBIBYTE
-MAX_LISTING = 256 * MEBIBYTE
+MAX_GIT_OUTPUT = 64 * MEBIBYTE
+MAX_GIT_LISTING = 256 * MEBIBYTE
 """Of a command that lists files: the index of a million, with ids and stages, is some 70 MiB."""
 
 _LISTINGS = frozenset({"git ls-files", "git ls-tree"})
@@ -76,7 +76,7 @@ def checked_run(
     on_wait: Callable[[], None] | None = None,
 ) -> Completed:
     """`process.run` with git's own ways of being unavailable turned into typed errors."""
-    most = MAX_LISTING if _named(argv) in _LISTINGS else MAX_OUTPUT
+    most = MAX_GIT_LISTING if _named(argv) in _LISTINGS else MAX_GIT_OUTPUT
     try:
         done = process.run(argv, cwd=cwd, timeout=timeout, env=env, stdin=stdin, max_output=most, on_wait=on_wait)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:

@@ -41,7 +41,7 @@ _LINKS = re.compile(r"sharedindex\.")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingRoom:
+class IsolatedGit:
     """One private git directory. `excluded` are paths (from the top of the repository) that are never looked at, `ignored` patterns
     as in a `.gitignore`. With `lasting` what git ignores beyond `.gitignore` stays as it was when the room was made, or
     last told to `follow`: nobody sees a line in `info/exclude`.

@@ -292,10 +292,10 @@ def is_safe_name(text: str) -> bool:
 
 def split_z(output: bytes) -> list[str]:
     """NUL-terminated names."""
-    return list(names_in(output))
+    return list(nul_terminated(output))
 
 
-def names_in(output: bytes) -> Iterator[str]:
+def nul_terminated(output: bytes) -> Iterator[str]:
     """NUL-terminated names one by one: of a million files no second copy of them all is made."""
     return (os.fsdecode(found[0]) for found in _NAME.finditer(output))
 

@@ -21,13 +21,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic_core import ErrorDetails
 
 from code_intel_server.common import globs
-from code_intel_server.common.finite import finite, no_constant
 from code_intel_server.common.own_folder import FOLDER
 from code_intel_server.common.printable import printable
+from code_intel_server.common.strict_numbers import finite, no_constant
 from code_intel_server.workspace.files import read_regular
 
-MAX_BYTES = 256 * 1024
-MAX_WARNINGS = 20
+MAX_CONFIG_BYTES = 256 * 1024
+MAX_CONFIG_WARNINGS = 20
 WHOLE_FILE = "*"
 
 _Text = Annotated[str, Field(max_length=4096)]
@@ -203,11 +203,15 @@ class ConfigFile:
     def load(cls, path: Path) -> "ConfigFile":
         """Read `path`; never raises."""
         try:
-            data = read_regular(path, MAX_BYTES)
+            data = read_regular(path, MAX_CONFIG_BYTES)
         except FileNotFoundError:
             return cls(path)
         except OSError as error:
-            why = f"larger than {MAX_BYTES // 1024} KB" if error.errno == errno.EFBIG else error.strerror or str(error)
+            why = (
+                f"larger than {MAX_CONFIG_BYTES // 1024} KB"
+                if error.errno == errno.EFBIG
+                else error.strerror or str(error)
+            )
             return cls(path, warnings=(_warning(1, why),), fell_back=frozenset({WHOLE_FILE}))
         digest = hashlib.sha256(data).hexdigest()
         try:
@@ -216,7 +220,7 @@ class ConfigFile:
             return cls(path, Config(), digest, (_warning(broken.line, broken.why),), frozenset({WHOLE_FILE}))
         config, warnings, fell_back = _validated(text, content)
         warnings = (*warnings, *_nothing_to_index(path, text, config.source_dirs))
-        return cls(path, config, digest, warnings[:MAX_WARNINGS], fell_back)
+        return cls(path, config, digest, warnings[:MAX_CONFIG_WARNINGS], fell_back)
 
     def edited(self) -> "ConfigFile":
         """The file as it serves a session that began with another content of it: nothing in it counts."""

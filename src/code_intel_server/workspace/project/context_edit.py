@@ -18,15 +18,15 @@ _COMMENTED = re.compile(
 
 def with_values(data: bytes, section: str, values: Mapping[str, str]) -> bytes:
     """`data` with the texts `values` in `section`, which is made at the end where it is missing. Raises Broken."""
-    from code_intel_server.contract.strict_yaml import parse
+    from code_intel_server.contract.strict_yaml import parse_yaml
 
-    before = parse(data)
+    before = parse_yaml(data)
     text = data.decode("utf-8-sig").replace("\r\n", "\n")
     for name, value in values.items():
         if _value(before, section, name) != value:
             text = _with_value(text, section, name, value)
     changed = text.encode()
-    _check(before, parse(changed), section, values)
+    _check(before, parse_yaml(changed), section, values)
     return changed
 
 

@@ -19,17 +19,17 @@ from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.project.context_edit import with_values
-from code_intel_server.workspace.project.document_ranking import MAX_READ, rank
+from code_intel_server.workspace.project.document_ranking import MAX_READ, rank_documents
 from code_intel_server.workspace.project.document_walk import DocumentWalk
 from code_intel_server.workspace.project.prompts import PromptLibrary
 from code_intel_server.workspace.project.rule_lines import own_lines
 from code_intel_server.workspace.values import Prompt
 
-MAX_BYTES = 256 * 1024
+MAX_CONTEXT_BYTES = 256 * 1024
 MAX_SOURCE_BYTES = 4 * 1024 * 1024
 MAX_SUMMARY_CHARACTERS = 16_000
 MIN_SUMMARY_CHARACTERS = 10
-MAX_PATTERNS = 200
+MAX_DOCUMENT_PATTERNS = 200
 MAX_RESOURCES = 50
 
 RULE_SOURCES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")
@@ -111,7 +111,7 @@ class ContextProvider:
         path = self._project.context_file
         try:
             self._project.writable()
-            present = read_regular(path, MAX_BYTES) if os.path.lexists(path) else b""
+            present = read_regular(path, MAX_CONTEXT_BYTES) if os.path.lexists(path) else b""
             values = {"source": source or RULE_SOURCES[0], "summary": text, "source_hash": self._hash_of(source)}
             changed = with_values(present, "project_rules", values)
             write_whole(path, changed, 0o644)
@@ -134,7 +134,7 @@ class ContextProvider:
 
     def documents_for(self, query: str, most: int) -> tuple[str, ...]:
         """At most `most` of the project's documents, those that speak about the query first; `document_ranking.rank`."""
-        return rank(self._project.root, [*islice(self.documents(), MAX_READ)], query, most)
+        return rank_documents(self._project.root, [*islice(self.documents(), MAX_READ)], query, most)
 
     def documents(self) -> Iterator[str]:
         """The project's documents that match `document_search`, those below `docs_path` first."""
@@ -227,16 +227,16 @@ class ContextProvider:
 def load_context(path: Path) -> Context:
     """Read `context.yml`; a missing or broken file gives the defaults, with a warning that names the line. Never raises."""
     try:
-        data = read_regular(path, MAX_BYTES)
+        data = read_regular(path, MAX_CONTEXT_BYTES)
     except FileNotFoundError:
         return Context()
     except OSError as error:
         return Context(warnings=(f"line 1: {error.strerror or error}",))
     digest = hashlib.sha256(data).hexdigest()
-    from code_intel_server.contract.strict_yaml import parse
+    from code_intel_server.contract.strict_yaml import parse_yaml
 
     try:
-        return _Reader().read(parse(data), digest)
+        return _Reader().read(parse_yaml(data), digest)
     except Broken as broken:
         return Context(digest=digest, warnings=(f"line {broken.line}: {broken.problem}",))
 
@@ -315,7 +315,7 @@ class _Reader:
         if isinstance(node, Scalar) and not _is_null(node):
             return (node.text,)
         if isinstance(node, ListNode) and all(isinstance(item, Scalar) for item in node.items):
-            return tuple(item.text for item in node.items[:MAX_PATTERNS] if isinstance(item, Scalar))
+            return tuple(item.text for item in node.items[:MAX_DOCUMENT_PATTERNS] if isinstance(item, Scalar))
         if node is not None and not _is_null(node):
             self._warn(node, f"{name} must be a list of texts")
         return default

@@ -10,7 +10,7 @@ from code_intel_server.workspace.files import read_regular
 
 MAX_READ = 400
 """How many documents are read for a ranking."""
-MAX_BYTES = 512 * 1024
+MAX_DOCUMENT_BYTES = 512 * 1024
 """A longer document is not read."""
 RULES = ("contributing", "changelog", "changes", "history", "news")
 """Documents that most changes must obey or add a line to, by the name without its suffix."""
@@ -18,7 +18,7 @@ RULES = ("contributing", "changelog", "changes", "history", "news")
 _WORD = re.compile(r"[^\W\d_]\w{2,}")
 
 
-def rank(root: Path, documents: Sequence[str], query: str, most: int) -> tuple[str, ...]:
+def rank_documents(root: Path, documents: Sequence[str], query: str, most: int) -> tuple[str, ...]:
     """At most `most` of the documents (project-relative paths): those that share the rarest words with
     the query, and one of each kind in `RULES` whatever it says.
     """
@@ -33,7 +33,7 @@ def rank(root: Path, documents: Sequence[str], query: str, most: int) -> tuple[s
 
 def _counts(path: Path, words: set[str]) -> Counter[str]:
     try:
-        text = read_regular(path, MAX_BYTES).decode("utf-8", "replace")
+        text = read_regular(path, MAX_DOCUMENT_BYTES).decode("utf-8", "replace")
     except OSError:
         return Counter()
     return Counter(word for word in map(str.lower, _WORD.findall(text)) if word in words)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from code_intel_server.common.own_folder import FOLDER, is_written
 
 MAX_FILES_SEEN = 100_000
-RACY_NS = 2_000_000_000
+RACY_MTIME_NS = 2_000_000_000
 """A folder that changed this shortly before it was read may change again without its mtime telling."""
 
 _PRUNED = {
@@ -62,7 +62,7 @@ class DocumentWalk:
                 found = [path for path in files[: MAX_FILES_SEEN - seen] if wanted(path)]
                 known = _Barren(before, names, tuple(reversed(folders)))
                 # A folder that could not be read, or has nothing in it, costs nothing to try again.
-                if names and not found and time.time_ns() - before > RACY_NS:
+                if names and not found and time.time_ns() - before > RACY_MTIME_NS:
                     self._barren[folder] = known
                 fresh = [path for path in found if path not in given]
                 given.update(fresh)

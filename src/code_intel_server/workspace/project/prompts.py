@@ -13,14 +13,14 @@ from pathlib import Path
 from code_intel_server.common.printable import printable
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.workspace.files import read_regular
-from code_intel_server.workspace.paths import FOLDER, Project, shown
+from code_intel_server.workspace.paths import FOLDER, Project, printable_path
 from code_intel_server.workspace.values import Prompt
 
 MAX_PROMPT_BYTES = 64 * 1024
 MAX_PROMPTS = 100
 
 
-class Kind(StrEnum):
+class PromptKind(StrEnum):
     """A kind of prompt; its value is the folder, or the file without `.md`, under `.code-intel/`."""
 
     VERIFIERS = "verifiers"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     TASK_PLANNING = "task_planning"
 
 
-_SINGLE = {Kind.USER_ESCALATION, Kind.TASK_PLANNING}
+_SINGLE = {PromptKind.USER_ESCALATION, PromptKind.TASK_PLANNING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class PromptLibrary:
         found: dict[str, tuple[Prompt, ...]] = {}
         hashes: dict[str, str] = {}
         warnings: list[str] = []
-        for kind in Kind:
+        for kind in PromptKind:
             own: list[Prompt] = []
             for file in _files(project.folder, kind):
                 path = f"{FOLDER}/{file.relative_to(project.folder).as_posix()}"
                 try:
                     data = read_regular(file, MAX_PROMPT_BYTES)
                 except OSError as error:
-                    warnings.append(f"{shown(path)}: {error.strerror or error}; not used")
+                    warnings.append(f"{printable_path(path)}: {error.strerror or error}; not used")
                     continue
                 hashes[path] = hashlib.sha256(data).hexdigest()
                 own.append(_prompt(kind, path, data, packaged=False))
@@ -82,14 +82,14 @@ class PromptLibrary:
         return tuple(path for path in paths if before.get(path) != self.hashes.get(path))
 
 
-def _packaged(defaults: Path, kind: Kind) -> list[Prompt]:
+def _packaged(defaults: Path, kind: PromptKind) -> list[Prompt]:
     return [
         _prompt(kind, f"{FOLDER}/{file.relative_to(defaults).as_posix()}", file.read_bytes(), packaged=True)
         for file in _files(defaults, kind)
     ]
 
 
-def _files(folder: Path, kind: Kind) -> list[Path]:
+def _files(folder: Path, kind: PromptKind) -> list[Path]:
     """The Markdown files of a kind by name; links and what lies behind a linked folder are none."""
     if kind in _SINGLE:
         return [file] if os.path.lexists(file := folder / f"{kind}.md") else []
@@ -105,9 +105,11 @@ def _markdown(folder: Path) -> Iterable[Path]:
         return []
 
 
-def _prompt(kind: Kind, path: str, data: bytes, *, packaged: bool) -> Prompt:
+def _prompt(kind: PromptKind, path: str, data: bytes, *, packaged: bool) -> Prompt:
     text = printable(data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
-    return Prompt(kind=kind.value, name=shown(Path(path).stem), path=shown(path), text=text, packaged=packaged)
+    return Prompt(
+        kind=kind.value, name=printable_path(Path(path).stem), path=printable_path(path), text=text, packaged=packaged
+    )
 
 
 def _names(prompt: Prompt) -> set[str]:

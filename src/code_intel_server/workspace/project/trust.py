@@ -20,7 +20,7 @@ from code_intel_server.workspace.files import discard, make_folder, read_regular
 from code_intel_server.workspace.state.checkpoints import valid_id
 from code_intel_server.workspace.state.key import load_key, path_hash, state_home
 
-MAX_BYTES = 256 * 1024
+MAX_TRUST_BYTES = 256 * 1024
 MAX_DIGESTS = 8
 MAX_WAIVERS = 100
 MIN_REASON = 10
@@ -56,7 +56,7 @@ class Approvals:
 
         Raises OSError where it cannot be read, Unavailable('tool_errors.generic.state_unavailable') where nothing can be kept.
         """
-        digest = hashlib.sha256(read_regular(path, MAX_BYTES)).hexdigest()
+        digest = hashlib.sha256(read_regular(path, MAX_TRUST_BYTES)).hexdigest()
         kept = [known for known in self._digests(path) if known != digest][-(MAX_DIGESTS - 1) :]
         self._write(self._trust_file(path), {"path": os.path.realpath(path), "digests": [*kept, digest]})
         return digest
@@ -125,7 +125,7 @@ class Approvals:
     def _read(self, path: Path) -> dict[str, object]:
         """What a file of ours says; nothing where it is missing, damaged or not signed by this user's key."""
         try:
-            sealed = json.loads(read_regular(path, MAX_BYTES))
+            sealed = json.loads(read_regular(path, MAX_TRUST_BYTES))
             data, mac = sealed["content"], sealed["mac"]
             if not hmac.compare_digest(str(mac).encode(), self._mac(path, str(data)).encode()):
                 return {}

@@ -21,11 +21,18 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
-from code_intel_server.common.finite import finite, no_constant
+from code_intel_server.common.strict_numbers import finite, no_constant
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.workspace import files
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
-from code_intel_server.workspace.state.seal import ID, MAX_FILE_BYTES, SCHEMA_VERSION, BrokenSeal, sealed, unsealed
+from code_intel_server.workspace.state.signature import (
+    CHECKPOINT_SCHEMA,
+    ID,
+    MAX_CHECKPOINT_BYTES,
+    BadSignature,
+    signed,
+    verified,
+)
 
 _KEPT_RESERVATIONS = 64
 
@@ -33,7 +40,7 @@ _FILE = re.compile(rf"(?P<id>{ID})(?:\.previous)?\.json")
 _OWN_FIELDS = ("schema_version", "generation", "session_id")
 
 
-class Problem(Enum):
+class CheckpointProblem(Enum):
     """Why a checkpoint file is not obeyed."""
 
     MISSING = "missing"
@@ -60,24 +67,24 @@ class Unusable:
 
     session_id: str
     file: Path
-    problem: Problem
+    problem: CheckpointProblem
     error: str = ""
 
     def as_error(self, available: tuple[str, ...] = ()) -> CodeIntelError:
         """The contract's message for it."""
         section = "tool_errors.get_session_status"
-        if self.problem is Problem.MISSING:
+        if self.problem is CheckpointProblem.MISSING:
             return Rejected(
                 f"{section}.checkpoint_not_found", session_id=self.session_id, available=available or ("none",)
             )
-        if self.problem is Problem.VERSION:
+        if self.problem is CheckpointProblem.VERSION:
             return Unavailable(f"{section}.checkpoint_version", file=self.file.name, version=self.error)
-        key = "checkpoint_foreign" if self.problem is Problem.FOREIGN else "checkpoint_damaged"
+        key = "checkpoint_foreign" if self.problem is CheckpointProblem.FOREIGN else "checkpoint_damaged"
         return Unavailable(f"{section}.{key}", file=self.file.name, error=self.error)
 
 
 class _Unreadable(Exception):
-    def __init__(self, problem: Problem, error: str) -> None:
+    def __init__(self, problem: CheckpointProblem, error: str) -> None:
         super().__init__(error)
         self.problem = problem
         self.error = error
@@ -110,8 +117,8 @@ class CheckpointStore:
         path = self._path(session_id)
         generation = self._next_generation(session_id)
         data = self._sealed(session_id, generation, body)
-        if len(data) > MAX_FILE_BYTES:
-            raise Rejected("tool_errors.generic.checkpoint_too_large", size=len(data), limit=MAX_FILE_BYTES)
+        if len(data) > MAX_CHECKPOINT_BYTES:
+            raise Rejected("tool_errors.generic.checkpoint_too_large", size=len(data), limit=MAX_CHECKPOINT_BYTES)
         try:
             temporary = self._staged(path, data)
             try:
@@ -141,7 +148,7 @@ class CheckpointStore:
         try:
             found = self._load(session_id)
         except Rejected:  # no id at all, so no file was looked for: what there is has to be said all the same
-            found = Unusable(str(session_id)[:60], self._folder, Problem.MISSING)
+            found = Unusable(str(session_id)[:60], self._folder, CheckpointProblem.MISSING)
         if isinstance(found, Unusable):
             raise found.as_error(tuple(entry.session_id for entry in self.usable()))
         return found
@@ -180,7 +187,7 @@ class CheckpointStore:
 
     def sweep(self) -> int:
         """Remove temporary files of killed writers; only for the holder of the project's lock, before its first save."""
-        return 0 if aimed_elsewhere(self._folder) else files.sweep(self._folder)
+        return 0 if aimed_elsewhere(self._folder) else files.remove_temporary_files(self._folder)
 
     def _path(self, session_id: str) -> Path:
         return _files_of(self._folder, session_id)[0]
@@ -243,10 +250,10 @@ class CheckpointStore:
             files.discard(link)  # still there where both were names of one file already
 
     def _sealed(self, session_id: str, generation: int, body: Mapping[str, object]) -> bytes:
-        envelope = {"schema_version": SCHEMA_VERSION, "generation": generation, "session_id": session_id}
+        envelope = {"schema_version": CHECKPOINT_SCHEMA, "generation": generation, "session_id": session_id}
         if clash := envelope.keys() & body.keys():
             raise ValueError(f"a checkpoint's body may not hold {sorted(clash)}")
-        return sealed(self._key, _encode({**envelope, **body})[1:] + b"\n")
+        return signed(self._key, _encode({**envelope, **body})[1:] + b"\n")
 
     def _load(self, session_id: str) -> Loaded | Unusable:
         newest, previous = self._path(session_id), self._previous(session_id)
@@ -255,7 +262,7 @@ class CheckpointStore:
         except _Unreadable as unreadable:
             failed = unreadable
         # A file of a newer version is whole: an older generation must not quietly take its place.
-        if failed.problem is not Problem.VERSION:
+        if failed.problem is not CheckpointProblem.VERSION:
             with contextlib.suppress(_Unreadable):
                 found = self._read(previous, session_id)
                 return replace(found, restored_previous=True, why=failed.error)
@@ -265,26 +272,28 @@ class CheckpointStore:
         content = self._opened(path)
         version, generation = content.pop("schema_version", None), content.pop("generation", None)
         owner = content.pop("session_id", None)
-        if type(version) is not int or not 1 <= version <= SCHEMA_VERSION:
-            raise _Unreadable(Problem.VERSION, str(version)[:20])
+        if type(version) is not int or not 1 <= version <= CHECKPOINT_SCHEMA:
+            raise _Unreadable(CheckpointProblem.VERSION, str(version)[:20])
         if owner != session_id or type(generation) is not int:
-            raise _Unreadable(Problem.FOREIGN, "it belongs to another session")
+            raise _Unreadable(CheckpointProblem.FOREIGN, "it belongs to another session")
         return Loaded(session_id, generation, content)
 
     def _opened(self, path: Path) -> dict[str, object]:
         """The JSON of a file that proves to be ours."""
         try:
-            data = files.read_regular(path, MAX_FILE_BYTES)
+            data = files.read_regular(path, MAX_CHECKPOINT_BYTES)
         except FileNotFoundError:
-            raise _Unreadable(Problem.MISSING, "no such file") from None
+            raise _Unreadable(CheckpointProblem.MISSING, "no such file") from None
         except OSError as error:
-            raise _Unreadable(Problem.DAMAGED, error.strerror or str(error)) from None
+            raise _Unreadable(CheckpointProblem.DAMAGED, error.strerror or str(error)) from None
         try:
-            return _decode(unsealed(self._key, data))
-        except BrokenSeal as broken:
-            raise _Unreadable(Problem.FOREIGN if broken.foreign else Problem.DAMAGED, str(broken)) from None
+            return _decode(verified(self._key, data))
+        except BadSignature as broken:
+            raise _Unreadable(
+                CheckpointProblem.FOREIGN if broken.foreign else CheckpointProblem.DAMAGED, str(broken)
+            ) from None
         except (ValueError, RecursionError) as error:
-            raise _Unreadable(Problem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
+            raise _Unreadable(CheckpointProblem.DAMAGED, f"not a checkpoint's JSON ({error})"[:200]) from None
 
 
 @lru_cache(maxsize=64)

@@ -23,8 +23,8 @@ from code_intel_server.workspace.files import make_folder, read_regular, write_a
 from code_intel_server.workspace.paths import aimed_elsewhere
 from code_intel_server.workspace.values import LedgerEntry
 
-SCHEMA_VERSION = 1
-MAX_LINE_BYTES = 64 * 1024
+JOURNAL_SCHEMA = 1
+MAX_RECORD_BYTES = 64 * 1024
 MAX_TEXT_CHARACTERS = 2000
 MAX_ITEMS = 200
 MAX_LEDGER_ENTRIES = 10_000
@@ -32,7 +32,7 @@ MAX_LEDGER_BYTES = 16 * 1024 * 1024
 _BLOCK = 256 * 1024
 _READS_BYTES = 4 * 1024 * 1024
 
-Record = Mapping[str, object]
+JournalRecord = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class Journal:
         self._max_bytes = max_bytes
         self._keep = keep
 
-    def append(self, record: Record) -> bool:
+    def append(self, record: JournalRecord) -> bool:
         """Add a record with its `schema` and the time `at`; long texts and lists are cut. False where it cannot be written.
 
         A log that cannot be written stops nobody's work.
         """
-        stamped = {"schema": SCHEMA_VERSION, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **record}
+        stamped = {"schema": JOURNAL_SCHEMA, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **record}
         try:
             with _appending(self._path) as descriptor:
-                if _append_line(descriptor, encode(stamped)) > self._max_bytes:
+                if _append_line(descriptor, encode_record(stamped)) > self._max_bytes:
                     self._rotate(descriptor)
         except OSError:
             return False
@@ -74,7 +74,7 @@ class Journal:
             for line in _lines_backwards(path, left):
                 if len(records) == count:
                     return Tail(tuple(reversed(records)), skipped, truncated=True)
-                record = decode(line)
+                record = decode_record(line)
                 if record is None:
                     skipped += 1
                 else:
@@ -182,8 +182,8 @@ class LedgerFile:
             call.tree,
             list(call.asks),
         ]
-        # Not `encode`: what is signed must not be shortened. `add` has made it fit.
-        return json.dumps({"schema": SCHEMA_VERSION, "call": content, "mac": self._mac(content)}).encode() + b"\n"
+        # Not `encode_record`: what is signed must not be shortened. `add` has made it fit.
+        return json.dumps({"schema": JOURNAL_SCHEMA, "call": content, "mac": self._mac(content)}).encode() + b"\n"
 
     def _mac(self, content: Sequence[object]) -> str:
         message = b"\0".join((b"ledger", self._session, json.dumps(content).encode()))
@@ -193,7 +193,7 @@ class LedgerFile:
         """The calls in the file, each sequence number once, in order."""
         calls: dict[int, LedgerEntry] = {}
         for line in _lines_backwards(self._path, MAX_LEDGER_BYTES):
-            call = self._call(decode(line))
+            call = self._call(decode_record(line))
             if call is not None:
                 calls.setdefault(call.seq, call)
             if len(calls) >= MAX_LEDGER_ENTRIES:
@@ -214,18 +214,18 @@ class LedgerFile:
         return LedgerEntry(int(seq), str(tool), str(phase), str(outcome), int(results), named, str(tree), asked)
 
 
-def encode(record: Record) -> bytes:
+def encode_record(record: JournalRecord) -> bytes:
     """A record as one line of ASCII JSON, texts and lists cut so that it stays within MAX_LINE_BYTES."""
     for characters, items in ((MAX_TEXT_CHARACTERS, MAX_ITEMS), (200, 50), (40, 10)):
         line = json.dumps(_short(record, characters, items), ensure_ascii=True).encode("ascii") + b"\n"
-        if len(line) <= MAX_LINE_BYTES:
+        if len(line) <= MAX_RECORD_BYTES:
             return line
-    return json.dumps({"schema": SCHEMA_VERSION, "oversized": True}).encode("ascii") + b"\n"
+    return json.dumps({"schema": JOURNAL_SCHEMA, "oversized": True}).encode("ascii") + b"\n"
 
 
-def decode(line: bytes) -> dict[str, object] | None:
+def decode_record(line: bytes) -> dict[str, object] | None:
     """The record of a line; None for what is none. Fields we do not know stay: a newer version may have written them."""
-    if not line or len(line) > MAX_LINE_BYTES:
+    if not line or len(line) > MAX_RECORD_BYTES:
         return None
     try:
         record = json.loads(line)
@@ -249,7 +249,7 @@ def _short(value: object, characters: int, items: int) -> object:
 def _fitting(names: Sequence[str]) -> tuple[str, ...]:
     """As many of `names` as fit into one line of the ledger, at most MAX_ITEMS."""
     kept: list[str] = []
-    left = MAX_LINE_BYTES - 4096
+    left = MAX_RECORD_BYTES - 4096
     for name in names[:MAX_ITEMS]:
         left -= len(json.dumps(name)) + 2
         if left < 0:
@@ -311,8 +311,8 @@ def _split_backwards(descriptor: int, end: int, floor: int) -> Iterator[bytes]:
     while end > floor:
         start = max(floor, end - _BLOCK)
         first, *lines = (os.pread(descriptor, end - start, start) + rest).split(b"\n")
-        yield from (line if len(line) <= MAX_LINE_BYTES else b"" for line in reversed(lines) if line)
+        yield from (line if len(line) <= MAX_RECORD_BYTES else b"" for line in reversed(lines) if line)
         # A line longer than a block is no record: keep only enough of it to see that it is too long.
-        rest, end = first[-MAX_LINE_BYTES - 1 :], start
+        rest, end = first[-MAX_RECORD_BYTES - 1 :], start
     if floor == 0 and rest:
-        yield rest if len(rest) <= MAX_LINE_BYTES else b""
+        yield rest if len(rest) <= MAX_RECORD_BYTES else b""

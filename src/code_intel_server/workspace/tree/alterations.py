@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_intel_server.process import MEBIBYTE
+from code_intel_server.workspace.atomic_writes import PLAIN, PROGRAM
 from code_intel_server.workspace.git.child import is_yes
-from code_intel_server.workspace.git.entries import Entries, Entry
-from code_intel_server.workspace.git.isolated_directory import ReadingRoom
+from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit
 from code_intel_server.workspace.git.repository import DIFFERING, Git, join_z, split_z
-from code_intel_server.workspace.placing import PLAIN, PROGRAM
 from code_intel_server.workspace.tree.snapshot_index import hash_file
 
 _AT_ONCE = 16 * MEBIBYTE
@@ -40,7 +40,7 @@ class _Look:
 class Alterations:
     """Compares a commit (of one parent) with a snapshot of which `index` is the private index file."""
 
-    def __init__(self, git: Git, room: ReadingRoom, index: Path) -> None:
+    def __init__(self, git: Git, room: IsolatedGit, index: Path) -> None:
         self._git = git
         self._room = room
         self._index = index
@@ -63,7 +63,7 @@ class Alterations:
         stored = f"{commit}:{prefix}" if prefix else f"{commit}^{{tree}}"
         known = self._room.run("rev-parse", "--quiet", "--verify", "--end-of-options", stored, index=self._index)
         trees = [known.text().strip() if is_yes(known) else self._git.empty_tree(), snapshot]
-        there, here = (Entries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index)) for tree in trees)
+        there, here = (IndexEntries(self._room.must("ls-tree", "-r", "-z", tree, index=self._index)) for tree in trees)
         differing = [path for path in sorted(set(paths)) if there.get(path) != here.get(path)]
         sides = {path: (there.get(path), here.get(path)) for path in differing}
         looks = dict(self._looks({entry.oid for both in sides.values() for entry in both if entry}))
@@ -72,7 +72,7 @@ class Alterations:
         expanded = self._expanded([path for path in other if path in alike and _is_bare(*sides[path], looks)])
         return tuple(path for path in other if path not in expanded)
 
-    def _is_other(self, path: str, stored: Entry | None, seen: Entry | None, looks: dict[str, _Look]) -> bool:
+    def _is_other(self, path: str, stored: IndexEntry | None, seen: IndexEntry | None, looks: dict[str, _Look]) -> bool:
         if stored is None or seen is None:
             return True
         committed = looks.get(stored.oid)
@@ -85,7 +85,7 @@ class Alterations:
             return committed.pointer != reviewed.itself
         return committed.digest != reviewed.digest
 
-    def _is_same_kind(self, stored: Entry | None, seen: Entry | None) -> bool:
+    def _is_same_kind(self, stored: IndexEntry | None, seen: IndexEntry | None) -> bool:
         if stored is None or seen is None:
             return False
         return stored.mode == seen.mode or (
@@ -100,7 +100,7 @@ class Alterations:
         told = split_z(self._git.must("check-attr", "-z", "--stdin", "ident", stdin=stdin))
         return {path for path, value in zip(paths, told[2::3], strict=True) if value == "set"}
 
-    def _on_disk(self, path: str, seen: Entry) -> _Look | None:
+    def _on_disk(self, path: str, seen: IndexEntry) -> _Look | None:
         """What is compared of a file that was too big to be kept; None where it is not as it was seen any more."""
         file = self._git.at.top / f"{self._git.at.prefix}{path}"
         try:
@@ -145,7 +145,7 @@ class Alterations:
             yield oid, _Look(digest, bare, pointer, itself)
 
 
-def _is_bare(stored: Entry | None, seen: Entry | None, looks: dict[str, _Look]) -> bool:
+def _is_bare(stored: IndexEntry | None, seen: IndexEntry | None, looks: dict[str, _Look]) -> bool:
     """Whether what is stored is what was seen without the expansion of `$Id$`."""
     both = [looks.get(entry.oid) for entry in (stored, seen) if entry]
     return len(both) == 2 and both[0] is not None and both[1] is not None and both[0].digest == both[1].bare

@@ -17,18 +17,18 @@ Held = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class SavedFiles:
     """By path from the top: what is `stored` in the repository now, and what no snapshot has kept: too large, or a repository of its own."""
 
     stored: Mapping[str, Held]
     not_kept: tuple[str, ...] = ()
 
 
-NOTHING = Earlier({})
+NO_SAVED_FILES = SavedFiles({})
 _LOOKED_INTO = 50
 
 
-def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
+def saved_files(tree: TreeJudge, prefix: str, start: str, head: str) -> SavedFiles:
     """What snapshot `start` of the project at `prefix` held beyond a checkout of commit `head`, and the files do not hold any more."""
     try:
         changes = tree.changes(start, tree.snapshot()) if start else ()
@@ -37,18 +37,18 @@ def earlier(tree: TreeJudge, prefix: str, start: str, head: str) -> Earlier:
     except Unavailable as error:
         if error.key != "tool_errors.tree.snapshot_lost":
             raise
-        return NOTHING
+        return NO_SAVED_FILES
     stored = tree.store(start, own)
     not_kept = tuple(prefix + path for path in own if path not in stored)
-    return Earlier({prefix + path: held for path, held in stored.items()}, not_kept)
+    return SavedFiles({prefix + path: held for path, held in stored.items()}, not_kept)
 
 
-def but_grown(git: Git, found: Earlier) -> Earlier:
+def but_grown(git: Git, found: SavedFiles) -> SavedFiles:
     """Without the files that have their earlier content still and more behind it, as logs and notes do."""
     if len(found.stored) > _LOOKED_INTO:
         return found
     kept = {path: held for path, held in found.stored.items() if not _has_grown(git, path, held)}
-    return Earlier(kept, found.not_kept)
+    return SavedFiles(kept, found.not_kept)
 
 
 def _has_grown(git: Git, path: str, held: Held) -> bool:

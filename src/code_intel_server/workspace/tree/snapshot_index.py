@@ -20,9 +20,9 @@ from pathlib import Path
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
-from code_intel_server.workspace.git.borrowed_objects import keep_lent
-from code_intel_server.workspace.git.entries import Entries, Entry, side_by_side
-from code_intel_server.workspace.git.isolated_directory import ReadingRoom
+from code_intel_server.workspace.git.borrowed_objects import keep_borrowed
+from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry, side_by_side
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit
 from code_intel_server.workspace.git.repository import Git, join_z, portions, split_z
 from code_intel_server.workspace.tree import status
 
@@ -37,7 +37,7 @@ _ADDING = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 class _Updates:
     """What has to be done to the private index; paths are from the top of the repository."""
 
-    entries: dict[str, Entry | None] = field(default_factory=dict)
+    entries: dict[str, IndexEntry | None] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     repositories: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
@@ -54,9 +54,9 @@ class SnapshotIndex:
     """
 
     def __init__(
-        self, git: Git, room: ReadingRoom, identify: Callable[[str, bool], str], *, excluded: Sequence[str], big: int
+        self, git: Git, room: IsolatedGit, identify: Callable[[str, bool], str], *, excluded: Sequence[str], big: int
     ) -> None:
-        self.tracked = Entries()
+        self.tracked = IndexEntries()
         self._git = git
         self._room = room
         self._identify = identify
@@ -78,9 +78,9 @@ class SnapshotIndex:
         """The arguments that limit a listing to the project."""
         return ("--", self._git.at.prefix) if self._git.at.prefix else ()
 
-    def entries(self) -> Entries:
+    def entries(self) -> IndexEntries:
         """Everything the index holds."""
-        return Entries(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
+        return IndexEntries(self._room.must("ls-files", "-t", "-s", "-z", index=self.path))
 
     def repositories(self) -> dict[str, str]:
         """Path → id of the repositories within, as of the last update."""
@@ -127,7 +127,9 @@ class SnapshotIndex:
             self._apply(work, updates)
             tree = self._write_tree(work)
             is_known = before is not None and self._last[0] == before
-            keep_lent(self._room, work, self._last[1] if is_known else self._git.project_tree("HEAD"), tree, self._big)
+            keep_borrowed(
+                self._room, work, self._last[1] if is_known else self._git.project_tree("HEAD"), tree, self._big
+            )
             work.replace(self.path)
         finally:
             discard_index(work)
@@ -181,7 +183,7 @@ class SnapshotIndex:
 
     def _follow_user_index(self, updates: _Updates) -> set[str]:
         """What the user's index tracks belongs to the snapshot even where it is ignored; returns what is missing here."""
-        self.tracked = Entries(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
+        self.tracked = IndexEntries(self._git.must("ls-files", "-t", "-s", "-z", *self.scope))
         self._left_out = _LeftOut(self._git.at.top)
         missing: set[str] = set()
         mine = self.entries()
@@ -231,7 +233,7 @@ class SnapshotIndex:
         if oid:
             updates.repositories[path] = oid
         if oid != known or not oid:
-            updates.entries[path] = Entry(status.GITLINK, oid) if oid else None
+            updates.entries[path] = IndexEntry(status.GITLINK, oid) if oid else None
 
     def _apply(self, work: Path, updates: _Updates) -> None:
         zero = self._git.zero()
@@ -314,16 +316,16 @@ class _Streams:
         self._known = read_json(path)
         self._changed = False
 
-    def entry(self, git: Git, path: str, found: os.stat_result) -> tuple[Entry, bool]:
+    def entry(self, git: Git, path: str, found: os.stat_result) -> tuple[IndexEntry, bool]:
         """The index entry of the file, and whether it is news."""
         marks = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode]
         known = self._known.get(path)
         if isinstance(known, list) and known[:-1] == marks:
-            return Entry(mode_of(found), str(known[-1])), False
+            return IndexEntry(mode_of(found), str(known[-1])), False
         oid = hash_file(git.at.top / path, found, git.hash_name())
         self._known[path] = [*marks, oid]
         self._changed = True
-        return Entry(mode_of(found), oid), True
+        return IndexEntry(mode_of(found), oid), True
 
     def forget(self) -> None:
         """Believe no stamp from here on."""

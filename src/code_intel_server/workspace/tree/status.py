@@ -7,18 +7,18 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from code_intel_server.common.own_folder import is_written
-from code_intel_server.workspace.git.entries import Entries
-from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, ReadingRoom
-from code_intel_server.workspace.git.repository import Git, join_z, names_in, open_repository, portions, split_z
+from code_intel_server.workspace.git.index_entries import IndexEntries
+from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, IsolatedGit
+from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, portions, split_z
 
 GITLINK = "160000"
 _NESTING = 4
 _STAGED = ("diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
 
 
-def status_room(git: Git) -> ReadingRoom:
+def isolated_status(git: Git) -> IsolatedGit:
     """The room in which a file is compared with the user's index: line endings count as git counts them, drivers are off."""
-    return ReadingRoom(git, "status", NO_DRIVERS)
+    return IsolatedGit(git, "status", NO_DRIVERS)
 
 
 def user_index(git: Git) -> Path:
@@ -38,7 +38,7 @@ def unstaged(git: Git, *, marked: bool = False) -> set[str]:
     driver could tell; the user's own `git status` settles it. A file that stands where a sparse checkout leaves it out is
     looked at as git looks at it; those that the user has git not look at (skip-worktree, assume-unchanged) if `marked`.
     """
-    room = status_room(git)
+    room = isolated_status(git)
     config = room.prepare()
     index = user_index(git)
     sparse = config.get("core.sparsecheckout", "false").lower() in {"true", "yes", "on", "1"}
@@ -61,9 +61,9 @@ def unstaged(git: Git, *, marked: bool = False) -> set[str]:
             path.unlink(missing_ok=True)
 
 
-def _hidden(room: ReadingRoom, index: Path, *, every: bool) -> list[str]:
+def _hidden(room: IsolatedGit, index: Path, *, every: bool) -> list[str]:
     """The files that are there and marked as left out by a sparse checkout, or `every` one that git is told not to look at."""
-    rows = (row.partition(" ") for row in names_in(room.must("ls-files", "-v", "-z", index=index)))
+    rows = (row.partition(" ") for row in nul_terminated(room.must("ls-files", "-v", "-z", index=index)))
     marked = (path for tag, _, path in rows if tag in {"S", "s"} or (every and tag.islower()))
     return [path for path in marked if os.path.lexists(room.git.at.top / path)]
 
@@ -88,13 +88,13 @@ def unfinished(git: Git) -> set[str]:
 
 def gitlinks(git: Git) -> set[str]:
     """Paths of submodules in the index."""
-    rows = names_in(git.must("ls-files", "-s", "-z"))
+    rows = nul_terminated(git.must("ls-files", "-s", "-z"))
     return {row.partition("\t")[2] for row in rows if row.startswith(GITLINK)}
 
 
 def ignored_among(git: Git, paths: Sequence[str]) -> set[str]:
     """Which of these paths are ignored and not tracked."""
-    room = status_room(git)
+    room = isolated_status(git)
     room.prepare()
     listing = ("ls-files", "-o", "-i", "--exclude-standard", "-z", "--")
     found = (room.must(*listing, *some, index=user_index(git)) for some in portions(paths))
@@ -106,7 +106,7 @@ def in_the_way(git: Git, incoming: Iterable[str]) -> list[str]:
 
     Git itself would silently replace an ignored file. A tracked file of that name is no hit: git looks after those.
     """
-    tracked = Entries(git.must("ls-files", "-s", "-z"))
+    tracked = IndexEntries(git.must("ls-files", "-s", "-z"))
     return sorted(path for path in incoming if path not in tracked and _occupied(git.at.top, path, tracked))
 
 

@@ -19,18 +19,18 @@ from code_intel_server.common.own_folder import FOLDER, SERVER_WRITES
 from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.git import diffs
-from code_intel_server.workspace.git.borrowed_objects import hand_over
+from code_intel_server.workspace.git.borrowed_objects import store_in_repository
 from code_intel_server.workspace.git.checkout import Checkout
 from code_intel_server.workspace.git.child import is_yes, succeeded
-from code_intel_server.workspace.git.entries import side_by_side
-from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, ReadingRoom
+from code_intel_server.workspace.git.index_entries import side_by_side
+from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit
 from code_intel_server.workspace.git.repository import (
     ARGUMENT_BYTES,
     Git,
     Repository,
     is_oid,
     join_z,
-    names_in,
+    nul_terminated,
     open_readable,
     portions,
     split_z,
@@ -47,7 +47,7 @@ SERVER_PATHS = tuple(f"{FOLDER}/{name}" for name in SERVER_WRITES)
 LEFT_BY_RUNS = ("__pycache__/", ".coverage", ".coverage.*")
 """What any run of Python or coverage leaves behind, whoever starts it: no change of anybody's, unless git tracks it."""
 
-Known = TypeVar("Known")
+Cached = TypeVar("Cached")
 
 BIG_BYTES = 8 * MEBIBYTE
 STORE_LIMIT_BYTES = 256 * MEBIBYTE
@@ -65,7 +65,7 @@ class TreeJudge:
         self._big = big
         self._depth = depth
         self._lock = threading.Lock()
-        self._opened: tuple[Git, ReadingRoom, SnapshotIndex] | None = None
+        self._opened: tuple[Git, IsolatedGit, SnapshotIndex] | None = None
         self._nested: Nested | None = None
         # What two ids mean never changes, nor what a snapshot holds.
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
@@ -100,7 +100,7 @@ class TreeJudge:
             _remember(self._compared, (old, new), found)
         return found
 
-    def _changes(self, opened: tuple[Git, ReadingRoom, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
+    def _changes(self, opened: tuple[Git, IsolatedGit, SnapshotIndex], old: str, new: str) -> tuple[Change, ...]:
         git, room, index = opened
         _require(room, index, *filter(None, (old, new)))
         found = _Comparison(room, index, old or git.empty_tree(), new or git.empty_tree()).changes()
@@ -150,7 +150,7 @@ class TreeJudge:
         return found
 
     def _inside(
-        self, opened: tuple[Git, ReadingRoom, SnapshotIndex], snapshot: str, path: str
+        self, opened: tuple[Git, IsolatedGit, SnapshotIndex], snapshot: str, path: str
     ) -> "tuple[TreeJudge, str, str] | None":
         """Where a path lies in a repository within: its judge, its own snapshot, and the path there."""
         git, room, index = opened
@@ -266,7 +266,9 @@ class TreeJudge:
         differing = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
         try:
             room.must("read-tree", before, index=scratch)
-            fields = names_in(room.must(*differing, old or git.empty_tree(), new or git.empty_tree(), index=scratch))
+            fields = nul_terminated(
+                room.must(*differing, old or git.empty_tree(), new or git.empty_tree(), index=scratch)
+            )
             rows = ((head.split(" "), path) for head, path in zip(fields, fields, strict=True))
             entries = [(path, head[1], self._committed(head[3])) for head, path in rows if path not in {*without}]
             lines = [f"{mode} {oid}\t{path}" for path, mode, oid in entries if oid]
@@ -346,7 +348,7 @@ class TreeJudge:
         wanted = set(paths)
         rows = ((head.split(), name) for names in portions(paths) for head, name in _rows(room, index, snapshot, names))
         found = {name: (head[0], head[2]) for head, name in rows if name in wanted and head[1] == "blob"}
-        there = hand_over(room, index.path, {oid for _, oid in found.values()})
+        there = store_in_repository(room, index.path, {oid for _, oid in found.values()})
         return {name: entry for name, entry in found.items() if entry[1] in there}
 
     def uncommitted(self, snapshot: str, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
@@ -398,13 +400,13 @@ class TreeJudge:
         if opened and _size(opened[1].objects) > STORE_LIMIT_BYTES:
             self.forget()
 
-    def _open(self) -> tuple[Git, ReadingRoom, SnapshotIndex] | None:
+    def _open(self) -> tuple[Git, IsolatedGit, SnapshotIndex] | None:
         if self._opened is None:
             git = open_readable(self._root)
             if isinstance(git, str):
                 return None
             excluded = tuple(git.at.prefix + path for path in SERVER_PATHS)
-            room = ReadingRoom(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS, lasting=True)
+            room = IsolatedGit(git, "tree", RAW_ATTRIBUTES, excluded, LEFT_BY_RUNS, lasting=True)
             room.prepare()
             self._nested = Nested(git, room.path / "nested.json", self._judge_of)
             index = SnapshotIndex(git, room, self._identify, excluded=excluded, big=self._big)
@@ -418,7 +420,7 @@ class TreeJudge:
         return self._nested.identify(path, contents=contents) if self._nested and self._depth < _NESTED_AT_MOST else ""
 
 
-def _remember(memory: dict[tuple[str, str], Known], key: tuple[str, str], value: Known) -> None:
+def _remember(memory: dict[tuple[str, str], Cached], key: tuple[str, str], value: Cached) -> None:
     """The newest few."""
     if len(memory) >= _REMEMBERED_AT_MOST:
         memory.pop(next(iter(memory)))
@@ -428,7 +430,7 @@ def _remember(memory: dict[tuple[str, str], Known], key: tuple[str, str], value:
 class _Comparison:
     """Compares two trees of which some content may not have been kept because it was too big."""
 
-    def __init__(self, room: ReadingRoom, index: SnapshotIndex, old: str, new: str) -> None:
+    def __init__(self, room: IsolatedGit, index: SnapshotIndex, old: str, new: str) -> None:
         self._room = room
         self._index = index
         self._trees = (old, new)
@@ -468,11 +470,11 @@ class _Comparison:
         return {oid: int(rest[1]) if len(rest) == 2 else None for oid, *rest in words}
 
 
-def _is_there(room: ReadingRoom, index: SnapshotIndex, snapshot: str) -> bool:
+def _is_there(room: IsolatedGit, index: SnapshotIndex, snapshot: str) -> bool:
     return (room.path / "HEAD").exists() and is_yes(room.run("cat-file", "-e", snapshot, index=index.path))
 
 
-def _require(room: ReadingRoom, index: SnapshotIndex, *snapshots: str) -> None:
+def _require(room: IsolatedGit, index: SnapshotIndex, *snapshots: str) -> None:
     """Raise Unavailable('tool_errors.tree.snapshot_lost') for a snapshot that the private store no longer has."""
     if not (room.path / "HEAD").exists():
         raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=snapshots[0])
@@ -482,7 +484,7 @@ def _require(room: ReadingRoom, index: SnapshotIndex, *snapshots: str) -> None:
             raise Unavailable("tool_errors.tree.snapshot_lost", snapshot=row.removesuffix(" missing"))
 
 
-def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+def _rows(room: IsolatedGit, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> list[tuple[str, str]]:
     """(mode, type and id; path) of those of the paths that a snapshot holds; raises as `_require` does."""
     inside = [path for path in paths if path and path[0] != "/" and ".." not in path.split("/")]
     if not inside:
@@ -490,11 +492,11 @@ def _rows(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequenc
     listed = room.run("ls-tree", "-z", snapshot, "--", *inside, index=index.path)
     if not listed.ok:
         _require(room, index, snapshot)
-    rows = (row.partition("\t") for row in names_in(succeeded(listed)))
+    rows = (row.partition("\t") for row in nul_terminated(succeeded(listed)))
     return [(head, path) for head, _, path in rows]
 
 
-def _links(room: ReadingRoom, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
+def _links(room: IsolatedGit, index: SnapshotIndex, snapshot: str, paths: Sequence[str]) -> dict[str, str]:
     """Those of the paths at which a snapshot holds a repository within, and by which id."""
     rows = [row for names in portions(paths) for row in _rows(room, index, snapshot, names)]
     return {path: head.split()[2] for head, path in rows if head.startswith(status.GITLINK)}
@@ -508,7 +510,7 @@ def _from_project(git: Git, change: Change) -> Change:
     return replace(change, path=path, old_path=old_path, within=within)
 
 
-def _blob(room: ReadingRoom, index: SnapshotIndex, oid: str) -> bytes | None:
+def _blob(room: IsolatedGit, index: SnapshotIndex, oid: str) -> bytes | None:
     """The content behind an id; None where it was too big to be kept. A git that fails is never taken for that."""
     answer = room.must("cat-file", "--batch", index=index.path, stdin=f"{oid}\n".encode())
     head, _, content = answer.partition(b"\n")

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import Meaning
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
     Class,
@@ -38,11 +38,11 @@ _MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 class _Package:
     """What the files of one package declare, and the methods by the name of their type."""
 
-    symbols: dict[str, list[Symbol]] = field(default_factory=dict)
-    methods: dict[str, dict[str, list[Symbol]]] = field(default_factory=dict)
+    symbols: dict[str, list[BoundSymbol]] = field(default_factory=dict)
+    methods: dict[str, dict[str, list[BoundSymbol]]] = field(default_factory=dict)
 
 
-class Go(Language):
+class Go(LanguageRules):
     """Go."""
 
     name: ClassVar[str] = "go"
@@ -93,7 +93,7 @@ class Go(Language):
             one_.inner = model.scope_at(one_.name_node.start_byte)
             one_.inner.kind = "function"
             one_.inner.owner = one_
-            symbol = Symbol(one_.name, model.top, [one_])
+            symbol = BoundSymbol(one_.name, model.top, [one_])
             one_.scope = model.top
             model.by_name_byte[one_.name_node.start_byte] = symbol
             model.apart.append((_receiver(model, one_.node), symbol))
@@ -113,7 +113,7 @@ class Go(Language):
             return [node for node in declared.named_children if node.type == "type_elem"]
         return [declared] if declared.type in {"type_identifier", "qualified_type", "generic_type"} else []
 
-    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[Symbol]:
+    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[BoundSymbol]:
         """Its methods."""
         return _package(ev, one_.model).methods.get(one_.name, {}).get(name, ()) if one_.name else ()
 

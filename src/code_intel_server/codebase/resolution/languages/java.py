@@ -6,10 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, Meaning
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
-    NOTHING,
+    NO_VALUES,
     UNKNOWN,
     Class,
     Function,
@@ -48,7 +48,7 @@ _CALL = "()"
 """Behind a method's name where its scope keeps it: a variable may have the same one."""
 
 
-class Java(Language):
+class Java(LanguageRules):
     """Java."""
 
     name: ClassVar[str] = "java"
@@ -118,7 +118,7 @@ class Java(Language):
                 found += child.named_children[0].named_children if child.named_children else []
         return found
 
-    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[Symbol]:
+    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[BoundSymbol]:
         """The accessors of a record."""
         symbol = one_.inner.symbols.get(name.removesuffix(_CALL)) if one_.inner and name.endswith(_CALL) else None
         return [symbol] if symbol is not None and symbol.declarations[0].kind == "parameter" else []
@@ -348,17 +348,17 @@ class Java(Language):
         """The type that the place of a lambda wants."""
         parent = node.parent
         if parent is None:
-            return NOTHING
+            return NO_VALUES
         if parent.type == "variable_declarator" and parent.parent is not None:
             declared = parent.parent.child_by_field_name("type")
-            return self.as_type(ev.denoted(model, declared)) if declared else NOTHING
+            return self.as_type(ev.denoted(model, declared)) if declared else NO_VALUES
         call = parent.parent
         if parent.type != "argument_list" or call is None:
-            return NOTHING
+            return NO_VALUES
         place = [child.start_byte for child in parent.named_children].index(node.start_byte)
         holder, name = call.child_by_field_name("object"), call.child_by_field_name("name")
         if call.type == "method_invocation" and name is not None:
-            values = ev.infer(model, holder) if holder is not None else NOTHING
+            values = ev.infer(model, holder) if holder is not None else NO_VALUES
             outsides = frozenset(value for value in values if isinstance(value, Outside))
             if outsides:
                 return outsides
@@ -367,7 +367,7 @@ class Java(Language):
             fitting = [one_ for one_ in functions if _arity(one_) == len(parent.named_children)]
             parameters = [_parameters(one_)[place] for one_ in fitting if place < len(_parameters(one_))]
             return union(ev.value_of_declaration(parameter) for parameter in parameters)
-        return NOTHING
+        return NO_VALUES
 
     # Types
 

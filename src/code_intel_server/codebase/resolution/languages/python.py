@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import NOT_KNOWN, SELF, Meaning
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
     Class,
@@ -60,7 +60,7 @@ _WRAPPERS = frozenset(
 )
 
 
-class Python(Language):
+class Python(LanguageRules):
     """Python 3."""
 
     name: ClassVar[str] = "python"
@@ -145,7 +145,7 @@ class Python(Language):
         if owner.kind == "class" and _first_parameter(method) == model.text(holder):
             model.bind(one_, owner)
 
-    def hides(self, scope: Scope, symbol: Symbol, node: "tree_sitter.Node") -> bool:
+    def hides(self, scope: Scope, symbol: BoundSymbol, node: "tree_sitter.Node") -> bool:
         """A class body and a parameter's own annotation do not see fields set elsewhere, nor parameters."""
         first = symbol.declarations[0]
         if scope.kind == "class":
@@ -155,7 +155,7 @@ class Python(Language):
             return parameters is not None and parameters.start_byte <= node.start_byte < parameters.end_byte
         return False
 
-    def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def canonical(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """What a method only sets is the member that a class above declares."""
         owner = symbol.owner
         if owner is None or any(one_.kind != "field" or one_.type_node for one_ in symbol.declarations):
@@ -168,14 +168,14 @@ class Python(Language):
         given = one_.node.child_by_field_name("superclasses")
         return [node for node in given.named_children if node.type != "keyword_argument"] if given else []
 
-    def parameters(self, ev: "Evaluator", one_: Declaration) -> Sequence[Symbol]:
+    def parameters(self, ev: "Evaluator", one_: Declaration) -> Sequence[BoundSymbol]:
         """Those in brackets behind the name, else those of `Generic[T]` and the like."""
         own = super().parameters(ev, one_)
         if own:
             return own
         if one_.kind == "function":
             return self._named_in(ev, one_.model, one_.type_node) if one_.type_node else ()
-        found: dict[Symbol, None] = {}
+        found: dict[BoundSymbol, None] = {}
         for base in self.bases(one_):
             for node in _arguments(base):
                 if node.type == "identifier":
@@ -183,14 +183,14 @@ class Python(Language):
                     found.update((symbol, None) for symbol in meant.symbols if self._is_type_variable(symbol))
         return list(found)
 
-    def _named_in(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> list[Symbol]:
+    def _named_in(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> list[BoundSymbol]:
         """The type variables in a type."""
         if node.type == "identifier":
             return [symbol for symbol in ev.name(model, node).symbols if self._is_type_variable(symbol)]
         return [symbol for child in node.named_children for symbol in self._named_in(ev, model, child)]
 
     @staticmethod
-    def _is_type_variable(symbol: Symbol) -> bool:
+    def _is_type_variable(symbol: BoundSymbol) -> bool:
         value = symbol.declarations[0].value_node
         return value is not None and value.type == "call" and (value.text or b"").split(b"(")[0].endswith(b"TypeVar")
 

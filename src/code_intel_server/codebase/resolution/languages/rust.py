@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, Meaning
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
     Class,
@@ -71,7 +71,7 @@ _PACKAGE = re.compile(r"^\[package\][^\[]*?^name\s*=\s*\"([^\"]+)\"", re.MULTILI
 _HOLDING = frozenset({"Some", "Ok"})
 
 
-class Rust(Language):
+class Rust(LanguageRules):
     """Rust."""
 
     name: ClassVar[str] = "rust"
@@ -161,10 +161,10 @@ class Rust(Language):
                 found.append(frozenset(value for value in ev.denoted(model, trait) if isinstance(value, Class)))
         return union(found)
 
-    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[Symbol]:
+    def further_member(self, ev: "Evaluator", one_: Declaration, name: str) -> Sequence[BoundSymbol]:
         """What its `impl` blocks have, its own before those of traits."""
-        own: list[Symbol] = []
-        by_trait: list[Symbol] = []
+        own: list[BoundSymbol] = []
+        by_trait: list[BoundSymbol] = []
         for model, impl in _impls(ev, one_):
             made = model.nameless_at.get(impl.byte_range)
             symbol = made.inner.symbols.get(name) if made is not None and made.inner is not None else None
@@ -175,7 +175,7 @@ class Rust(Language):
             (by_trait if impl.child_by_field_name("trait") is not None else own).append(symbol)
         return own or by_trait
 
-    def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def root(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """Of a trait's member that a type implements, the trait's."""
         scope = symbol.scope
         impl = scope.owner.node if scope.kind == "class" and scope.owner is not None else None
@@ -188,7 +188,7 @@ class Rust(Language):
                 return inner.symbols[symbol.name]
         return symbol
 
-    def parameters(self, ev: "Evaluator", one_: Declaration) -> Sequence[Symbol]:
+    def parameters(self, ev: "Evaluator", one_: Declaration) -> Sequence[BoundSymbol]:
         """Those in angle brackets."""
         return [
             symbol for symbol in super().parameters(ev, one_) if symbol.declarations[0].node.type == "type_parameter"

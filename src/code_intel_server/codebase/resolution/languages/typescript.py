@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Meaning
-from code_intel_server.codebase.resolution.language import Language
-from code_intel_server.codebase.resolution.model import Declaration, Model, Scope, Symbol, fills
+from code_intel_server.codebase.resolution.language import LanguageRules
+from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.paths import joined
 from code_intel_server.codebase.resolution.values import (
-    NOTHING,
+    NO_VALUES,
     UNKNOWN,
     Class,
     Function,
@@ -69,7 +69,7 @@ _COMMENT = re.compile(r'("(?:\\.|[^"\\])*(?:"|\Z))|\\.|//[^\n]*|/\*.*?(?:\*/|\Z)
 _MAPPINGS = frozenset({"Map", "ReadonlyMap", "WeakMap", "Record"})
 
 
-class TypeScript(Language):
+class TypeScript(LanguageRules):
     """TypeScript; JavaScript differs in its query."""
 
     name: ClassVar[str] = "typescript"
@@ -229,7 +229,7 @@ class TypeScript(Language):
         if marked and function is not None and function.parent is not None and function.parent.kind == "class":
             function.parent.symbols.setdefault(one_.name, symbol)
 
-    def told(self, symbol: Symbol, *, as_type: bool) -> Sequence[Declaration]:
+    def told(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
         """Types where a type is asked for, else what is not only a type."""
         if len(symbol.declarations) == 1:
             return symbol.declarations
@@ -241,7 +241,7 @@ class TypeScript(Language):
             ]
         else:
             found = [one_ for one_ in symbol.declarations if one_.kind != "alias" and one_.node.type not in _TYPES_ONLY]
-        return super().told(Symbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
+        return super().told(BoundSymbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
 
     def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
         """What stands behind `extends` and `implements`."""
@@ -262,7 +262,7 @@ class TypeScript(Language):
         )
         return union(one(Class(other)) for other in others)
 
-    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[Symbol]:
+    def further_member(self, ev: "Evaluator", one: Declaration, name: str) -> Sequence[BoundSymbol]:
         """What a namespace of the same name has."""
         symbol = one.scope.symbols.get(one.name) if one.name else None
         others = [other.inner for other in symbol.declarations if other.kind == "namespace"] if symbol else []
@@ -439,7 +439,7 @@ class TypeScript(Language):
             return Meaning.of([here, ev.name(model, node)])
         return here
 
-    def canonical(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def canonical(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """A key of an object is that of the type wanted there."""
         owner = symbol.owner
         if owner is None or owner.node.type != "object":
@@ -447,7 +447,7 @@ class TypeScript(Language):
         wanted = ev.members(self.expected(ev, owner.model, owner.node), symbol.name).symbols
         return min(wanted, key=lambda one_: one_.key) if wanted else symbol
 
-    def root(self, ev: "Evaluator", symbol: Symbol) -> Symbol:
+    def root(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
         """The member of the topmost type: types are compared by what they have, so that all below it are renamed with it."""
         owner = symbol.owner
         if owner is None:
@@ -561,30 +561,30 @@ class TypeScript(Language):
     def _expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         parent = node.parent
         if parent is None:
-            return NOTHING
+            return NO_VALUES
         kind = parent.type
         if kind == "arguments" and parent.parent is not None:
             return self._expected_argument(ev, model, parent.parent, parent.named_children.index(node))
         if kind in {"variable_declarator", "public_field_definition", "required_parameter", "optional_parameter"}:
             declared = parent.child_by_field_name("type")
-            return self.as_type(ev.denoted(model, declared)) if declared else NOTHING
+            return self.as_type(ev.denoted(model, declared)) if declared else NO_VALUES
         if kind in {"as_expression", "satisfies_expression"} and parent.named_child_count > 1:
             return self.as_type(ev.denoted(model, parent.named_children[1]))
         if kind == "pair" and parent.parent is not None:
             key = parent.child_by_field_name("key")
             holder = self.expected(ev, model, parent.parent)
-            return ev.taken(holder, model.text(key)) if key is not None and holder else NOTHING
+            return ev.taken(holder, model.text(key)) if key is not None and holder else NO_VALUES
         if kind == "assignment_expression":
             left = parent.child_by_field_name("left")
-            return ev.infer(model, left) if left is not None and not fills(parent, "left", node) else NOTHING
+            return ev.infer(model, left) if left is not None and not fills(parent, "left", node) else NO_VALUES
         if kind in {"parenthesized_expression", "ternary_expression", "await_expression", "spread_element"}:
             return self.expected(ev, model, parent)
         if kind == "array":
             holder = self.expected(ev, model, parent)
-            return self.held(ev, holder) if holder else NOTHING
+            return self.held(ev, holder) if holder else NO_VALUES
         if kind in {"return_statement", "arrow_function"}:
             return self._expected_return(ev, model, parent)
-        return NOTHING
+        return NO_VALUES
 
     def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around(
@@ -592,19 +592,19 @@ class TypeScript(Language):
         )
         function = scope.owner if scope else None
         if function is None:
-            return NOTHING
+            return NO_VALUES
         if function.type_node is not None:
             return self.as_type(ev.denoted(model, function.type_node))
         if function.node.type in _FUNCTIONS:
             wanted = self.expected(ev, model, function.node)
             known = frozenset(value for value in wanted if isinstance(value, Function))
-            return ev.called(model, known, []) if known else NOTHING
-        return NOTHING
+            return ev.called(model, known, []) if known else NO_VALUES
+        return NO_VALUES
 
     def _expected_argument(self, ev: "Evaluator", model: Model, call: "tree_sitter.Node", index: int) -> Values:
         function = call.child_by_field_name("function") or call.child_by_field_name("constructor")
         if function is None:
-            return NOTHING
+            return NO_VALUES
         found = []
         for value in ev.infer(model, function):
             if isinstance(value, Unknown):
@@ -630,7 +630,7 @@ class TypeScript(Language):
         parameter = _parameter_at(function.node, index)
         declared = parameter.child_by_field_name("type") if parameter is not None else None
         if declared is None:
-            return NOTHING
+            return NO_VALUES
         values = self.as_type(ev.denoted(function.model, declared, ev.environment(receiver)))
         if parameter is not None and parameter.named_children and parameter.named_children[0].type == "rest_pattern":
             return self.held(ev, values)
@@ -812,8 +812,8 @@ def _first_parameter(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
     return parameters.named_children[0] if parameters is not None and parameters.named_children else None
 
 
-def _add(model: Model, table: dict[str, Symbol], one_: Declaration) -> None:
-    symbol = table.setdefault(one_.name, Symbol(one_.name, model.top))
+def _add(model: Model, table: dict[str, BoundSymbol], one_: Declaration) -> None:
+    symbol = table.setdefault(one_.name, BoundSymbol(one_.name, model.top))
     symbol.declarations.append(one_)
     if one_.name not in {"default", "export="}:
         model.by_name_byte[one_.name_node.start_byte] = symbol

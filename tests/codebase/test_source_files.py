@@ -12,15 +12,15 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.text import Lines, split_lines
 from code_intel_server.codebase.references import classify
-from code_intel_server.codebase.references.classify import Asked
+from code_intel_server.codebase.references.classify import NameQuery
 from code_intel_server.codebase.symbols import freshness as module
 from code_intel_server.codebase.symbols.definitions import NameMatch
-from code_intel_server.codebase.symbols.freshness import Standing
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 
 
 def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str, *, kind: str = "-e") -> None:
     """A ripgrep that prints this of a project (runs with `kind` among their options), as where a folder was swapped meanwhile."""
-    real = ripgrep.executable()
+    real = ripgrep.ripgrep_program()
     script = f"""case "$*" in *"{kind} "*"-- ./"*) printf '{printed}';; *) exec "{real}" "$@";; esac"""
     program(tmp_path / "bin", "rg", script)
     only_on_path(monkeypatch, tmp_path / "bin")
@@ -184,8 +184,8 @@ def test_a_late_line_costs_a_small_part_of_splitting_its_file(record_property: C
 def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = explorer(tmp_path, {"a.txt": "x\n" * 50 + "needle\n", "b.txt": "y\n" * 500})
     (file,) = ripgrep.search(found.project, ripgrep.Query(("needle",), regex=False, word=True)).files
-    asked = Asked(classify.occurrences(("needle",)), include_comments=True)
-    standing = Standing(tmp_path)
+    asked = NameQuery(classify.occurrences(("needle",)), include_comments=True)
+    standing = SourceFiles(tmp_path)
     assert standing.matches(file, asked.names) == file
     monkeypatch.setattr(module, "_REMEMBERED_BYTES", 1050)
     standing.content("b.txt")
@@ -200,7 +200,7 @@ def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
 ) -> None:
     monkeypatch.setattr(module, "_REMEMBERED_BYTES", 3)
     (tmp_path / "a.txt").write_bytes(b"needle\n")
-    assert Standing(tmp_path).content("a.txt") == b"needle\n"
+    assert SourceFiles(tmp_path).content("a.txt") == b"needle\n"
 
 
 @pytest.mark.needs("universal-ctags")
@@ -273,7 +273,7 @@ def test_the_lines_around_a_match_are_those_that_an_editor_shows(tmp_path: Path,
         text = "".join(chance.choices(["a", "é", "\n", "\n", "\r\n", "x\r"], k=chance.randrange(12)))
         (tmp_path / f"f{number}").write_bytes(text.encode(encoding))
         line, count = chance.randrange(1, 8), chance.randrange(5)
-        lines, standing = split_lines(text), Standing(tmp_path)
+        lines, standing = split_lines(text), SourceFiles(tmp_path)
         assert (
             standing.texts(f"f{number}", range(max(line - count, 1), line))
             == lines[max(line - 1 - count, 0) : line - 1]

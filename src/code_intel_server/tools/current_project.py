@@ -6,26 +6,26 @@ from pathlib import Path
 
 from code_intel_server.contract.loader import Contract
 from code_intel_server.errors import Rejected
-from code_intel_server.tools.desk import Desk, tool_allowed
+from code_intel_server.tools.services import ProjectServices, tool_allowed
 from code_intel_server.tools.session.sessions import Sessions
 from code_intel_server.workspace.paths import find_root
 
 
-class Workbench:
+class CurrentProject:
     """One desk and its sessions; another project can be taken up only while no session is active."""
 
     def __init__(self, start: Path, override: Path | None = None) -> None:
         self._start = start
         self._home = find_root(start, override)
         self._swapping = threading.Lock()
-        self.sessions = Sessions(Desk(self._home))
+        self.sessions = Sessions(ProjectServices(self._home))
         """Those of the present project, and with them its desk: who needs both asks once, since another call may take
         up another project at any moment."""
 
     @property
-    def desk(self) -> Desk:
+    def services(self) -> ProjectServices:
         """The desk of the present project."""
-        return self.sessions.desk
+        return self.sessions.services
 
     def take_up(self, repo_path: str) -> Sessions:
         """The sessions of the project at `repo_path` (relative to where the server was started), which it works for now.
@@ -38,11 +38,11 @@ class Workbench:
         if home and present.active is not None:
             return present
         root = self._home if home else self._root_at(repo_path)
-        if root == present.desk.root:
+        if root == present.services.root:
             return present
         self._refuse_in_a_session()  # at once: a submit that verifies has the mutex for minutes
-        with self._swapping, self.desk.mutex:  # nobody is in the middle of a start or a submit there
-            if root != self.desk.root:
+        with self._swapping, self.services.mutex:  # nobody is in the middle of a start or a submit there
+            if root != self.services.root:
                 self._swap(root)
             return self.sessions
 
@@ -65,12 +65,12 @@ class Workbench:
 
     def _swap(self, root: Path) -> None:
         self._refuse_in_a_session()
-        left, self.sessions = self.sessions, Sessions(Desk(root))
-        left.desk.close()  # last: what cannot be let go of keeps nobody from the other project
+        left, self.sessions = self.sessions, Sessions(ProjectServices(root))
+        left.services.close()  # last: what cannot be let go of keeps nobody from the other project
 
     def contract(self) -> Contract:
         """The project's contract as it is now, for answers outside a session."""
-        return _contract(self.desk.project.contract_file, _stamp(self.desk.project.contract_file))
+        return _contract(self.services.project.contract_file, _stamp(self.services.project.contract_file))
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -16,7 +16,7 @@ _ROW = re.compile(rb"(?:(\S) )?([0-7]{6}) (?:[a-z]+ )?([0-9a-f]+)(?: [0-3])?\t([
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """What an index holds for a path; `skipped` where a sparse checkout left it out of the working tree."""
 
     mode: str
@@ -24,7 +24,7 @@ class Entry:
     skipped: bool = False
 
 
-class Entries(Mapping[str, Entry]):
+class IndexEntries(Mapping[str, IndexEntry]):
     """Path → entry out of `ls-files -t -s -z` or `ls-tree -r -z`, in git's order; of an unmerged path the last stage.
 
     Raises ValueError for output that is no such listing.
@@ -47,7 +47,7 @@ class Entries(Mapping[str, Entry]):
             by_path = {self._path_at(start): start for start in self._starts}
             self._starts = array("Q", (by_path[path] for path in sorted(by_path)))
 
-    def __getitem__(self, path: str) -> Entry:
+    def __getitem__(self, path: str) -> IndexEntry:
         """The entry of a path. Raises KeyError where there is none."""
         try:
             wanted = os.fsencode(path)
@@ -71,7 +71,7 @@ class Entries(Mapping[str, Entry]):
         """Whether a sparse checkout left out any of it."""
         return self._output.startswith(b"S ") or b"\0S " in self._output
 
-    def is_same(self, other: "Entries") -> bool:
+    def is_same(self, other: "IndexEntries") -> bool:
         """Whether git listed the other in the very same words: told without looking at a single row."""
         return self._output == other._output
 
@@ -81,7 +81,7 @@ class Entries(Mapping[str, Entry]):
             return {}
         return {os.fsdecode(path): entry.oid for path, entry in self.rows() if entry.mode == "160000"}
 
-    def rows(self, below: str = "") -> Iterator[tuple[bytes, Entry]]:
+    def rows(self, below: str = "") -> Iterator[tuple[bytes, IndexEntry]]:
         """Every path, behind `below`, as git wrote it, with its entry; in git's order, which is that of the bytes."""
         prefix = os.fsencode(below)
         for start in self._starts:
@@ -92,13 +92,13 @@ class Entries(Mapping[str, Entry]):
         begin = self._output.index(b"\t", start) + 1
         return self._output[begin : self._output.index(b"\0", begin)]
 
-    def _row_at(self, start: int) -> tuple[bytes, Entry]:
+    def _row_at(self, start: int) -> tuple[bytes, IndexEntry]:
         row = _ROW.match(self._output, start)
         assert row is not None  # noqa: S101 - it matched here before
-        return row[4], Entry(intern(row[2].decode()), row[3].decode(), row[1] == b"S")
+        return row[4], IndexEntry(intern(row[2].decode()), row[3].decode(), row[1] == b"S")
 
 
-def side_by_side(*listings: Iterator[tuple[bytes, Entry]]) -> Iterator[tuple[str, tuple[Entry | None, ...]]]:
+def side_by_side(*listings: Iterator[tuple[bytes, IndexEntry]]) -> Iterator[tuple[str, tuple[IndexEntry | None, ...]]]:
     """Every path that one of the `rows` holds, once, with what each of them holds for it; no listing is kept in memory."""
     heads = [next(rows, None) for rows in listings]
     while there := [head[0] for head in heads if head]:

@@ -23,7 +23,7 @@ from code_intel_server.workspace.git.worktrees import siblings
 from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.project.context_provider import ContextProvider
-from code_intel_server.workspace.project.prompts import Kind, PromptLibrary
+from code_intel_server.workspace.project.prompts import PromptKind, PromptLibrary
 from code_intel_server.workspace.state.checkpoints import CheckpointStore
 from code_intel_server.workspace.state.journals import Journal, LedgerFile
 from code_intel_server.workspace.state.key import load_key, private_folder
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 HISTORY_COMMITS = 2000
 
-Progress = Callable[[float, float, str], None]
+ToolProgress = Callable[[float, float, str], None]
 
 _IN_VAIN = (CodeIntelError, OSError, sqlite3.Error)
 """What work in the background may end with: whoever needs it does it again, and says then what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
+class SessionSettings:
     """What a session reads once at its start and keeps: an edit during the session takes effect with the next (SPEC 5)."""
 
     contract: Contract
@@ -82,16 +82,16 @@ class made_once(Generic[Made]):  # noqa: N801 - reads as the decorator it is
         self._name = make.__name__
         self.__doc__ = make.__doc__
 
-    def __get__(self, desk: "Desk", owner: "type[Desk]") -> Made:
+    def __get__(self, services: "ProjectServices", owner: "type[ProjectServices]") -> Made:
         """The part of this desk, made now where nobody has asked for it before."""
-        with desk.making:
-            if self._name not in desk.__dict__:
-                desk.__dict__[self._name] = self._make(desk)
-            made: Made = desk.__dict__[self._name]
+        with services.making:
+            if self._name not in services.__dict__:
+                services.__dict__[self._name] = self._make(services)
+            made: Made = services.__dict__[self._name]
             return made
 
 
-class Desk:
+class ProjectServices:
     """One project and its parts."""
 
     def __init__(self, root: Path) -> None:
@@ -297,20 +297,20 @@ class Desk:
             self.tree, lambda: self.git, lambda: self.project.writable("cache", "runs"), lambda: self.key
         )
 
-    def begin_runs(self, kit: Kit, session_id: str, commit: str) -> None:
+    def begin_runs(self, settings: SessionSettings, session_id: str, commit: str) -> None:
         """Start the tests of a session's base in the background, where the user trusts commands that run tests."""
-        if kit.config.config.verify_commands and commit:
-            self._proofs(kit).begin(session_id, commit)
+        if settings.config.config.verify_commands and commit:
+            self._proofs(settings).begin(session_id, commit)
 
     def forget_runs(self, session_id: str) -> None:
         """End what runs for a session, and remove what was kept of it."""
         if (self.project.cache / "runs").is_dir():
             self.runs.forget(session_id)
 
-    def _proofs(self, kit: Kit) -> "ProofRunner":
+    def _proofs(self, settings: SessionSettings) -> "ProofRunner":
         from code_intel_server.workspace.proofs import ProofRunner
 
-        return ProofRunner(self.project, kit.config, self.tree, suites=self.runs)
+        return ProofRunner(self.project, settings.config, self.tree, suites=self.runs)
 
     def branches(self, config: ConfigFile) -> "BranchManager":
         """The git effects of a session under one configuration."""
@@ -318,10 +318,10 @@ class Desk:
 
         return BranchManager(self.root, self.tree, finish=config.config.finish)
 
-    def read_kit(self) -> Kit:
+    def read_kit(self) -> SessionSettings:
         """Contract, configuration, context and prompts as they are now."""
         library = PromptLibrary.load(self.project)
-        return Kit(
+        return SessionSettings(
             contract=Contract.load(self.project.contract_file, tool_allowed),
             config=ConfigFile.load(self.project.config_file),
             context=ContextProvider(self.project, library),
@@ -333,16 +333,18 @@ class Desk:
         reads = self.project.reads_file(session_id)
         return LedgerFile(self.project.ledger_file(session_id), session_id, self.key, reads)
 
-    def ports(self, kit: Kit, ledger: LedgerFile, record: "Callable[..., None]", progress: Progress) -> Ports:
+    def ports(
+        self, settings: SessionSettings, ledger: LedgerFile, record: "Callable[..., None]", progress: ToolProgress
+    ) -> Ports:
         """The world as one submit sees it."""
         from code_intel_server.tools.session.relevance import LookupRelevance
 
         return Ports(
-            branches=self.branches(kit.config),
+            branches=self.branches(settings.config),
             tree=self.tree,
             evidence=self.evidence,
-            proofs=self._proofs(kit),
-            documents=kit.context,
+            proofs=self._proofs(settings),
+            documents=settings.context,
             relevance=LookupRelevance(self),
             ledger=ledger,
             record=record,
@@ -361,7 +363,7 @@ _READY = {"READY_PLAN", "READY_IMPL", "READY_COMPLETE"}
 
 
 _TEXTS = (".md", "phase_contract.yml", "config.json")
-_TEXT_FOLDERS = frozenset(Kind)
+_TEXT_FOLDERS = frozenset(PromptKind)
 
 
 def _entries(folder: str) -> "list[os.DirEntry[str]]":

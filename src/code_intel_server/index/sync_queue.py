@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 from code_intel_server.index.values import SyncReport
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 """How often who waits asks whether to go on waiting."""
 
 _PASSING_SECONDS = 0.005
 
 
-class Turns:
+class SyncQueue:
     """Hands out the turns of one store's runs."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Turns:
 
     def _wait(self, gives_up: Callable[[], bool], *, rebuild: bool) -> bool:
         while True:
-            if self.running.acquire(timeout=LOOK_SECONDS):
+            if self.running.acquire(timeout=POLL_SECONDS):
                 if rebuild or not self.in_vain.is_set():
                     return True
                 self.running.release()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 
 READING = """
 import os
-from code_intel_server.common import beneath
+from code_intel_server.common import safe_open
 if os.geteuid() == 0:  # whom no permission stops
     os.setgroups([])
     os.setgid(65534)
@@ -21,8 +21,8 @@ if os.geteuid() == 0:  # whom no permission stops
 try:
     os.listdir("inner")
 except PermissionError:
-    with open(beneath.open_file(".", "inner/deep/a.py"), "rb") as file:
-        print(file.read().decode(), beneath.look(".", "inner/deep/a.py").st_size)
+    with open(safe_open.open_file(".", "inner/deep/a.py"), "rb") as file:
+        print(file.read().decode(), safe_open.look(".", "inner/deep/a.py").st_size)
 """
 
 
@@ -63,6 +63,6 @@ def test_a_link_or_a_file_in_the_place_of_a_folder_ends_the_walk(tmp_path: Path,
     (tmp_path / "linked").symlink_to("inner")
     (tmp_path / "inner" / "link.py").symlink_to("a.py")
     with pytest.raises(OSError) as caught:
-        beneath.open_file(tmp_path, path)
+        safe_open.open_below(tmp_path, path)
     assert caught.value.errno in {errno.ELOOP, errno.ENOTDIR}
     assert open_below(tmp_path) == 0

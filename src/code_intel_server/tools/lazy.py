@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 from code_intel_server import tools
 
 if TYPE_CHECKING:
+    from code_intel_server.tools.current_project import CurrentProject
     from code_intel_server.tools.guard import Guard
-    from code_intel_server.tools.workbench import Workbench
 
 _LOAD_AFTER_SECONDS = 0.5
 
 
-class Late:
+class LazyTools:
     """The workbench of a working directory (or of the project `override`) and the guard around it."""
 
     def __init__(self, start: Path, override: Path | None = None) -> None:
         self._where = (start, override)
         self._making = threading.Lock()
-        self._made: tuple[Workbench, Guard] | None = None
+        self._made: tuple[CurrentProject, Guard] | None = None
 
     @property
-    def bench(self) -> "Workbench":
+    def current(self) -> "CurrentProject":
         """Where all tools work."""
         return self._both()[0]
 
@@ -45,16 +45,16 @@ class Late:
     def close(self) -> None:
         """Let go of what calls have opened."""
         if self._made is not None:
-            self._made[0].desk.close()
+            self._made[0].services.close()
 
     def _load(self) -> None:
         self._both()
         tools.load()
         gc.freeze()  # it stays for good, and collections while a search makes thousands of rows would look through all of it
 
-    def _both(self) -> "tuple[Workbench, Guard]":
+    def _both(self) -> "tuple[CurrentProject, Guard]":
         with self._making:
             if self._made is None:
-                bench = tools.workbench.Workbench(*self._where)
-                self._made = (bench, tools.guard.Guard(bench))
+                current = tools.current_project.CurrentProject(*self._where)
+                self._made = (current, tools.guard.Guard(current))
             return self._made

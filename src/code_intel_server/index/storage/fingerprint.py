@@ -14,7 +14,7 @@ from code_intel_server.workspace.files import write_whole
 _MAX_BYTES = 1 << 20
 
 
-class Seal:
+class FolderFingerprint:
     """The note about one folder, in a file beside it. A note that is missing or cannot be read says nothing."""
 
     def __init__(self, folder: Path, note: Path) -> None:

@@ -11,14 +11,14 @@ import re
 ID = r"\d{8}_\d{6}(?:_\d{1,4})?"
 """The form of a session id, which names its checkpoint: `<id>.json`, the generation before it `<id>.previous.json`."""
 
-SCHEMA_VERSION = 1
-MAX_FILE_BYTES = 1_000_000
+CHECKPOINT_SCHEMA = 1
+MAX_CHECKPOINT_BYTES = 1_000_000
 """What is larger is neither read nor written; the flow compresses summaries long before (SessionState.to_checkpoint)."""
 
 _SEAL = re.compile(rb'\{"checksum": "(?P<sum>[0-9a-f]{64})", "mac": "(?P<mac>[0-9a-f]{64})", ')
 
 
-class BrokenSeal(ValueError):
+class BadSignature(ValueError):
     """A file that is not what this machine wrote; `foreign` where it is whole and another machine's."""
 
     def __init__(self, why: str, *, foreign: bool = False) -> None:
@@ -26,22 +26,22 @@ class BrokenSeal(ValueError):
         self.foreign = foreign
 
 
-def sealed(key: bytes, rest: bytes) -> bytes:
+def signed(key: bytes, rest: bytes) -> bytes:
     """A file whose members behind the seal are `rest`: JSON text of an object, without its first brace."""
     checksum, mac = hashlib.sha256(rest).hexdigest(), _mac(key, rest)
     return f'{{"checksum": "{checksum}", "mac": "{mac}", '.encode() + rest
 
 
-def unsealed(key: bytes, data: bytes) -> bytes:
+def verified(key: bytes, data: bytes) -> bytes:
     """The JSON text of a file's members behind its seal, as an object. Raises BrokenSeal."""
     seal = _SEAL.match(data)
     if seal is None:
-        raise BrokenSeal("its beginning is not a checkpoint's")
+        raise BadSignature("its beginning is not a checkpoint's")
     rest = data[seal.end() :]
     if not hmac.compare_digest(hashlib.sha256(rest).hexdigest(), seal["sum"].decode()):
-        raise BrokenSeal("its checksum does not fit: torn or edited")
+        raise BadSignature("its checksum does not fit: torn or edited")
     if not hmac.compare_digest(_mac(key, rest), seal["mac"].decode()):
-        raise BrokenSeal("its signature is not of this machine's key", foreign=True)
+        raise BadSignature("its signature is not of this machine's key", foreign=True)
     return b"{" + rest
 
 

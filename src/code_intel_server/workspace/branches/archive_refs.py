@@ -20,13 +20,13 @@ from pathlib import Path
 
 from code_intel_server.errors import Unavailable, UserActionNeeded
 from code_intel_server.process import Completed
-from code_intel_server.workspace import placing
+from code_intel_server.workspace import atomic_writes
+from code_intel_server.workspace.atomic_writes import IncomingFile
 from code_intel_server.workspace.branches.refusals import refuse
 from code_intel_server.workspace.git import repository as door
 from code_intel_server.workspace.git.child import Manner, command_name, environment_config, output_of
-from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, ReadingRoom
+from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit
 from code_intel_server.workspace.git.repository import ARCHIVE, Git, RefChange, join_z, portions, split_z
-from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.tree.snapshot_index import copy_index, hash_file, lstat, mode_of
 from code_intel_server.workspace.tree.status import GITLINK
 
@@ -46,7 +46,7 @@ _SPECIAL = {
 _DURABLE = environment_config({"core.fsync": "all"})
 
 
-class Kind(StrEnum):
+class ArchiveKind(StrEnum):
     """What an archive ref holds."""
 
     BRANCH = "branch"
@@ -57,7 +57,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ArchivedContent:
     """An archive ref to be created (`change`) and the commit behind it."""
 
     ref: str
@@ -65,7 +65,7 @@ class Shelved:
     change: RefChange
 
 
-class Shelf:
+class Archiver:
     """Shelves content of one repository for one session."""
 
     def __init__(self, git: Git, session_id: str) -> None:
@@ -73,7 +73,7 @@ class Shelf:
         self._session = session_id if door.is_safe_name(session_id) else "unknown"
         self._taken: set[str] = set(git.refs(f"{ARCHIVE}{self._session}/"))
 
-    def of_commit(self, commit: str, kind: Kind, **facts: str) -> Shelved:
+    def of_commit(self, commit: str, kind: ArchiveKind, **facts: str) -> ArchivedContent:
         """Prepare an archive ref for a commit that exists; `facts` say what it was."""
         ref = self._free_ref(kind)
         body = json.dumps({"kind": kind.value, "session": self._session, **facts}, sort_keys=True)
@@ -89,13 +89,15 @@ class Shelf:
         ]
         data = "\n".join(lines).encode("utf-8", "surrogateescape")
         tag = self._git.text("mktag", manner=Manner.OWN, stdin=data)
-        return Shelved(ref, commit, RefChange(ref, "", tag))
+        return ArchivedContent(ref, commit, RefChange(ref, "", tag))
 
-    def of_files(self, paths: Sequence[str], parent: str, kind: Kind, **facts: str) -> Shelved:
+    def of_files(self, paths: Sequence[str], parent: str, kind: ArchiveKind, **facts: str) -> ArchivedContent:
         """Prepare an archive ref for the present raw content of `paths` (from the top), as a commit on `parent`."""
         return self.of_commit(self.commit_files(paths, parent, kind), kind, **facts)
 
-    def of_entries(self, entries: Mapping[str, tuple[str, str]], parent: str, kind: Kind, **facts: str) -> Shelved:
+    def of_entries(
+        self, entries: Mapping[str, tuple[str, str]], parent: str, kind: ArchiveKind, **facts: str
+    ) -> ArchivedContent:
         """Prepare an archive ref for stored contents: path from the top → mode and id, as a commit on `parent`."""
         rows = join_z(f"{mode} {oid}\t{path}" for path, (mode, oid) in entries.items())
         with scratch_index(self._git) as index:
@@ -105,20 +107,20 @@ class Shelf:
             tree = self._git.must("write-tree", manner=Manner.OWN, env=env).decode().strip()
         return self.of_commit(self._commit(tree, parent, f"Kept by code-intel: {kind.value}"), kind, **facts)
 
-    def of_index(self, parent: str) -> Shelved:
+    def of_index(self, parent: str) -> ArchivedContent:
         """Prepare an archive ref for what the user has staged."""
         with scratch_index(self._git, copy=True) as index:
             tree = self._git.must("write-tree", manner=Manner.OWN, env={"GIT_INDEX_FILE": str(index)}).decode().strip()
-        return self.of_commit(self._commit(tree, parent, "What was staged"), Kind.STAGED)
+        return self.of_commit(self._commit(tree, parent, "What was staged"), ArchiveKind.STAGED)
 
-    def keep(self, *shelved: Shelved, reason: str = "code-intel: archive") -> None:
+    def keep(self, *shelved: ArchivedContent, reason: str = "code-intel: archive") -> None:
         """Create the refs; from here on the content is safe."""
         if shelved:
             self._git.transact([each.change for each in shelved], reason=reason)
 
-    def commit_files(self, paths: Sequence[str], parent: str, kind: Kind) -> str:
+    def commit_files(self, paths: Sequence[str], parent: str, kind: ArchiveKind) -> str:
         """A commit whose tree is `parent`'s with the present raw content of `paths`; objects go to the repository."""
-        room = ReadingRoom(self._git, "shelf", RAW_ATTRIBUTES)
+        room = IsolatedGit(self._git, "shelf", RAW_ATTRIBUTES)
         room.prepare()
         env = {**_DURABLE, "GIT_OBJECT_DIRECTORY": str(self._git.at.common_dir / "objects")}
         linked: dict[str, bool] = {}
@@ -147,7 +149,7 @@ class Shelf:
         words = ("-c", "commit.gpgsign=false", "commit-tree", "--no-gpg-sign", "-p", parent, tree)
         return self._git.must(*words, manner=Manner.OWN, stdin=message.encode(), env=_NOBODY).decode().strip()
 
-    def _free_ref(self, kind: Kind) -> str:
+    def _free_ref(self, kind: ArchiveKind) -> str:
         number = 1 + len(self._taken)
         while (ref := f"{ARCHIVE}{self._session}/{number:03}-{kind.value}") in self._taken:
             number += 1
@@ -236,11 +238,13 @@ def write_back(
     had = permissions or {}
     written = []
     entries = tree_entries(git, commit, paths)
-    placing.sweep(git, entries)
+    atomic_writes.remove_unfinished(git, entries)
     for path, (mode, oid) in sorted(entries.items()):
         if mode == GITLINK or (path not in replace and os.path.lexists(git.at.top / path)):
             continue
-        if placing.place(git, Incoming(path, mode, git.read_blob(oid), had.get(path)), replace=path in replace):
+        if atomic_writes.place(
+            git, IncomingFile(path, mode, git.read_blob(oid), had.get(path)), replace=path in replace
+        ):
             written.append(path)
     return written
 
@@ -298,7 +302,7 @@ def entry_at(git: Git, path: str) -> tuple[str, str]:
 
 def is_same(git: Git, one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether two files (mode and id) need not be told apart: by the executable bit only where the repository heeds it."""
-    if one[1] == other[1] and {one[0], other[0]} == {placing.PROGRAM, placing.PLAIN}:
+    if one[1] == other[1] and {one[0], other[0]} == {atomic_writes.PROGRAM, atomic_writes.PLAIN}:
         return not git.heeds_executable_bit()
     return one == other
 
@@ -384,7 +388,7 @@ def _restore(git: Git, entries: Mapping[str, tuple[str, str]], source: str) -> N
             checkout = ("checkout-index", "--ignore-skip-worktree-bits", f"--prefix={made}/", "-z", "--stdin")
             git.must(*checkout, manner=Manner.USER, env={"GIT_INDEX_FILE": str(index)}, stdin=join_z(names))
         for path in names:
-            if not placing.move_in(git, made / path, path, entries[path][0]):
+            if not atomic_writes.move_in(git, made / path, path, entries[path][0]):
                 raise UserActionNeeded("tool_errors.git.changed_meanwhile", path=path)
     finally:
         shutil.rmtree(made, ignore_errors=True)

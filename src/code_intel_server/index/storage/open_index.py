@@ -16,7 +16,7 @@ from code_intel_server.index.sibling import begin_with_sibling
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import Synchroniser, model_key
-from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings, Progress
+from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings, SyncProgress
 from code_intel_server.index.vectors.chromadb_manager import ChromaManager
 from code_intel_server.index.vectors.dense import BruteForce
 from code_intel_server.index.vectors.embedding import Encoder
@@ -31,7 +31,7 @@ OWNER_RETRY_SECONDS = 1.0
 SETTLE_LOOK_SECONDS = 0.2
 
 
-class Opened:
+class OpenIndex:
     """The open parts. `store` is None where a reader finds no index; only the owner has a `background`."""
 
     def __init__(
@@ -146,7 +146,7 @@ class Opened:
         if self.chroma is not None:
             self.chroma.kick()
 
-    def settle(self, progress: Progress) -> None:
+    def settle(self, progress: SyncProgress) -> None:
         """Wait until ChromaDB has everything that is stored; not for one that fails, nor for a store that cannot be read."""
         chroma, store = self.chroma, self.store
         if chroma is None or store is None:
@@ -182,7 +182,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class IndexSources:
     """What an index is made of and made with; `folder` is `.code-intel`."""
 
     root: Path
@@ -194,7 +194,7 @@ class Project:
     """The `.code-intel` of the repository's other worktrees."""
 
 
-def open_index(project: Project, owner: OwnerLock) -> Opened:
+def open_index(project: IndexSources, owner: OwnerLock) -> OpenIndex:
     """Open as the owner where nobody else is, else as a reader; never fails for the state of the index."""
     database = project.folder / DATABASE
     try:
@@ -218,16 +218,16 @@ def open_index(project: Project, owner: OwnerLock) -> Opened:
         store.rebuild(f"it is damaged ({reason})", seen_at=synchroniser.seen_at)
 
     background = BackgroundSync(synchroniser, chroma.kick, replace_damaged)
-    return Opened(store, synchroniser, background, chroma)
+    return OpenIndex(store, synchroniser, background, chroma)
 
 
-def _open_reader(project: Project, database: Path, *, note: str = "", gap: str = "") -> Opened:
+def _open_reader(project: IndexSources, database: Path, *, note: str = "", gap: str = "") -> OpenIndex:
     try:
         store = Store(database, writable=False)
     except (sqlite3.Error, OSError):
-        return Opened(None, None, None, gap=f"{gap or note} It has nothing to read yet.")
-    return Opened(store, _synchroniser(project, store), None, note=note, gap=gap)
+        return OpenIndex(None, None, None, gap=f"{gap or note} It has nothing to read yet.")
+    return OpenIndex(store, _synchroniser(project, store), None, note=note, gap=gap)
 
 
-def _synchroniser(project: Project, store: Store) -> Synchroniser:
+def _synchroniser(project: IndexSources, store: Store) -> Synchroniser:
     return Synchroniser(project.root, store, project.settings, project.lister, project.encoder)

@@ -10,9 +10,9 @@ from typing import Any
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.hook import ALLOW_WRITES
 from code_intel_server.cli.init import merging
-from code_intel_server.cli.init.scaffold import Wanted
+from code_intel_server.cli.init.scaffold import PlannedFile
 from code_intel_server.common.resources import templates_dir
-from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ConfigFile
+from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ClientFile
 from code_intel_server.contract.skills import skill_files
 from code_intel_server.workspace.paths import FOLDER
 
@@ -30,7 +30,7 @@ def _is_here(client: Client, root: Path) -> bool:
     return there or any((root / trace).exists() for trace in client.traces)
 
 
-def wanted_files(
+def planned_files(
     root: Path,
     clients: Sequence[Client],
     *,
@@ -38,7 +38,7 @@ def wanted_files(
     config: dict[str, Any],
     ours: Collection[str] = (),
     unattended: bool = False,
-) -> list[Wanted]:
+) -> list[PlannedFile]:
     """Everything set-up writes. `config` overrides defaults of config.json; `ours` are paths an earlier run wrote.
 
     `unattended` lets Claude Code's hook grant, inside a session, what the session may write.
@@ -50,14 +50,14 @@ def wanted_files(
                 made = _config_file(root, client, one, hooks=hooks, granting=unattended and client is CLAUDE)
                 files.setdefault(made.path, made)
         for path, text in skill_files(client).items():
-            files.setdefault(path, Wanted(path, text))
+            files.setdefault(path, PlannedFile(path, text))
     for client in clients:
         if client.rules not in files and not any((root / name).exists() for name in _RULES if name not in ours):
-            files[client.rules] = Wanted(client.rules, _text(_rules_template(client)))
+            files[client.rules] = PlannedFile(client.rules, _text(_rules_template(client)))
     return [*files.values()]
 
 
-def _scaffold(config: dict[str, Any]) -> Iterator[Wanted]:
+def _scaffold(config: dict[str, Any]) -> Iterator[PlannedFile]:
     folder = templates_dir() / "code-intel"
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
@@ -65,7 +65,7 @@ def _scaffold(config: dict[str, Any]) -> Iterator[Wanted]:
         if name == "config.json":
             for key, value in config.items():
                 text = merging.with_member(text, (key,), value)
-        yield Wanted(f"{FOLDER}/{name}", text)
+        yield PlannedFile(f"{FOLDER}/{name}", text)
 
 
 def _rules_template(client: Client) -> str:
@@ -73,24 +73,24 @@ def _rules_template(client: Client) -> str:
     return f"{client.name if client is CLAUDE else CODEX.name}/{Path(client.rules).name}"
 
 
-def config_path(root: Path, file: ConfigFile) -> str:
+def config_path(root: Path, file: ClientFile) -> str:
     """Where a client's file is in a project: the first of its places that exists, else the first."""
     return next((path for path in file.paths if os.path.lexists(root / path)), file.paths[0])
 
 
-def _config_file(root: Path, client: Client, file: ConfigFile, *, hooks: bool, granting: bool) -> Wanted:
+def _config_file(root: Path, client: Client, file: ClientFile, *, hooks: bool, granting: bool) -> PlannedFile:
     path, text = config_path(root, file), _text(f"{client.name}/{file.name}")
     if file.ours:
-        return Wanted(path, text)
+        return PlannedFile(path, text)
     if path.endswith(".toml"):
         table = ".".join(file.server)
-        return Wanted(
+        return PlannedFile(
             path, merge=lambda present: merging.with_table(present, table, text), unmerge=merging.without_block
         )
     return _entries(path, text, file, hooks=hooks, granting=granting)
 
 
-def _entries(path: str, template: str, file: ConfigFile, *, hooks: bool, granting: bool) -> Wanted:
+def _entries(path: str, template: str, file: ClientFile, *, hooks: bool, granting: bool) -> PlannedFile:
     content = json.loads(template)
     groups = content.pop("hooks", {})
     if granting:
@@ -109,7 +109,7 @@ def _entries(path: str, template: str, file: ConfigFile, *, hooks: bool, grantin
                 return present
         return _with_hooks(_added(present, content), groups if hooks else {}, groups)
 
-    return Wanted(path, merge=merge, unmerge=lambda present: _with_hooks(_taken_out(present, content), {}, groups))
+    return PlannedFile(path, merge=merge, unmerge=lambda present: _with_hooks(_taken_out(present, content), {}, groups))
 
 
 def _leaves(content: dict[str, Any]) -> Iterator[tuple[merging.JsonPath, Any]]:

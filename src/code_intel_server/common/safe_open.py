@@ -16,7 +16,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_NAMES = frozenset({"", ".", ".."})
 
 
-def open_file(root: Path | str, path: str) -> int:
+def open_below(root: Path | str, path: str) -> int:
     """A descriptor of the regular file at `path` ('/'-separated, from `root`), which is opened itself even where it is a link.
 
     Never waits on a FIFO. Raises OSError: ENOENT, ELOOP or ENOTDIR for a link on the way or at its end, EINVAL for what is
@@ -34,8 +34,8 @@ def open_file(root: Path | str, path: str) -> int:
     return handle
 
 
-def look(root: Path | str, path: str) -> os.stat_result:
-    """What stands at `path`, a link itself included. Raises as `open_file` does."""
+def stat_below(root: Path | str, path: str) -> os.stat_result:
+    """What stands at `path`, a link itself included. Raises as `open_below` does."""
     *folders, name = _parts(path)
     folder = _open_folder(root, folders)
     try:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from code_intel_server.workspace import placing
-from code_intel_server.workspace.branches import shelf
+from code_intel_server.workspace import atomic_writes
+from code_intel_server.workspace.atomic_writes import IncomingFile
+from code_intel_server.workspace.branches import archive_refs
 from code_intel_server.workspace.branches.manager import BranchManager
 from code_intel_server.workspace.branches.trash import Trash
 from code_intel_server.workspace.git.repository import Git, open_repository
-from code_intel_server.workspace.placing import Incoming
 from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
 
@@ -53,7 +53,7 @@ def door(repo: Repo) -> Git:
 
 
 def act(repo: Repo) -> list[str]:
-    return shelf.write_back(door(repo), "HEAD", PATHS, replace=("a.py", "run.sh"))
+    return archive_refs.write_back(door(repo), "HEAD", PATHS, replace=("a.py", "run.sh"))
 
 
 def place_all(git: Git) -> None:
@@ -64,8 +64,8 @@ def place_all(git: Git) -> None:
         ("link", "120000", b"a.py"),
         ("new/deep/x.txt", "100644", b"deep\n"),
     ):
-        placing.sweep(git, [path])
-        placing.place(git, Incoming(path, mode, content), replace=path in {"a.py", "run.sh"})
+        atomic_writes.remove_unfinished(git, [path])
+        atomic_writes.place(git, IncomingFile(path, mode, content), replace=path in {"a.py", "run.sh"})
 
 
 def killed(git: Git, fatal: int) -> bool:
@@ -136,11 +136,11 @@ def test_a_replaced_file_keeps_its_permissions_and_its_other_names_their_content
 
 def test_what_stands_there_is_not_replaced_unasked(repo: Repo) -> None:
     git = door(repo)
-    assert shelf.write_back(git, "HEAD", PATHS) == ["link", "new/deep/x.txt"]
-    assert not placing.place(git, Incoming("a.py", "100644", b"x"))
+    assert archive_refs.write_back(git, "HEAD", PATHS) == ["link", "new/deep/x.txt"]
+    assert not atomic_writes.place(git, IncomingFile("a.py", "100644", b"x"))
     assert repo.read("a.py") == "mine = 1\n"
     (repo.path / "folder").mkdir()
-    assert not placing.place(git, Incoming("folder", "100644", b"x"), replace=True)
+    assert not atomic_writes.place(git, IncomingFile("folder", "100644", b"x"), replace=True)
 
 
 @pytest.mark.parametrize("make", [Path.symlink_to, lambda path, _: path.write_text("a file")], ids=["link", "file"])
@@ -162,7 +162,7 @@ def test_without_hard_links_it_is_renamed_and_still_takes_nobodys_place(
 
     monkeypatch.setattr(os, "link", no_links)
     assert set(act(repo)) == set(PATHS)
-    assert not placing.place(door(repo), Incoming("link", "100644", b"x"))
+    assert not atomic_writes.place(door(repo), IncomingFile("link", "100644", b"x"))
 
 
 @pytest.mark.parametrize("path", ["new/deep/x.txt", "a.py"])
@@ -183,7 +183,7 @@ def test_between_two_mounts_of_one_file_system_it_is_written_beside_its_target(
     monkeypatch.setattr(os, "rename", across(os.rename))
     git = open_repository(repo.path, patience=0.0)
     assert isinstance(git, Git)
-    assert placing.place(git, Incoming(path, "100644", b"back\n"), replace=True)
+    assert atomic_writes.place(git, IncomingFile(path, "100644", b"back\n"), replace=True)
     assert repo.read(path) == "back\n"
     assert not [name for name in repo.files() if name.endswith(".tmp")]
 
@@ -208,12 +208,12 @@ def test_a_file_made_in_our_own_folder_moves_in_where_nothing_stands(
 
     for name in real:
         monkeypatch.setattr(os, name, across(name))
-    assert placing.move_in(git, made, "new/deep/x.txt", "100644")
-    assert placing.move_in(git, made.parent / "link", "new/deep/link", placing.LINK)
+    assert atomic_writes.move_in(git, made, "new/deep/x.txt", "100644")
+    assert atomic_writes.move_in(git, made.parent / "link", "new/deep/link", atomic_writes.LINK)
     assert (repo.read("new/deep/x.txt"), (repo.path / "new/deep/link").readlink()) == ("made\n", Path("x.txt"))
     repo.write(".git/code-intel/restored/other", "made\n")
-    assert not placing.move_in(git, repo.path / ".git/code-intel/restored/other", "new/deep/x.txt", "100644")
-    assert not placing.move_in(git, repo.path / ".git/code-intel/restored/other", "a.py/below", "100644")
+    assert not atomic_writes.move_in(git, repo.path / ".git/code-intel/restored/other", "new/deep/x.txt", "100644")
+    assert not atomic_writes.move_in(git, repo.path / ".git/code-intel/restored/other", "a.py/below", "100644")
     assert repo.read("new/deep/x.txt") == "made\n"
 
 
@@ -225,7 +225,7 @@ def test_a_name_taken_at_the_last_moment_stays_the_users(repo: Repo, monkeypatch
         real(*arguments, **options)
 
     monkeypatch.setattr(os, "link", late)
-    assert shelf.write_back(door(repo), "HEAD", ["new/deep/x.txt"]) == []
+    assert archive_refs.write_back(door(repo), "HEAD", ["new/deep/x.txt"]) == []
     assert repo.read("new/deep/x.txt") == "mine\n"
 
 
@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_the_old_and_no_temporary_file(repo: Repo, monkeypatc
     before = repo.files()
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
-        placing.place(door(repo), Incoming("a.py", "100644", b"x"), replace=True)
+        atomic_writes.place(door(repo), IncomingFile("a.py", "100644", b"x"), replace=True)
     monkeypatch.undo()
     assert repo.files() == before
     assert not list((repo.path / ".git/code-intel/incoming").iterdir())
@@ -254,7 +254,7 @@ def test_where_the_git_directory_is_another_file_system_the_file_waits_beside_it
         own = repo.path / ".git/code-intel"
         own.mkdir(exist_ok=True)
         (own / "incoming").symlink_to(elsewhere)
-        monkeypatch.setattr(placing, "_FOLDER", os.O_RDONLY | os.O_DIRECTORY)  # the link stands for a mount
+        monkeypatch.setattr(atomic_writes, "_FOLDER", os.O_RDONLY | os.O_DIRECTORY)  # the link stands for a mount
         left = repo.write(f"new/deep/.code-intel-{'0' * 24}.tmp", "of a killed writer")
         assert set(act(repo)) == set(PATHS)
         assert not left.exists()
@@ -273,9 +273,9 @@ def test_the_file_of_a_writer_that_lives_is_not_swept(repo: Repo) -> None:
     (own / "users.tmp").write_text("not ours")
     with held.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        placing.sweep(door(repo), ["a.py"])
+        atomic_writes.remove_unfinished(door(repo), ["a.py"])
         assert sorted(path.name for path in own.iterdir()) == [held.name, "users.tmp"]
-    placing.sweep(door(repo), ["a.py"])
+    atomic_writes.remove_unfinished(door(repo), ["a.py"])
     assert [path.name for path in own.iterdir()] == ["users.tmp"]
 
 
@@ -295,7 +295,7 @@ def test_each_folder_is_swept_once_however_many_files_come_back_to_it(
         return real(folder)
 
     monkeypatch.setattr(os, "scandir", noted)
-    assert len(shelf.write_back(door(repo), "HEAD", [f"many/{number}.txt" for number in range(30)])) == 30
+    assert len(archive_refs.write_back(door(repo), "HEAD", [f"many/{number}.txt" for number in range(30)])) == 30
     assert len(scanned) == len(set(scanned)) <= 2
 
 

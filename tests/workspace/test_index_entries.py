@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_intel_server.workspace.git.entries import Entries, Entry, side_by_side
+from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry, side_by_side
 
 NAMES = st.binary(min_size=1, max_size=6).filter(lambda name: b"\0" not in name)
 ROWS = st.dictionaries(
@@ -24,15 +24,16 @@ def listed(rows: Rows, tree: bool = False) -> bytes:
     return b"".join(heads[name].encode() + b"\t" + name + b"\0" for name in sorted(rows))
 
 
-def plain(rows: Rows, tree: bool = False) -> dict[str, Entry]:
+def plain(rows: Rows, tree: bool = False) -> dict[str, IndexEntry]:
     return {
-        os.fsdecode(name): Entry(mode, f"{oid:040}", tag == "S" and not tree) for name, (tag, mode, oid) in rows.items()
+        os.fsdecode(name): IndexEntry(mode, f"{oid:040}", tag == "S" and not tree)
+        for name, (tag, mode, oid) in rows.items()
     }
 
 
 @given(ROWS, NAMES, st.booleans())
 def test_a_listing_is_looked_into_like_a_dictionary(rows: Rows, other: bytes, tree: bool) -> None:
-    entries = Entries(listed(rows, tree))
+    entries = IndexEntries(listed(rows, tree))
     assert dict(entries) == plain(rows, tree)
     assert len(entries) == len(rows)
     assert entries.get(os.fsdecode(other)) == plain(rows, tree).get(os.fsdecode(other))
@@ -41,29 +42,33 @@ def test_a_listing_is_looked_into_like_a_dictionary(rows: Rows, other: bytes, tr
 
 @given(ROWS, ROWS)
 def test_two_listings_side_by_side_name_every_path_once(left: Rows, right: Rows) -> None:
-    pairs = list(side_by_side(Entries(listed(left)).rows("p/"), Entries(listed(right)).rows("p/")))
+    pairs = list(side_by_side(IndexEntries(listed(left)).rows("p/"), IndexEntries(listed(right)).rows("p/")))
     one, other = plain(left), plain(right)
     assert [path for path, _ in pairs] == [f"p/{os.fsdecode(name)}" for name in sorted({*left, *right})]
     assert pairs == [(path, (one.get(path[2:]), other.get(path[2:]))) for path, _ in pairs]
 
 
 def test_of_an_unmerged_path_the_last_stage_counts() -> None:
-    entries = Entries(b"".join(b"M 100644 %040d %d\ta b\tc\0" % (stage, stage) for stage in (1, 2, 3)))
-    assert dict(entries) == {"a b\tc": Entry("100644", f"{3:040}")}
+    entries = IndexEntries(b"".join(b"M 100644 %040d %d\ta b\tc\0" % (stage, stage) for stage in (1, 2, 3)))
+    assert dict(entries) == {"a b\tc": IndexEntry("100644", f"{3:040}")}
     assert len(entries) == 1
 
 
 @pytest.mark.parametrize("path", ["\ud800", "", "x"])
 def test_what_no_index_can_hold_is_not_in_it(path: str) -> None:
-    assert path not in Entries(b"H 100644 %040d 0\ta\0" % 1)
+    assert path not in IndexEntries(b"H 100644 %040d 0\ta\0" % 1)
 
 
 def test_a_forged_tree_out_of_order_is_read_all_the_same() -> None:
-    entries = Entries(b"".join(b"100644 blob %040d\t%c\0" % (number, name) for number, name in enumerate(b"cabca")))
-    assert dict(entries) == {name: Entry("100644", f"{number:040}") for name, number in (("a", 4), ("b", 2), ("c", 3))}
+    entries = IndexEntries(
+        b"".join(b"100644 blob %040d\t%c\0" % (number, name) for number, name in enumerate(b"cabca"))
+    )
+    assert dict(entries) == {
+        name: IndexEntry("100644", f"{number:040}") for name, number in (("a", 4), ("b", 2), ("c", 3))
+    }
 
 
 @pytest.mark.parametrize("output", [b"x", b"H 100644 %040d 0\ta" % 1, b"\0", b"fatal: no\0"])
 def test_what_is_no_listing_is_never_taken_for_an_empty_one(output: bytes) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        Entries(output)
+        IndexEntries(output)

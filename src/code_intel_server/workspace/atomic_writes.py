@@ -28,7 +28,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingFile:
     """A file to be placed: its path from the top, its mode as git writes it, its bytes (a link's target).
 
     `permissions` are those it had, where they are known and nothing stands there that tells them.
@@ -40,7 +40,7 @@ class Incoming:
     permissions: int | None = None
 
 
-def place(git: Git, file: Incoming, *, replace: bool = False) -> bool:
+def place(git: Git, file: IncomingFile, *, replace: bool = False) -> bool:
     """Put the file where nothing stands, or with `replace` in the place of what does; whether that was done.
 
     A replaced file keeps its permissions, but for the executable bit; other names of it (hard links) keep the old content.
@@ -83,7 +83,7 @@ def move_in(git: Git, made: Path, path: str, mode: str) -> bool:
             if error.errno != errno.EXDEV:
                 raise
             content = os.fsencode(made.readlink()) if made.is_symlink() else made.read_bytes()
-            return place(git, Incoming(path, mode, content))
+            return place(git, IncomingFile(path, mode, content))
         finally:
             os.close(staging)
         os.fsync(folder)
@@ -108,7 +108,7 @@ def _target(git: Git, path: str) -> Iterator[tuple[int, str] | None]:
         yield folder, name
 
 
-def _placed(file: Incoming, found: os.stat_result | None, staging: int, target: tuple[int, str]) -> bool:
+def _placed(file: IncomingFile, found: os.stat_result | None, staging: int, target: tuple[int, str]) -> bool:
     """Write the file in `staging` and give it its name in the target's folder; False where something stands there by now."""
     folder, name = target
     with _staged(staging, file, found) as temporary:
@@ -118,7 +118,7 @@ def _placed(file: Incoming, found: os.stat_result | None, staging: int, target: 
     return True
 
 
-def sweep(git: Git, paths: Iterable[str]) -> None:
+def remove_unfinished(git: Git, paths: Iterable[str]) -> None:
     """Remove what a killed writer of these paths left; one that still writes holds its file locked."""
     for folder in {_own(git), *((git.at.top / path).parent for path in paths)}:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -176,7 +176,7 @@ def _staging(git: Git, folder: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _staged(staging: int, file: Incoming, found: os.stat_result | None) -> Iterator[str]:
+def _staged(staging: int, file: IncomingFile, found: os.stat_result | None) -> Iterator[str]:
     """The name of a temporary file with the content, on the disk and locked; gone at the end."""
     temporary = f".code-intel-{secrets.token_hex(12)}.tmp"
     try:
