@@ -61,8 +61,8 @@ GUARDS = (
     Guard(
         "the tree at the commit",
         REVIEW,
-        '    if strays:\n        raise Rejected("failures.PRE_COMMIT',
-        '    if False:\n        raise Rejected("failures.PRE_COMMIT',
+        '    if strays:\n        raise Rejected(\n            "failures.PRE_COMMIT',
+        '    if False:\n        raise Rejected(\n            "failures.PRE_COMMIT',
         "after_the_receipt",
     ),
     Guard(

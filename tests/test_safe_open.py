@@ -21,8 +21,8 @@ if os.geteuid() == 0:  # whom no permission stops
 try:
     os.listdir("inner")
 except PermissionError:
-    with open(safe_open.open_file(".", "inner/deep/a.py"), "rb") as file:
-        print(file.read().decode(), safe_open.look(".", "inner/deep/a.py").st_size)
+    with open(safe_open.open_below(".", "inner/deep/a.py"), "rb") as file:
+        print(file.read().decode(), safe_open.stat_below(".", "inner/deep/a.py").st_size)
 """
 
 

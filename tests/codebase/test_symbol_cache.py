@@ -484,14 +484,14 @@ def test_where_the_folder_cannot_be_written_the_cache_lives_in_memory_and_the_an
 WRITER = """
     import sys
     from code_intel_server.codebase.symbols.ctags import Tag
-    from code_intel_server.codebase.files.project import Project
-    from code_intel_server.codebase.symbols.store_file import SCHEMA_VERSION
-    from code_intel_server.codebase.symbols.store import Entry, Stamp, SymbolStore
-    store = SymbolStore(Project.at(sys.argv[1]))
+    from code_intel_server.codebase.files.project import ProjectScope
+    from code_intel_server.codebase.symbols.store_file import SYMBOLS_SCHEMA
+    from code_intel_server.codebase.symbols.store import StoredFile, Stamp, SymbolStore
+    store = SymbolStore(ProjectScope.at(sys.argv[1]))
     mark, rounds = sys.argv[2], int(sys.argv[3])
     for number in range(rounds):
         tags = [Tag(f"{mark}{number}_{row}", "function", "", "", row, row, "Python") for row in range(1, 51)]
-        store.put([Entry(f"{mark}{number}.py", Stamp(1, 1), "test", tags), Entry("shared.py", Stamp(number, 1), mark, tags)])
+        store.put([StoredFile(f"{mark}{number}.py", Stamp(1, 1), "test", tags), StoredFile("shared.py", Stamp(number, 1), mark, tags)])
         print(number, flush=True)
 """
 

@@ -77,11 +77,11 @@ def test_what_set_up_leaves_out_is_needed_neither_for_a_folder_nor_for_a_server(
 _USED = """
 import sys
 import numpy as np
-from code_intel_server.index.vectors.chroma_child import Collections, connect
+from code_intel_server.index.vectors.chroma_child import Collections, connect_client
 
 sys.modules |= dict.fromkeys(eval(sys.argv[1]))
 for request in eval(sys.argv[2]):
-    one = Collections(connect(request), {"store": "a", "format": 1}, {"forest": "left-out"})
+    one = Collections(connect_client(request), {"store": "a", "format": 1}, {"forest": "left-out"})
     vectors = np.array([[1.0, 0.0]], dtype=np.float32)
     one.open(), one.put("forest", ["a"], vectors), one.near("forest", 5, vectors)
     found = one.known("forest", ["a", "b"])["ids"]
