@@ -154,6 +154,21 @@ def spawn(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = Non
     return _start(argv, cwd, env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
+def detach(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> int:
+    """Start a child that outlives us, its streams closed, and return its id: it has to bring its own end with it."""
+    child = subprocess.Popen(
+        list(argv),
+        cwd=cwd,
+        env=dict(os.environ if env is None else env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    child.returncode = 0  # nobody waits for it
+    return child.pid
+
+
 def end_group(child: "subprocess.Popen[bytes]") -> None:
     """End the child and everything in its process group (SIGTERM, then SIGKILL), and reap it."""
     if child.returncode is None:

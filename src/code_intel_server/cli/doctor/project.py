@@ -8,6 +8,7 @@ from shlex import quote
 
 from code_intel_server import __version__
 from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
+from code_intel_server.cli.hook import outside_sessions
 from code_intel_server.cli.init.proposals import without_git
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.status.index_view import look_at_index
@@ -133,6 +134,16 @@ def trust(root: Path) -> Iterator[Finding]:
         yield warning(
             "verify commands", f"{count}, not trusted: they do not run", "read them, then: code-intel-server trust"
         )
+
+
+def outside(root: Path) -> Iterator[Finding]:
+    """What is said at the end of a turn that changed files outside a session."""
+    mode, commands = outside_sessions.settings(str(root))
+    text = outside_sessions.described(str(root))[0].removeprefix("outside sessions: ")
+    if mode == "off" or not commands:
+        yield Finding("outside sessions", Grade.UNUSED, text)
+    else:
+        yield good("outside sessions", text)
 
 
 def index(root: Path) -> Iterator[Finding]:

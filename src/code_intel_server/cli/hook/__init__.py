@@ -34,6 +34,9 @@ _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
 _READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more)\s")
 _COMMAND_LIMIT = 4_000
 _STARTS = "start_session"
+_TURNS = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
+_BACKGROUND = "--verify-files"
+"""By which the hook starts itself for a run of the verify commands in the background (`outside_sessions`)."""
 _ASKED_ABOUT = frozenset({"", ".git", ".github", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})
 """Outside the project ('') and in what decides what a client may do nothing is written without the user's word."""
 
@@ -48,6 +51,10 @@ Fields = dict[str, object]
 
 def main(arguments: list[str]) -> int:
     """Answer one hook event from standard input; 0 lets pass, 2 refuses with the reason on standard error."""
+    if arguments[:1] == [_BACKGROUND]:
+        from code_intel_server.cli.hook.background_run import verify
+
+        return verify(os.getcwd(), arguments[1])
     try:
         event: Fields = json.loads(sys.stdin.buffer.read(_READ_LIMIT))
         event = dialects.understood(event, _client(arguments))
@@ -62,6 +69,8 @@ def main(arguments: list[str]) -> int:
         return 0
     session_id = live_session(root)
     left = [] if session_id else interrupted(root)
+    if not session_id and event["hook_event_name"] in _TURNS:
+        _outside(event, root, left)
     if not session_id and not left:
         return 0
     try:
@@ -70,6 +79,16 @@ def main(arguments: list[str]) -> int:
         said = f"{type(error).__name__}: {error}"
         way_on = _WAYS_ON if left else "Call get_session_status, then try again."
         return dialects.refuse_tool(event, f"code-intel: this cannot be judged ({said}). {way_on}")
+
+
+def _outside(event: Fields, root: str, left: list[Session]) -> None:
+    """Ask the gate outside of sessions; whatever fails in it lets the turn go its way."""
+    try:
+        from code_intel_server.cli.hook.outside_sessions import answer as of_turn
+
+        of_turn(event, root, left)
+    except Exception:  # noqa: BLE001 - a reminder that cannot be made holds nobody up
+        return
 
 
 def _client(arguments: list[str]) -> str:

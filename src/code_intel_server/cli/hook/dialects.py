@@ -83,6 +83,12 @@ def tell(event: Fields, text: str) -> None:
         print(json.dumps({"hookSpecificOutput": specific, "additionalContext": text}))
 
 
+def note(event: Fields, text: str) -> None:
+    """Show the user a line at the end of a turn, which ends; nothing where the client has no place for one."""
+    if event.get("client") != "cursor":
+        print(json.dumps({"systemMessage": text}))
+
+
 def hold(event: Fields, reason: str) -> None:
     """Let the turn go on for this reason."""
     client = event.get("client")

@@ -178,6 +178,31 @@ def lock_folder(root: str) -> str:
     return os.path.join(home, "code-intel", "projects", digest)
 
 
+def head_of(root: str) -> tuple[str, str, str, str]:
+    """The worktree's top, its git directory, the one all worktrees share, and HEAD's commit ('' where no file tells it)."""
+    git = _git_folder(root)
+    if not git:
+        return "", "", "", ""
+    top = root
+    while not os.path.lexists(os.path.join(top, ".git")):
+        top = os.path.dirname(top)
+    try:
+        head = _bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        head = ""
+    if head.startswith("ref:"):
+        head = "" if _in_tables(git) else _oid(git, head.removeprefix("ref:").strip())
+    return top, git, _common(git), head
+
+
+def signing_key(common: str) -> bytes:
+    """The key that checkpoints are signed with; nothing where there is none."""
+    try:
+        return _bytes(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
+    except OSError:
+        return b""
+
+
 def _git_folder(root: str) -> str:
     """The git directory of the worktree that holds a folder; '' without git."""
     folder = root

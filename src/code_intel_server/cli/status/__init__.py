@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
+from code_intel_server.cli.hook import outside_sessions
 from code_intel_server.cli.pages.record import SessionRecord
 from code_intel_server.cli.status.view import ProjectView, SessionView, read_view
 from code_intel_server.cli.words import TITLE_WIDTH, flag_typed, quantity
@@ -73,6 +74,7 @@ def project_as_json(seen: ProjectView, session: SessionView | None) -> dict[str,
         "others": [one.session_id for one in seen.sessions if one is not session],
         "unusable_checkpoints": [*seen.unusable],
         "index": seen.index.as_json() if seen.index else None,
+        "outside_sessions": outside_sessions.described(str(seen.root))[1],
         "lock": {"pid": owner.pid, "since": owner.since, "session_id": owner.session_id} if owner else None,
     }
 
@@ -190,10 +192,11 @@ def _counters(session: SessionView) -> "RenderableType":
 
 
 def _surroundings(seen: ProjectView) -> "RenderableType":
-    """Index and lock: what there is besides the session."""
+    """Index, lock and the gate outside of sessions: what there is besides the session."""
     from rich.text import Text
 
     index = seen.index.described() if seen.index else "index not built yet: the first session builds it"
     owner = seen.owner
     lock = f"lock held by {owner.described()} since {owner.since}" if owner else "lock free"
-    return Text(f"{seen.root}\n{printable(index)}\n{printable(lock)}", "dim")
+    outside, _ = outside_sessions.described(str(seen.root))
+    return Text(f"{seen.root}\n{printable(index)}\n{printable(lock)}\n{printable(outside)}", "dim")

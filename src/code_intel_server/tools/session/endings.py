@@ -25,6 +25,7 @@ from code_intel_server.tools.session import archives
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.checkpoints import is_id
+from code_intel_server.workspace.state.tree_state import Worktree
 from code_intel_server.workspace.values import Abandoned, GitIntent
 
 Fields = dict[str, JsonValue]
@@ -140,6 +141,18 @@ class Endings:
         self._desk.forget_runs(session_id)
         with contextlib.suppress(CodeIntelError):
             Approvals().forget(self._desk.root, session_id)
+
+    def keep_accounted(self, session_id: str) -> None:
+        """Let the gate outside of sessions ask for no run of what a session has left: its own end accounts for it (SPEC 12)."""
+        git = self._desk.git
+        if isinstance(git, str):
+            return
+        at, root = git.at, os.path.realpath(self._desk.root)
+        with contextlib.suppress(CodeIntelError, OSError):
+            place = Worktree(root, str(at.top), str(at.git_dir), str(at.common_dir), git.oid("HEAD"))
+            kept = place.read("verdict", self._desk.key)
+            kept |= {"proven": place.look().kept(), "by": f"session {session_id}"}
+            place.write("verdict", kept, self._desk.key)
 
     def marker(self, session_id: str) -> Path:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""

@@ -247,6 +247,8 @@ class Sessions:
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:
             learning.record_end(self._desk, state, outcome, why, now())
+        if state.tasks or state.receipt:
+            self._ends.keep_accounted(state.session_id)
         with active.ledger.ending():
             self._ends.forget(state.session_id)
         self._desk.tree.tidy()

@@ -54,6 +54,7 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
     "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
     "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
+    "outside_sessions": "what the hook does at the end of a turn that changed files outside a session: nothing, say once what no run has proven, or run the trusted commands in the background and say what they showed",
     "lane": "how much of the flow a change is led through where the user gives no flag: a lane, or `advised` for what start_session would advise",
     "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
     "headless.stale_branches": "what is done about left-over task branches where nobody can be asked",
@@ -136,6 +137,7 @@ class Config(_Part):
     verify_commands: tuple[VerifyCommand, ...] = Field(default=(), max_length=50, strict=False)
     verify_limit: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
     borrowed_folders: tuple[_Text, ...] = Field(default=(".venv", "venv", "node_modules"), max_length=50, strict=False)
+    outside_sessions: Literal["off", "remind", "verify"] = "remind"
     lane: Literal["auto", "fast", "quick", "full", "advised"] = "auto"
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
