@@ -154,16 +154,19 @@ def spawn(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = Non
     return _start(argv, cwd, env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
-def detach(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> int:
-    """Start a child that outlives us, its streams closed, and return its id: it has to bring its own end with it."""
+def detach(argv: Sequence[str], *, cwd: Path, descriptors: Sequence[int] = ()) -> int:
+    """Start a child that outlives us, its streams closed but for `descriptors`, and return its id.
+
+    It has to bring its own end with it.
+    """
     child = subprocess.Popen(
         list(argv),
         cwd=cwd,
-        env=dict(os.environ if env is None else env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        pass_fds=descriptors,
     )
     child.returncode = 0  # nobody waits for it
     return child.pid

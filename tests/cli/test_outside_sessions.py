@@ -13,7 +13,7 @@ import pytest
 from code_intel_server import process
 from code_intel_server.cli import hook, status
 from code_intel_server.cli.hook import background_run
-from code_intel_server.cli.hook.outside_sessions import place_of, runs_now
+from code_intel_server.cli.hook.outside_sessions import locked, place_of, runs_now
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.endings import Endings
 from code_intel_server.workspace.project.trust import Approvals
@@ -70,6 +70,16 @@ def edit(root: Path, text: str = "Hi", path: str = "app.py") -> None:
     file = root / path
     file.parent.mkdir(exist_ok=True)
     file.write_text(f'def greet(name: str) -> str:\n    return f"{text}, {{name}}!"\n')
+
+
+def run_here(root: Path) -> None:
+    """The run that the hook starts in the background, in this process."""
+    place = place_of(str(root))
+    assert place is not None
+    lock = locked(place)
+    assert lock is not None
+    assert locked(place) is None
+    background_run.verify(str(root), place.head, lock)
 
 
 class TestRemind:
@@ -346,13 +356,13 @@ class TestVerify:
         Approvals().revoke(root / CONFIG)
         event("SessionStart")
         edit(root)
-        background_run.verify(str(root), git(root, "rev-parse", "HEAD").strip())
+        run_here(root)
         assert "is not trusted: code-intel-server trust" in held(event("Stop"))
 
     def test_a_live_session_ends_the_run(self, root: Path) -> None:
         edit(root)
         with session(root, state()):
-            background_run.verify(str(root), git(root, "rev-parse", "HEAD").strip())
+            run_here(root)
         place = place_of(str(root))
         assert place is not None
         assert place.read("verdict", ProjectServices(root).key) == {}

@@ -52,9 +52,9 @@ Fields = dict[str, object]
 def main(arguments: list[str]) -> int:
     """Answer one hook event from standard input; 0 lets pass, 2 refuses with the reason on standard error."""
     if arguments[:1] == [_BACKGROUND]:
-        from code_intel_server.cli.hook.background_run import verify
+        from code_intel_server.cli.hook.background_run import main as verify
 
-        return verify(os.getcwd(), arguments[1])
+        return verify(os.getcwd(), arguments[1], int(arguments[2]))
     try:
         event: Fields = json.loads(sys.stdin.buffer.read(_READ_LIMIT))
         event = dialects.understood(event, _client(arguments))

@@ -5,7 +5,6 @@ begins, and its children with it. A lock says that it lives; the same file, and 
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -35,23 +34,22 @@ class _SessionBegan(Exception):
     """A session runs the commands itself."""
 
 
-def verify(root: str, base: str) -> int:
-    """Run the commands and keep what they showed; nothing where a run is under way. `base` is the commit the change is upon."""
-    place = place_of(root)
-    if place is None or settings(root)[0] != "verify":
-        return 0
-    os.makedirs(place.private, 0o700, exist_ok=True)
-    with open(os.open(place.file("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return 0
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lifetime.end_now)
-        with contextlib.suppress(_SessionBegan, CodeIntelError, OSError):
-            _verify(place, base, lock.fileno())
-        lock.truncate(0)
+def main(root: str, base: str, lock: int) -> int:
+    """Verify as a process of its own, which a signal ends with all its children."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lifetime.end_now)
+    verify(root, base, lock)
     return 0
+
+
+def verify(root: str, base: str, lock: int) -> None:
+    """Run the commands and keep what they showed. `base` is the commit the change is upon, `lock` a descriptor that holds the lock."""
+    place = place_of(root)
+    if place is not None and settings(root)[0] == "verify":
+        with contextlib.suppress(_SessionBegan, CodeIntelError, OSError):
+            _verify(place, base, lock)
+    os.ftruncate(lock, 0)
+    os.close(lock)
 
 
 def _verify(place: Worktree, base: str, lock: int) -> None:

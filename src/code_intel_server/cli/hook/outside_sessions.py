@@ -149,7 +149,7 @@ def _have_it_run(stop: _Stop) -> None:
             return
         _start(stop)
     which = "" if running.get("digest", stop.now.digest) == stop.now.digest else " on the files as they were before"
-    pid = f" (process {running['pid']}, it ends by {running['until']})" if running else ""
+    pid = f" (process {running['pid']}, it ends by {running['until']})" if running.get("pid") else ""
     dialects.note(
         stop.event,
         f"code-intel: {_files(stop)}. The verify commands are running in the background{which}{pid}; the end of the next"
@@ -158,14 +158,35 @@ def _have_it_run(stop: _Stop) -> None:
 
 
 def _start(stop: _Stop) -> None:
+    """Start a run that holds the lock from its first moment: the descriptor is handed on."""
     import sys
     from pathlib import Path
 
     from code_intel_server import process
 
-    base = stop.proven or stop.begun or stop.now
-    hook = [sys.executable, "-P", "-m", "code_intel_server", "hook", "--verify-files", base.head]
-    process.detach(hook, cwd=Path(stop.place.root))
+    lock = locked(stop.place)
+    if lock is None:
+        return
+    try:
+        base = stop.proven or stop.begun or stop.now
+        hook = [sys.executable, "-P", "-m", "code_intel_server", "hook", "--verify-files", base.head, str(lock)]
+        process.detach(hook, cwd=Path(stop.place.root), descriptors=(lock,))
+    finally:
+        os.close(lock)
+
+
+def locked(place: "Worktree") -> int | None:
+    """A descriptor that holds the lock of the runs in the background; None where one has it."""
+    import fcntl
+
+    lock = os.open(place.file("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    os.ftruncate(lock, 0)
+    return lock
 
 
 def runs_now(place: "Worktree") -> dict[str, object]:
@@ -183,7 +204,9 @@ def runs_now(place: "Worktree") -> dict[str, object]:
             said = json.loads(os.read(descriptor, 4096))
         except ValueError:
             said = None
-        return said if isinstance(said, dict) and "pid" in said else {"pid": 0, "until": "its time limit"}
+        return (
+            said if isinstance(said, dict) and "pid" in said else {"pid": 0, "until": "its time limit", "since": "now"}
+        )
     finally:
         os.close(descriptor)
     return {}
