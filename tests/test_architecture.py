@@ -1,7 +1,7 @@
 """The floors of the house hold: who may import whom, and which door is the only one (DESIGN 2)."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -62,9 +62,9 @@ def dotted(path: Path) -> str:
 
 
 @cache
-def imports(path: Path) -> tuple[tuple[str, int], ...]:
-    """(absolute module name, nesting depth: 0 at module level) of every import."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def imports(path: Path, *, types: bool = False) -> tuple[tuple[str, int], ...]:
+    """(absolute module name, nesting depth: 0 at module level) of every import; with `types` of those for types too."""
+    tree = parsed(path)
 
     def visit(node: ast.AST, depth: int) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
@@ -73,7 +73,7 @@ def imports(path: Path) -> tuple[tuple[str, int], ...]:
             elif isinstance(child, ast.ImportFrom):
                 assert child.level == 0, f"{path}: relative import"
                 yield from ((f"{child.module}.{alias.name}", depth) for alias in child.names)
-            elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not types:
                 continue
             else:
                 inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
@@ -93,14 +93,63 @@ def test_a_module_imports_only_from_lower_floors_or_its_own_package(path: Path) 
             assert other == me or FLOORS[other] < FLOORS[me], f"{dotted(path)} imports {name}"
 
 
-def test_no_module_imports_itself_round_about() -> None:
-    """As they load; that two modules name each other's types is counted by benchmarks/house.py."""
+KNOT = {f"codebase.resolution.{name}" for name in ("evaluator", "language", "model", "values")}
+"""A file's model names its language's rules, which name models: types of each other. No other module may come in."""
+
+
+def test_no_module_imports_itself_round_about_types_included() -> None:
     known = {dotted(path): path for path in modules()}
-    graph: dict[str, set[str]] = {}
-    for me, path in known.items():
-        names = [name.removeprefix(f"{PACKAGE}.") for name, depth in imports(path) if not depth]
-        graph[me] = {name if name in known else name.rpartition(".")[0] for name in names} & known.keys() - {me}
-    TopologicalSorter(graph).prepare()  # raises CycleError, which names them
+    loaded, named = (
+        {me: imported(path, known.keys(), types=types) - {me} for me, path in known.items()} for types in (False, True)
+    )
+    named = {me: {"a knot" if one in KNOT else one for one in others} for me, others in named.items() if me not in KNOT}
+    TopologicalSorter(loaded).prepare()  # raises CycleError, which names them
+    TopologicalSorter(named).prepare()
+
+
+def imported(path: Path, known: Collection[str], *, types: bool) -> set[str]:
+    """The modules of the package that a module imports as it loads; with `types` those too that it only names types of."""
+    tree = parsed(path)
+    guarded = [node for one in tree.body if types and isinstance(one, ast.If) for node in one.body]
+    found = [node for node in (*tree.body, *guarded) if isinstance(node, ast.ImportFrom)]
+    names = [f"{node.module}.{one.name}".removeprefix(f"{PACKAGE}.") for node in found for one in node.names]
+    return {name if name in known else name.rpartition(".")[0] for name in names} & set(known)
+
+
+DOORS = {
+    "codebase.evidence",
+    "codebase.impact",
+    "codebase.resolution",
+    "codebase.text_search",
+    "contract",
+    "receipts",
+    "workspace.branches",
+}
+"""Rooms that are entered by what their `__init__` exports, and by nothing else."""
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_room_with_a_door_is_entered_by_it(path: Path) -> None:
+    me = dotted(path)
+    for name, _ in imports(path, types=True):
+        module = name.removeprefix(f"{PACKAGE}.")
+        module = module if (SOURCE / f"{module.replace('.', '/')}.py").exists() else module.rpartition(".")[0]
+        for room in DOORS:
+            if module.startswith(f"{room}.") and not f"{me}.".startswith(f"{room}."):
+                pytest.fail(f"{me} imports {name}, past the door of {room}")
+
+
+def test_only_the_transition_table_assigns_a_phase() -> None:
+    assigning = {
+        dotted(path)
+        for path in modules()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for one in ast.walk(target)
+        if isinstance(one, ast.Attribute) and one.attr in {"phase", "substep"} and ast.unparse(one.value) != "self"
+    }
+    assert assigning == {"flow.transitions"}
 
 
 ROOMS = sorted({path.parent for path in modules()})
@@ -131,3 +180,25 @@ def test_heavy_libraries_load_on_first_use(path: Path) -> None:
     for name, depth in imports(path):
         if name.split(".")[0] in LAZY:
             assert depth > 0, f"{dotted(path)} imports {name} at module level"
+
+
+GIT_COMMANDS = {"workspace.git.repository", "workspace.git.isolated_directory", "cli.proof", "cli.doctor.machine"}
+"""The door and the isolated directory behind it; set-up's proof plays the user in a repository of its own, and the doctor asks for the version."""
+STARTS = {"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp"}
+
+
+def test_git_and_processes_are_started_through_one_door_each() -> None:
+    for path in modules():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.List | ast.Tuple) and node.elts and ast.unparse(node.elts[0]) == "'git'":
+                shown = f"{dotted(path)}:{node.lineno}: {ast.unparse(node)}"
+                assert dotted(path) in GIT_COMMANDS or f"join({ast.unparse(node)})" in ast.unparse(parsed(path)), shown
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "os":
+                starts = node.attr in STARTS or node.attr.startswith(("exec", "spawn"))
+                assert not starts or dotted(path) == "process", f"{dotted(path)}:{node.lineno}: os.{node.attr}"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A module as a syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -406,7 +406,9 @@ def _control_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         """What the user thought of a finished session."""
         return call(
             "record_outcome",
-            lambda: tools.learning.record_outcome(late.current, outcome, notes, session_id, tools.services.now()),
+            lambda: tools.learning.record_outcome(
+                late.current.services, late.current.contract, outcome, notes, session_id, tools.services.now()
+            ),
         )
 
 
@@ -414,14 +416,14 @@ def _prompts(mcp: MCPServer) -> None:
     @mcp.prompt(title="Code")
     def code(request: Annotated[str, Field(description="What is to be done, with flags if any")]) -> str:
         """Work on a request through code-intel's verified phases."""
-        from code_intel_server.contract.skills import Skill, prompt
+        from code_intel_server.contract import Skill, prompt
 
         return prompt(Skill.CODE, request)
 
     @mcp.prompt(title="Outcome")
     def outcome(verdict: Annotated[str, Field(description="success, partial or failure, and why")]) -> str:
         """Record how the last session turned out."""
-        from code_intel_server.contract.skills import Skill, prompt
+        from code_intel_server.contract import Skill, prompt
 
         return prompt(Skill.OUTCOME, verdict)
 

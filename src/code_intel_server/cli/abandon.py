@@ -4,7 +4,7 @@ from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, scaffolded_root
 from code_intel_server.cli.status.view import read_view
-from code_intel_server.workspace.branches.base_branches import stale_branches
+from code_intel_server.workspace.branches import stale_branches
 from code_intel_server.workspace.git.repository import Git, open_repository
 
 

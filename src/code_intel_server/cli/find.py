@@ -137,9 +137,11 @@ def _show(root: Path, found: dict[str, Any]) -> None:
         tied = f"{'must' if 'id' in entry else 'should'} verify  {entry['group']}  " if "group" in entry else ""
         for row in entry["rows"]:
             lines, _, said = row.partition(": ")
-            place = f"{_one_line(shown_path(root, entry['path']))}:{lines.split('-')[0]}"
-            print(f"{place}: {tied}{_one_line(said)[:_MOST_CHARACTERS]}")
-        lines_shown += 1 if tied else len(entry["rows"])
+            for line in lines.split(", "):  # lines that read the same are one row
+                place = f"{_one_line(shown_path(root, entry['path']))}:{line.split('-')[0]}"
+                print(f"{place}: {tied}{_one_line(said)[:_MOST_CHARACTERS]}")
+                lines_shown += not tied
+        lines_shown += bool(tied)
     more = "+" if found.get("total_at_least") else ""
     worth = "complete" if found["complete"] else "not complete"
     notes = [f"only the first {lines_shown} are shown: --limit shows more"] if found["truncated"] else []

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from code_intel_server.cli.console import Failed, ask, guarded, parser, project_root, show
 from code_intel_server.common.printable import printable
-from code_intel_server.workspace.branches.archive_refs import ArchiveKind
-from code_intel_server.workspace.branches.trash import KEEP_DAYS, Trash, TrashEntry
+from code_intel_server.workspace.branches import KEEP_DAYS, ArchiveKind, Trash, TrashEntry
 from code_intel_server.workspace.git.repository import ARCHIVE, open_repository
 
 _HOLDS = {

@@ -10,9 +10,7 @@ from code_intel_server import __version__
 from code_intel_server.cli.console import Failed, guarded, parser, project_root
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Unavailable
-from code_intel_server.receipts.compare import RunComparison
-from code_intel_server.receipts.exports import UNEXPLAINED, junit, sarif
-from code_intel_server.receipts.notary import STALL_SECONDS, Notary, Verdict
+from code_intel_server.receipts import STALL_SECONDS, UNEXPLAINED, Notary, RunComparison, Verdict, junit, sarif
 from code_intel_server.workspace.git.repository import Git, open_repository, split_z
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile

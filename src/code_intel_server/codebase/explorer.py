@@ -21,8 +21,7 @@ from code_intel_server.codebase.symbols.cache import Refresh, SymbolCache, Taggi
 from code_intel_server.codebase.symbols.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
 from code_intel_server.codebase.syntax import skeletons
-from code_intel_server.codebase.text_search import search
-from code_intel_server.codebase.text_search.search import SearchOptions, TextRow
+from code_intel_server.codebase.text_search import SearchOptions, TextRow, search_text
 
 
 class Explorer:
@@ -70,8 +69,8 @@ class Explorer:
         page: Page = FIRST_PAGE,
         **wanted: Unpack[SearchOptions],
     ) -> LookupAnswer[TextRow]:
-        """See `search.search_text`."""
-        return search.search_text(self.project, patterns, path=path, page=page, skipped=self.skips.latest, **wanted)
+        """See `search_text`."""
+        return search_text(self.project, patterns, path=path, page=page, skipped=self.skips.latest, **wanted)
 
     def files_mentioning(self, words: Sequence[str], seconds: float) -> tuple[str, ...] | None:
         """The files that hold one of these words, project-relative; None where it took longer or some could not be read."""

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from code_intel_server.contract.loader import Contract
-from code_intel_server.contract.schema import AnyOf, RequiredTool
+from code_intel_server.contract import AnyOf, Contract, RequiredTool
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS

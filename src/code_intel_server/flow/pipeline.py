@@ -12,7 +12,7 @@ from typing import Protocol, TypeGuard
 from pydantic import JsonValue
 
 from code_intel_server.common.printable import blank
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.evidence.location import RangeVerdict, Reference, Replaced
+from code_intel_server.codebase.evidence import RangeVerdict, Reference, Replaced
 from code_intel_server.workspace.values import (
     Abandoned,
     Beside,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.contract.loader import Contract, PhaseText
+from code_intel_server.contract import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from code_intel_server.contract.packaged import packaged_message
+from code_intel_server.contract import packaged_message
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.index.sync import Synchroniser
 from code_intel_server.index.values import SyncProgress, SyncReport

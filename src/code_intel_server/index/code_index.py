@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import valid_text
 from code_intel_server.codebase.issue_report import IssueReport
-from code_intel_server.contract.packaged import packaged_message
+from code_intel_server.contract import packaged_message
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.index.map import SHORT_CUT, Map
 from code_intel_server.index.retrieval.questions import Question, relevance, understand

@@ -4,7 +4,7 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import Rejected
 from code_intel_server.tools.services import ProjectServices, tool_allowed
 from code_intel_server.tools.session.sessions import Sessions

@@ -11,7 +11,7 @@ from code_intel_server.codebase.issue_report import read_report
 from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
 from code_intel_server.codebase.symbols.folding import folded
-from code_intel_server.codebase.text_search.search import SearchOptions
+from code_intel_server.codebase.text_search import SearchOptions
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS

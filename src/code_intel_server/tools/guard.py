@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from code_intel_server.common.printable import printable
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS, Group, blocked_by

@@ -4,7 +4,7 @@ import contextlib
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from code_intel_server.tools.session.archives import finished_sessions, read_arc
 from code_intel_server.tools.shaping import Fields
 
 if TYPE_CHECKING:
-    from code_intel_server.tools.current_project import CurrentProject
+    from code_intel_server.contract import Contract
     from code_intel_server.tools.services import ProjectServices
 
 LESSONS_AT_MOST = 3
@@ -60,12 +60,18 @@ class Past:
     failures: tuple[str, ...]
 
 
-def record_outcome(current: "CurrentProject", outcome: str, notes: str, session_id: str | None, at: str) -> Fields:
+def record_outcome(
+    services: "ProjectServices",
+    contract: "Callable[[], Contract]",
+    outcome: str,
+    notes: str,
+    session_id: str | None,
+    at: str,
+) -> Fields:
     """What the user thought of the last finished session (or the named one) → OutcomeLog, and Map on success.
 
     A failure takes back what an earlier success of the same session put there.
     """
-    services = current.services
     try:
         verdict = UserVerdict(outcome.strip().lower())
     except ValueError as error:
@@ -98,11 +104,11 @@ def record_outcome(current: "CurrentProject", outcome: str, notes: str, session_
         answer["agreement"] = services.index.record(query, symbols, files, wanted).id
         file = f"{FOLDER}/agreements/{file_name(query)}"
         note = Note("success.record_outcome.agreement_written", {"file": file})
-        answer |= {"file": file, "message": responses.say(current.contract(), note)}
+        answer |= {"file": file, "message": responses.say(contract(), note)}
     elif verdict is UserVerdict.FAILURE and (name := services.index.forget(query, wanted)):
         file = f"{FOLDER}/agreements/{name}"
         note = Note("success.record_outcome.agreement_removed", {"file": file})
-        answer |= {"file": file, "message": responses.say(current.contract(), note)}
+        answer |= {"file": file, "message": responses.say(contract(), note)}
     return answer
 
 

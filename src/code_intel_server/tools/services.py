@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.flow.access import ACCESS, LOOKUPS
 from code_intel_server.flow.phases import Phase
@@ -30,13 +30,13 @@ from code_intel_server.workspace.state.key import load_key, private_folder
 from code_intel_server.workspace.state.lock import ProjectLock
 
 if TYPE_CHECKING:
-    from code_intel_server.codebase.evidence.reader import ProjectEvidence
+    from code_intel_server.codebase.evidence import ProjectEvidence
     from code_intel_server.codebase.explorer import Explorer
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
-    from code_intel_server.receipts.session_runs import SessionRuns
+    from code_intel_server.receipts import SessionRuns
     from code_intel_server.tools.session.starting_points import StartingPoints
-    from code_intel_server.workspace.branches.manager import BranchManager
+    from code_intel_server.workspace.branches import BranchManager
     from code_intel_server.workspace.git.repository import Git
     from code_intel_server.workspace.proofs import ProofRunner
     from code_intel_server.workspace.tree.tree import TreeJudge
@@ -168,7 +168,7 @@ class ProjectServices:
     @made_once
     def evidence(self) -> "ProjectEvidence":
         """The judge of evidence."""
-        from code_intel_server.codebase.evidence.reader import ProjectEvidence
+        from code_intel_server.codebase.evidence import ProjectEvidence
 
         return ProjectEvidence(self.root)
 
@@ -291,7 +291,7 @@ class ProjectServices:
     @made_once
     def runs(self) -> "SessionRuns":
         """The test runs of this project's sessions."""
-        from code_intel_server.receipts.session_runs import SessionRuns
+        from code_intel_server.receipts import SessionRuns
 
         return SessionRuns(
             self.tree, lambda: self.git, lambda: self.project.writable("cache", "runs"), lambda: self.key
@@ -314,7 +314,7 @@ class ProjectServices:
 
     def branches(self, config: ConfigFile) -> "BranchManager":
         """The git effects of a session under one configuration."""
-        from code_intel_server.workspace.branches.manager import BranchManager
+        from code_intel_server.workspace.branches import BranchManager
 
         return BranchManager(self.root, self.tree, finish=config.config.finish)
 

@@ -15,8 +15,7 @@ from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warn
 from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.project_files import config_path
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ClientFile
-from code_intel_server.contract.skills import Skill
+from code_intel_server.contract import CLAUDE, CLIENTS, CODEX, Client, ClientFile, Skill
 
 _HOOK = f"{COMMAND} hook"
 _NO_HOOKS = "none registered (init without --no-hooks adds them)"

@@ -22,7 +22,7 @@ from code_intel_server.cli.init.project_files import found, planned_files
 from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
-from code_intel_server.contract.clients import CLIENTS_BY_NAME, CODEX, Client, clients_named
+from code_intel_server.contract import CLIENTS_BY_NAME, CODEX, Client, clients_named
 from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.project.config import ConfigFile
 
@@ -256,7 +256,7 @@ def _show(done: Sequence[Done], *, dry_run: bool) -> None:
 
 def _exclude_from_git(root: Path) -> None:
     """What the server writes while it runs is never the user's to commit (SPEC 6.8)."""
-    from code_intel_server.workspace.branches.commits import identity_missing
+    from code_intel_server.workspace.branches import identity_missing
     from code_intel_server.workspace.git.repository import open_repository
     from code_intel_server.workspace.paths import Project, exclude_from_git
 
@@ -349,7 +349,7 @@ def _prove(root: Path) -> None:
 
 
 def _offer_commit(root: Path, *, yes: bool) -> None:
-    from code_intel_server.workspace.branches.commits import identity_missing
+    from code_intel_server.workspace.branches import identity_missing
     from code_intel_server.workspace.git.child import Manner
     from code_intel_server.workspace.git.repository import Git, join_z, open_repository, split_z
 

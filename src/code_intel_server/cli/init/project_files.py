@@ -12,8 +12,7 @@ from code_intel_server.cli.hook import ALLOW_WRITES
 from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.scaffold import PlannedFile
 from code_intel_server.common.resources import templates_dir
-from code_intel_server.contract.clients import CLAUDE, CLIENTS, CODEX, Client, ClientFile
-from code_intel_server.contract.skills import skill_files
+from code_intel_server.contract import CLAUDE, CLIENTS, CODEX, Client, ClientFile, skill_files
 from code_intel_server.workspace.paths import FOLDER
 
 _RULES = ("CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md")

@@ -11,7 +11,7 @@ from pathlib import Path
 from code_intel_server.cli.console import Failed, ask
 from code_intel_server.cli.init import codex_hooks
 from code_intel_server.cli.init.scaffold import Manifest
-from code_intel_server.contract.clients import CLAUDE, CODEX, Client
+from code_intel_server.contract import CLAUDE, CODEX, Client
 
 _GRANTS = {
     CLAUDE.name: "Claude Code then does not ask before it writes what the running session may write.",

@@ -14,7 +14,7 @@ from code_intel_server.cli.console import Failed
 from code_intel_server.cli.init import unattended_runs
 from code_intel_server.cli.init.project_files import planned_files
 from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers
-from code_intel_server.contract.clients import CLIENTS
+from code_intel_server.contract import CLIENTS
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER

@@ -61,7 +61,7 @@ class Watch:
     """A session followed: what was printed of it so far."""
 
     def __init__(self, root: Path, wanted: str | None, console: "Console") -> None:
-        self._desk, self._wanted, self._console = ProjectServices(root), wanted, console
+        self._services, self._wanted, self._console = ProjectServices(root), wanted, console
         self._followed = ""
         self._session: SessionView | None = None
         self._printed: list[Submit] = []
@@ -71,7 +71,7 @@ class Watch:
 
     def goes_on(self) -> bool:
         """Print what has happened since the last call; whether there is more to come."""
-        seen = read_view(self._desk.root)
+        seen = read_view(self._services.root)
         session = seen.session(self._wanted or self._followed or None)
         if self._wanted is None and (live := next((one for one in seen.sessions if one.live), None)):
             session = live  # begun while an interrupted one was followed
@@ -88,7 +88,7 @@ class Watch:
         elif self._session is not None and self._session.live != session.live:
             self._say("it goes on" if session.live else "interrupted: its client is gone. /code --resume goes on")
         self._session = session
-        self._calls = self._desk.ledger(session.session_id).entries()
+        self._calls = self._services.ledger(session.session_id).entries()
         self._say_submits(seen, session.session_id)
         return True
 
@@ -116,7 +116,7 @@ class Watch:
     def _runs_now(self, session_id: str) -> str:
         """Which test run is going on."""
         try:
-            run = json.loads(read_regular(self._desk.project.cache / "runs" / f"{session_id}.now.json", 10_000))
+            run = json.loads(read_regular(self._services.project.cache / "runs" / f"{session_id}.now.json", 10_000))
         except (OSError, ValueError):
             return ""
         return f"tests of {run['run']}" if isinstance(run, dict) and isinstance(run.get("run"), str) else ""
@@ -129,12 +129,12 @@ class Watch:
 
     def _say_waiting(self) -> None:
         if not self._waited:
-            yet = "" if self._desk.project.folder.is_dir() else " (not set up yet: code-intel-server init)"
-            self._say(f"no session is running in {self._desk.root}{yet}: waiting for one")
+            yet = "" if self._services.project.folder.is_dir() else " (not set up yet: code-intel-server init)"
+            self._say(f"no session is running in {self._services.root}{yet}: waiting for one")
         self._waited = True
 
     def _say_submits(self, seen: ProjectView, session_id: str) -> None:
-        log = self._desk.project.logs / "decisions.jsonl"
+        log = self._services.project.logs / "decisions.jsonl"
         stamp = (session_id, log.stat().st_mtime_ns, log.stat().st_size) if log.exists() else None
         if stamp == self._read:
             return
@@ -167,7 +167,7 @@ class Watch:
         from code_intel_server.cli.report import write_report
         from code_intel_server.tools.session.archives import read_archive
 
-        record = read_archive(self._desk, session_id)
+        record = read_archive(self._services, session_id)
         if record is None:
             self._say(f"session {printable(session_id)} is not kept here")
             return False
@@ -177,7 +177,7 @@ class Watch:
         self._say(Text(f"\n{printable(said)}", style))
         submitted = quantity(len(told.accepted), "submit")
         self._say(f"{duration(told.seconds)}, {submitted}, {len(told.refused)} refused")
-        report = shown_path(self._desk.root, str(write_report(self._desk, session_id)))
+        report = shown_path(self._services.root, str(write_report(self._services, session_id)))
         self._console.print(Text(f"report: {report}"), soft_wrap=True)  # whole, so that it can be copied
         return False
 

@@ -1,1 +1,24 @@
-"""What of a change counts as work: a difference of syntax, base against now (SPEC 4)."""
+"""What of a change counts as work: a difference of syntax, base against now (SPEC 4).
+
+References say where an agent's evidence is; `ProjectEvidence` looks there.
+"""
+
+from code_intel_server.codebase.evidence.location import (
+    RangeVerdict,
+    Reference,
+    Replaced,
+    find_claims,
+    find_references,
+    parse_references,
+)
+from code_intel_server.codebase.evidence.reader import ProjectEvidence
+
+__all__ = [
+    "ProjectEvidence",
+    "RangeVerdict",
+    "Reference",
+    "Replaced",
+    "find_claims",
+    "find_references",
+    "parse_references",
+]

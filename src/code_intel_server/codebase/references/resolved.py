@@ -9,8 +9,7 @@ from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.project import ProjectScope, inside_file, valid_text
 from code_intel_server.codebase.files.ripgrep import Query
 from code_intel_server.codebase.references.classify import PROSE, ReferenceRow, occurrences
-from code_intel_server.codebase.resolution import Binding, Definition, ResolvedTarget, Resolver
-from code_intel_server.codebase.resolution.store import resolver_of
+from code_intel_server.codebase.resolution import Binding, Definition, ResolvedTarget, Resolver, resolver_of
 from code_intel_server.codebase.symbols import definitions
 from code_intel_server.codebase.symbols.cache import SymbolCache
 from code_intel_server.codebase.symbols.definitions import NameMatch

@@ -5,6 +5,7 @@ mean that symbol: `certain`, `possible` where the text does not tell, `other` wh
 """
 
 from code_intel_server.codebase.resolution.resolver import Definition, Resolution, ResolvedTarget, Resolver
+from code_intel_server.codebase.resolution.store import resolver_of
 from code_intel_server.codebase.resolution.values import Binding
 
-__all__ = ["Binding", "Definition", "Resolution", "ResolvedTarget", "Resolver"]
+__all__ = ["Binding", "Definition", "Resolution", "ResolvedTarget", "Resolver", "resolver_of"]

@@ -11,7 +11,7 @@ from itertools import islice
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.evidence.location import Reference, find_claims
+from code_intel_server.codebase.evidence import Reference, find_claims
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.turn import Note

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase.evidence.location import Reference, parse_references
+from code_intel_server.codebase.evidence import Reference, parse_references
 from code_intel_server.codebase.files.roles import is_test_file
 from code_intel_server.common.own_folder import is_written
 from code_intel_server.common.printable import printable

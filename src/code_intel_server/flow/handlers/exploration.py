@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from code_intel_server.codebase.evidence.location import find_references
+from code_intel_server.codebase.evidence import find_references
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.evidence.location import find_references
+from code_intel_server.codebase.evidence import find_references
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.claims import wrong_places

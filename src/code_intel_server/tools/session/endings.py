@@ -30,7 +30,7 @@ from code_intel_server.workspace.values import Abandoned, GitIntent
 
 Fields = dict[str, JsonValue]
 
-MAX_ANSWER_BYTES = 1024 * 1024
+MAX_LAST_ANSWER_BYTES = 1024 * 1024
 _FINAL = "last_answer{}.json"
 
 
@@ -38,27 +38,27 @@ class Endings:
     """The ends of one project's sessions; called under its mutex."""
 
     def __init__(self, services: ProjectServices) -> None:
-        self._desk = services
+        self._services = services
 
     def clean(self, settings: SessionSettings, states: Sequence[SessionState]) -> Fields:
         """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base."""
-        branches = self._desk.branches(settings.config)
+        branches = self._services.branches(settings.config)
         before = {branch.name for branch in branches.stale()}
         left: list[str] = []
         for state in states:
             left += self.abandon(settings, state).warnings
-            learning.record_end(self._desk, state, "abandoned", "clean", now())
+            learning.record_end(self._services, state, "abandoned", "clean", now())
             archives.archive(
-                self._desk, state, self._desk.ledger(state.session_id).entries(), str(End.ABANDONED), now()
+                self._services, state, self._services.ledger(state.session_id).entries(), str(End.ABANDONED), now()
             )
         cleaned = branches.cleanup_stale()
         # What had to stay, or was gone before (the user renamed it), is in no archive of ours.
         removed = sorted(before - {branch.name for branch in branches.stale()})
         left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
-        gone = self._desk.store.delete_all()
+        gone = self._services.store.delete_all()
         for state in states:
             self.forget(state.session_id)
-        self._desk.tree.tidy()
+        self._services.tree.tidy()
         values = {"branches": len(removed), "checkpoints": len(gone), "current": branches.current() or "no branch"}
         answer: Fields = {
             "success": True,
@@ -73,14 +73,14 @@ class Endings:
     def abandon(self, settings: SessionSettings, state: SessionState) -> Abandoned:
         """Shelve a session's branch and uncommitted work; what was untracked at its start stays, as it was then where the session may have written to it."""
         trees, head = state.trees, state.task_branch.base_oid if state.task_branch else state.head_at_start
-        before = self._desk.tree.untracked_at(trees.start, head)
+        before = self._services.tree.untracked_at(trees.start, head)
 
         def record(intent: GitIntent) -> None:
             """Save the session with what git is about to do, so that a kill can be gone on from."""
             pending = state.model_copy(update={"pending": intent})
-            self._desk.store.save(state.session_id, pending.to_checkpoint())
+            self._services.store.save(state.session_id, pending.to_checkpoint())
 
-        branches = self._desk.branches(settings.config)
+        branches = self._services.branches(settings.config)
         writable = (*state.explored_files, *state.added_files)
         return branches.abandon(
             state.session_id, state.task_branch, before, record, state.pending, trees.start, head, writable
@@ -94,12 +94,12 @@ class Endings:
         if not state.tasks:
             return ()
         head = state.task_branch.base_oid if state.task_branch else state.head_at_start
-        return self._desk.branches(settings.config).keep_earlier(state.session_id, state.trees.start, head).warnings
+        return self._services.branches(settings.config).keep_earlier(state.session_id, state.trees.start, head).warnings
 
     def restorable(self) -> list[SessionState]:
         """The sessions whose checkpoints can be read, newest first."""
         states: list[SessionState] = []
-        for loaded in self._desk.store.usable():
+        for loaded in self._services.store.usable():
             try:
                 states.append(SessionState.from_checkpoint(loaded.body))
             except Unavailable:
@@ -109,13 +109,13 @@ class Endings:
     def drop(self, settings: SessionSettings, state: SessionState) -> tuple[str, ...]:
         """Give up a fresh session for one that is restored, its work kept recoverably; what is to be said of that."""
         left = self.abandon(settings, state).warnings if state.branch_policy is None else ()
-        learning.record_end(self._desk, state, "abandoned", "another session was restored", now())
+        learning.record_end(self._services, state, "abandoned", "another session was restored", now())
         self.forget(state.session_id)
         return left
 
     def forget_but(self, mine: Collection[str]) -> list[str]:
         """Remove every other session's checkpoint and ledger; the ids that had one."""
-        gone = [loaded.session_id for loaded in self._desk.store.usable() if loaded.session_id not in mine]
+        gone = [loaded.session_id for loaded in self._services.store.usable() if loaded.session_id not in mine]
         for session_id in gone:
             self.forget(session_id)
         return gone
@@ -128,19 +128,19 @@ class Endings:
         if not is_id(session_id):
             return
         with contextlib.suppress(CodeIntelError):
-            state = SessionState.from_checkpoint(self._desk.store.load(session_id).body)
-            learning.record_end(self._desk, state, learning.ABANDONED, "its branch was retired", now())
+            state = SessionState.from_checkpoint(self._services.store.load(session_id).body)
+            learning.record_end(self._services, state, learning.ABANDONED, "its branch was retired", now())
         self.forget(session_id)
 
     def forget(self, session_id: str) -> None:
         """Remove a session's checkpoint, ledger, marker and approvals."""
-        self._desk.store.delete(session_id)
-        self._desk.project.ledger_file(session_id).unlink(missing_ok=True)
+        self._services.store.delete(session_id)
+        self._services.project.ledger_file(session_id).unlink(missing_ok=True)
         self.marker(session_id).unlink(missing_ok=True)
-        self._desk.project.reads_file(session_id).unlink(missing_ok=True)
-        self._desk.forget_runs(session_id)
+        self._services.project.reads_file(session_id).unlink(missing_ok=True)
+        self._services.forget_runs(session_id)
         with contextlib.suppress(CodeIntelError):
-            Approvals().forget(self._desk.root, session_id)
+            Approvals().forget(self._services.root, session_id)
 
     def keep_accounted(self, session_id: str) -> None:
         """Let the gate outside of sessions ask for no run of what a session has left: its own end accounts for it (SPEC 12)."""
@@ -156,14 +156,14 @@ class Endings:
 
     def marker(self, session_id: str) -> Path:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
-        return _marker_in(self._desk.project.sessions, session_id)
+        return _marker_in(self._services.project.sessions, session_id)
 
     @property
     def _final_file(self) -> Path:
         """Where the last answer is kept: each project of a worktree has its own."""
-        git = self._desk.git
+        git = self._services.git
         prefix = b"" if isinstance(git, str) else os.fsencode(git.at.prefix)
-        return self._desk.local / _FINAL.format(f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else "")
+        return self._services.local / _FINAL.format(f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else "")
 
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
@@ -181,7 +181,7 @@ class Endings:
     def final(self) -> Fields | None:
         """The last answer that was kept, with the digest of its payload."""
         try:
-            record = json.loads(read_regular(self._final_file, MAX_ANSWER_BYTES))
+            record = json.loads(read_regular(self._final_file, MAX_LAST_ANSWER_BYTES))
         except (OSError, ValueError):
             return None
         return record if isinstance(record, dict) else None

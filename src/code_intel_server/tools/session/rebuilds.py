@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import Unavailable
 from code_intel_server.flow import responses
 from code_intel_server.flow.phases import End

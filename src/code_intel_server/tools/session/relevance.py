@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.evidence.location import Reference
+from code_intel_server.codebase.evidence import Reference
 from code_intel_server.codebase.issue_report import IssueReport, read_report
 from code_intel_server.codebase.symbols.definitions import DefinitionRow, resolve
 from code_intel_server.errors import CodeIntelError
@@ -23,7 +23,7 @@ class LookupRelevance:
     """Implements the `Relevance` port over the desk's symbol cache and index."""
 
     def __init__(self, services: "ProjectServices") -> None:
-        self._desk = services
+        self._services = services
 
     def symbols(self, symbols: Sequence[str], query: str) -> tuple[SymbolRelevance, ...]:
         """Score and resolve at most 20 symbols; what cannot be had is left out, never waited for."""
@@ -33,8 +33,8 @@ class LookupRelevance:
         scores: tuple[float | None, ...] = (None,) * len(wanted)
         report = read_report(query)
         with contextlib.suppress(CodeIntelError, OSError, sqlite3.Error):
-            scores = self._desk.index.likeness(wanted, f"{report.title}\n{report.prose}".strip())
-        begun = {point.path for point in self._desk.starting_points.of(query)}
+            scores = self._services.index.likeness(wanted, f"{report.title}\n{report.prose}".strip())
+        begun = {point.path for point in self._services.starting_points.of(query)}
         return tuple(self._row(symbol, score, report, begun) for symbol, score in zip(wanted, scores, strict=True))
 
     def _row(self, symbol: str, score: float | None, report: IssueReport, begun: Set[str]) -> SymbolRelevance:
@@ -49,13 +49,13 @@ class LookupRelevance:
 
     def _defined(self, symbol: str) -> Sequence[Reference]:
         try:
-            found = resolve(self._desk.explorer.cache, symbol)[:_PLACES]
+            found = resolve(self._services.explorer.cache, symbol)[:_PLACES]
         except (CodeIntelError, OSError, sqlite3.Error):
             return ()
         return [Reference(one.path, one.tag.start_line, one.tag.end_line) for one in found]
 
     def _places(self, symbol: str) -> Sequence[DefinitionRow]:
         try:
-            return self._desk.explorer.find_definitions(symbol, page=Page(_LOOKED_AT)).results
+            return self._services.explorer.find_definitions(symbol, page=Page(_LOOKED_AT)).results
         except (CodeIntelError, OSError, sqlite3.Error):
             return ()

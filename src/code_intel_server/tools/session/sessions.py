@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
@@ -61,7 +61,7 @@ class Sessions:
     """The session tools of one project."""
 
     def __init__(self, services: ProjectServices) -> None:
-        self._desk = services
+        self._services = services
         self._ends = Endings(services)
         self.active: Active | None = None
         self.hooked = False
@@ -70,7 +70,7 @@ class Sessions:
     @property
     def services(self) -> ProjectServices:
         """The project they are of."""
-        return self._desk
+        return self._services
 
     # -- start -------------------------------------------------------------------------------------------------------
 
@@ -80,23 +80,23 @@ class Sessions:
         check_text({"query": query})
         rebuilt = self._rebuilt(wanted, progress) if wanted.rebuild else None
         if rebuilt is not None and not query.strip() and not wanted.clean:
-            return rebuilds.rebuild_answer(self._desk.read_kit().contract, rebuilt)
+            return rebuilds.rebuild_answer(self._services.read_kit().contract, rebuilt)
         self._refuse_in_a_session(wanted)  # at once: a submit that verifies has the mutex for minutes
-        with self._desk.mutex:
-            self._desk.check_open()
+        with self._services.mutex:
+            self._services.check_open()
             self._refuse_in_a_session(wanted)
-            self._desk.project.check_folders()
-            self._desk.lock.acquire(self.active.state.session_id if self.active else "")
+            self._services.project.check_folders()
+            self._services.lock.acquire(self.active.state.session_id if self.active else "")
             try:
                 answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
                 return (
                     answer
                     if rebuilt is None
-                    else rebuilds.after_rebuild(answer, self._desk.read_kit().contract, rebuilt)
+                    else rebuilds.after_rebuild(answer, self._services.read_kit().contract, rebuilt)
                 )
             finally:
                 if self.active is None:
-                    self._desk.lock.release()
+                    self._services.lock.release()
 
     def _start(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
         cleaned = self.clean() if flags.clean else None
@@ -113,32 +113,32 @@ class Sessions:
     def _begin(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
         if not query.strip():
             raise Rejected("tool_errors.start_session.query_required")
-        settings = self._desk.read_kit()
-        branches = self._desk.branches(settings.config)
+        settings = self._services.read_kit()
+        branches = self._services.branches(settings.config)
         survey = branches.survey()
-        route, advice = lanes.route_in_lane(self._desk, settings, query, Route(intent, flags), chosen=chosen)
+        route, advice = lanes.route_in_lane(self._services, settings, query, Route(intent, flags), chosen=chosen)
         if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        state = fresh(self._desk, route, query, settings, survey)
+        state = fresh(self._services, route, query, settings, survey)
         state.hooked = self.hooked
-        others = recoverable(self._desk.store)
-        learning.catch_up(self._desk, now())
-        has_scaffold = self._desk.project.scaffolded
+        others = recoverable(self._services.store)
+        learning.catch_up(self._services, now())
+        has_scaffold = self._services.project.scaffolded
         self._prepare_folders()
-        ledger = self._desk.ledger(state.session_id)
-        ports = self._desk.ports(settings, ledger, self._record, silent)
-        answer = first_answer(self._desk, state, settings, survey, ports, others, has_scaffold=has_scaffold)
-        begun = {} if route.flags.only_verify else self._desk.starting_points.shown(query, ledger, str(state.phase))
+        ledger = self._services.ledger(state.session_id)
+        ports = self._services.ports(settings, ledger, self._record, silent)
+        answer = first_answer(self._services, state, settings, survey, ports, others, has_scaffold=has_scaffold)
+        begun = {} if route.flags.only_verify else self._services.starting_points.shown(query, ledger, str(state.phase))
         if advice is not None:
             answer["lane_advice"] = responses.say(settings.contract, advice)
         answer |= begun
         state.last_submit = first_instruction(answer)
         self._ends.forget_final()
-        self._desk.store.save(state.session_id, state.to_checkpoint())
-        self._desk.lock.acquire(state.session_id)
+        self._services.store.save(state.session_id, state.to_checkpoint())
+        self._services.lock.acquire(state.session_id)
         self.active = Active(state, settings, ledger, survey)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
-        self._desk.warm_up()
+        self._services.warm_up()
         self._begin_runs(self.active)
         return answer
 
@@ -148,7 +148,7 @@ class Sessions:
         if state.route.runs(POST_IMPL_VERIFY) and not state.flags.only_verify:
             with contextlib.suppress(CodeIntelError, OSError):
                 base = state.task_branch.base_oid if state.task_branch else state.head_at_start
-                self._desk.begin_runs(active.settings, state.session_id, base)
+                self._services.begin_runs(active.settings, state.session_id, base)
 
     def _refuse_in_a_session(self, flags: Flags) -> None:
         active = self.active
@@ -167,20 +167,20 @@ class Sessions:
     def _rebuilt(self, flags: Flags, progress: ToolProgress) -> "SyncReport":
         """Rebuild the index before anything else, which takes long and may be cancelled."""
         self._refuse_in_a_session(flags)
-        self._desk.project.check_folders()
-        return self._desk.index.sync(rebuild=True, progress=progress)
+        self._services.project.check_folders()
+        return self._services.index.sync(rebuild=True, progress=progress)
 
     def _prepare_folders(self) -> None:
-        git = self._desk.git
-        self._desk.store.sweep()
+        git = self._services.git
+        self._services.store.sweep()
         if not isinstance(git, str):
-            exclude_from_git(self._desk.project, git.at.common_dir, git.at.top)
+            exclude_from_git(self._services.project, git.at.common_dir, git.at.top)
 
     # -- submit ------------------------------------------------------------------------------------------------------
 
     def submit(self, data: JsonValue, progress: ToolProgress = silent) -> Fields:
         """Judge a payload, or a list of them one by one; persist what each led to before answering."""
-        with self._desk.mutex:
+        with self._services.mutex:
             if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
             assert self.active is not None  # noqa: S101 - just looked at
@@ -219,7 +219,7 @@ class Sessions:
                 filter(None, [str(submission.response.get("warning", "")), said])
             )
         if submission.end is None:
-            self._desk.store.save(state.session_id, state.to_checkpoint())
+            self._services.store.save(state.session_id, state.to_checkpoint())
             self.active = replace(active, state=state)
             if active.state.compacted:
                 self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
@@ -243,17 +243,17 @@ class Sessions:
             submission.response["warnings"] = [*left]
         self._ends.keep_final(state, submission)
         self._log(decision_of(submission, active.state), active, state, began)
-        archives.archive(self._desk, state, active.ledger.entries(), str(submission.end), now())
+        archives.archive(self._services, state, active.ledger.entries(), str(submission.end), now())
         outcome, why = learning.verdict_on(state, str(submission.end))
         if outcome:
-            learning.record_end(self._desk, state, outcome, why, now())
+            learning.record_end(self._services, state, outcome, why, now())
         if state.tasks or state.receipt:
             self._ends.keep_accounted(state.session_id)
         with active.ledger.ending():
             self._ends.forget(state.session_id)
-        self._desk.tree.tidy()
+        self._services.tree.tidy()
         self.active = None
-        self._desk.lock.release()
+        self._services.lock.release()
 
     def _unfinished(self, data: JsonValue) -> bool:
         """Whether the last submit, sent again, finds its session still there: a kill came between its answer and its end.
@@ -263,16 +263,16 @@ class Sessions:
         final = self._ends.final()
         if final is None or not _is_last(data, final):
             return False
-        loaded = next((one for one in self._desk.store.usable() if one.session_id == final.get("session_id")), None)
+        loaded = next((one for one in self._services.store.usable() if one.session_id == final.get("session_id")), None)
         if loaded is None:
             return False
-        self._desk.check_open()
-        self._desk.lock.acquire(loaded.session_id)
+        self._services.check_open()
+        self._services.lock.acquire(loaded.session_id)
         try:
             self._restore(loaded, ())
         finally:
             if self.active is None:
-                self._desk.lock.release()
+                self._services.lock.release()
         return True
 
     def _without_session(self, data: JsonValue) -> Fields:
@@ -281,8 +281,8 @@ class Sessions:
             batch, number = pipeline.elements(data), final.get("number")
             if batch is None or not isinstance(number, int):
                 return response
-            return pipeline.list_answer(response, number, len(batch), self._desk.read_kit().contract)
-        others = recoverable(self._desk.store)
+            return pipeline.list_answer(response, number, len(batch), self._services.read_kit().contract)
+        others = recoverable(self._services.store)
         if others:
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if final is not None:
@@ -291,25 +291,25 @@ class Sessions:
 
     def ports(self, active: Active, progress: ToolProgress = silent) -> Ports:
         """The world as this session sees it."""
-        return self._desk.ports(active.settings, active.ledger, self._record, progress)
+        return self._services.ports(active.settings, active.ledger, self._record, progress)
 
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
         active = self.active
         assert active is not None  # noqa: S101 - intents are recorded only inside a submit
         state = active.state.model_copy(update={"pending": intent})
-        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self._services.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
     def _keep_lock(self) -> None:
         """Take the lock again where its file was removed behind our back; refuse where somebody else has it."""
         assert self.active is not None  # noqa: S101 - called with a session
-        if not self._desk.lock.held():
-            self._desk.lock.acquire(self.active.state.session_id)
+        if not self._services.lock.held():
+            self._services.lock.acquire(self.active.state.session_id)
 
     def _changed_files(self, active: Active) -> list[str]:
         """The project's texts that were edited since the session read them."""
-        after = self._desk.text_digests()
+        after = self._services.text_digests()
         before = active.state.digests
         return sorted(path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, ""))
 
@@ -319,17 +319,17 @@ class Sessions:
         """Where the session is; without one, or with `discard_active`, restore a checkpoint (SPEC 7)."""
         active = self.active  # read once: a verification under way holds the mutex for minutes
         if active is not None and (not discard_active or session_id == active.state.session_id):
-            answer = self._standing(active) | changes_so_far(self._desk, active.state)
+            answer = self._standing(active) | changes_so_far(self._services, active.state)
             if session_id is not None and session_id != active.state.session_id:
                 other = Note("warnings.not_restored", {"wanted": session_id, "session_id": active.state.session_id})
                 answer["warnings"] = [responses.say(active.settings.contract, other)]
             return answer
-        with self._desk.mutex:
-            self._desk.check_open()
+        with self._services.mutex:
+            self._services.check_open()
             dropped = self.active.state.session_id if self.active else ""
-            self._desk.lock.acquire(dropped)
+            self._services.lock.acquire(dropped)
             try:
-                loaded = to_restore(self._desk.store, session_id, dropped)
+                loaded = to_restore(self._services.store, session_id, dropped)
                 SessionState.from_checkpoint(loaded.body)
                 left: tuple[str, ...] = ()
                 if self.active is not None:
@@ -339,25 +339,25 @@ class Sessions:
                 return self._restore(loaded, left)
             finally:
                 if self.active is None:
-                    self._desk.lock.release()
+                    self._services.lock.release()
 
     def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
         """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
         state = SessionState.from_checkpoint(loaded.body)
         state.hooked = False  # nobody knows what client this is
-        settings = self._desk.read_kit()
+        settings = self._services.read_kit()
         if settings.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
             # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).
             settings = replace(settings, contract=Contract.load(None))
         if settings.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
             # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
             settings = replace(settings, config=settings.config.edited())
-        survey = self._desk.branches(settings.config).survey()
-        self.active = Active(state, settings, self._desk.ledger(state.session_id), survey)
-        self._desk.lock.acquire(state.session_id)
+        survey = self._services.branches(settings.config).survey()
+        self.active = Active(state, settings, self._services.ledger(state.session_id), survey)
+        self._services.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
         self._begin_runs(self.active)
-        answer = self._standing(self.active) | changes_so_far(self._desk, state)
+        answer = self._standing(self.active) | changes_so_far(self._services, state)
         note = Note("session_messages.restored", {"session_id": state.session_id, "phase": state.phase})
         answer |= {"restored": True, "message": responses.say(settings.contract, note)}
         warnings: list[JsonValue] = [*left]
@@ -365,7 +365,7 @@ class Sessions:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
             warnings.append(responses.say(settings.contract, problem))
-        elif missing := lost_submits(self._desk.decisions, self._ends.final(), state):
+        elif missing := lost_submits(self._services.decisions, self._ends.final(), state):
             warnings.append(responses.say(settings.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
@@ -376,11 +376,11 @@ class Sessions:
     def _standing(self, active: Active) -> Fields:
         answer = session_status(active.state, active.settings, self.ports(active, silent))
         exploring = not active.state.trees.ready and not active.state.flags.only_verify
-        return answer | (self._desk.starting_points.rows(active.state.query) if exploring else {})
+        return answer | (self._services.starting_points.rows(active.state.query) if exploring else {})
 
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
-        settings = self.active.settings if self.active else self._desk.read_kit()
+        settings = self.active.settings if self.active else self._services.read_kit()
         with self.active.ledger.ending() if self.active else contextlib.nullcontext():
             answer = self._ends.clean(settings, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
@@ -396,14 +396,14 @@ class Sessions:
         if active is None or active.state.trees.ready:
             return
         state = active.state.draft()
-        branches = self._desk.branches(active.settings.config)
+        branches = self._services.branches(active.settings.config)
         state.head_at_start = state.tip = branches.tip()
         state.base = branches.current()
-        present = self._desk.tree.snapshot()
+        present = self._services.tree.snapshot()
         state.trees = Trees(start=present, base=present, judged=present)
         # For those who only read it, the hook and `status`: the branches it named may be gone.
         state.last_submit = first_instruction(self._standing(replace(active, state=state)))
-        self._desk.store.save(state.session_id, state.to_checkpoint())
+        self._services.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
     def next_step(self) -> Fields:
@@ -414,7 +414,7 @@ class Sessions:
 
     def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
         row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
-        self._desk.decisions.append(row)
+        self._services.decisions.append(row)
 
 
 @dataclass(frozen=True, slots=True)

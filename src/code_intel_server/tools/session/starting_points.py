@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files.ignore import project_files
@@ -24,7 +24,7 @@ from code_intel_server.tools.shaping import Fields, fitting_rows
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
-    from code_intel_server.tools.services import ProjectServices
+    from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.workspace.state.journals import LedgerFile
 
 COLD_SECONDS = 1.0
@@ -39,11 +39,23 @@ _LEAST = 0.35
 _FIELD = "starting_points"
 
 
+class Lookups(Protocol):
+    """What points are found with, each made when it is first asked for."""
+
+    @property
+    def index(self) -> "CodeIndex":
+        """The index; Unavailable where there is none."""
+
+    @property
+    def explorer(self) -> "Explorer":
+        """The lookups that need no index."""
+
+
 class StartingPoints:
     """The starting points of one project's reports; the last report's are remembered."""
 
-    def __init__(self, services: "ProjectServices") -> None:
-        self._desk = services
+    def __init__(self, lookups: Lookups) -> None:
+        self._lookups = lookups
         self._lock = threading.Lock()
         self._last: tuple[str, list[StartingPoint]] = ("", [])
 
@@ -68,7 +80,7 @@ class StartingPoints:
 
     def _found(self, report: IssueReport) -> list[StartingPoint]:
         with contextlib.suppress(CodeIntelError, OSError, ValueError):
-            return self._desk.index.starting_points(report) or _by_words(self._desk.explorer, report)
+            return self._lookups.index.starting_points(report) or _by_words(self._lookups.explorer, report)
         return []
 
 

@@ -7,7 +7,7 @@ was meant (a form of YAML that resists patching), the file is refused rather tha
 import re
 from collections.abc import Mapping
 
-from code_intel_server.contract.nodes import Broken, Node, Scalar, Sequence, Table
+from code_intel_server.contract import Broken, Node, Scalar, Sequence, Table
 
 _STEP = "  "
 _COMMENTED = re.compile(
@@ -18,7 +18,7 @@ _COMMENTED = re.compile(
 
 def with_values(data: bytes, section: str, values: Mapping[str, str]) -> bytes:
     """`data` with the texts `values` in `section`, which is made at the end where it is missing. Raises Broken."""
-    from code_intel_server.contract.strict_yaml import parse_yaml
+    from code_intel_server.contract import parse_yaml
 
     before = parse_yaml(data)
     text = data.decode("utf-8-sig").replace("\r\n", "\n")

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 
 from code_intel_server.common.printable import printable
-from code_intel_server.contract.nodes import Broken, Node, Scalar, Table
-from code_intel_server.contract.nodes import Sequence as ListNode
+from code_intel_server.contract import Broken, Node, Scalar, Table
+from code_intel_server.contract import Sequence as ListNode
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
@@ -233,7 +233,7 @@ def load_context(path: Path) -> Context:
     except OSError as error:
         return Context(warnings=(f"line 1: {error.strerror or error}",))
     digest = hashlib.sha256(data).hexdigest()
-    from code_intel_server.contract.strict_yaml import parse_yaml
+    from code_intel_server.contract import parse_yaml
 
     try:
         return _Reader().read(parse_yaml(data), digest)

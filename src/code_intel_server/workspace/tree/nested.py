@@ -9,25 +9,47 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.workspace.git.repository import Git
+from code_intel_server.workspace.git.repository import Git, Repository
 from code_intel_server.workspace.tree.snapshot_index import read_json, write_json
 from code_intel_server.workspace.values import Change
 
-if TYPE_CHECKING:
-    from code_intel_server.workspace.tree.tree import TreeJudge
+
+class Judge(Protocol):
+    """What is asked of a repository's own working tree; see `TreeJudge`."""
+
+    def repository(self) -> Repository | None:
+        """Where it is; None where there is none."""
+
+    def head(self) -> str:
+        """Its commit, '' before the first."""
+
+    def snapshot(self, *, contents: bool = False) -> str:
+        """The id of its content now."""
+
+    def head_snapshot(self, commit: str) -> str:
+        """The id of a commit's content."""
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """What differs between two ids."""
+
+    def tidy(self) -> None:
+        """Forget what is only true within one session."""
 
 
-class Nested:
+AnyJudge = TypeVar("AnyJudge", bound=Judge)
+
+
+class Nested(Generic[AnyJudge]):
     """The repositories within one working tree, by their paths from its top; `memory` is the file of what our ids stand for."""
 
-    def __init__(self, git: Git, memory: Path, judge: Callable[[Path], "TreeJudge"]) -> None:
+    def __init__(self, git: Git, memory: Path, judge: Callable[[Path], AnyJudge]) -> None:
         self._git = git
         self._memory = memory
         self._make = judge
-        self._judges: dict[str, TreeJudge | None] = {}
+        self._judges: dict[str, AnyJudge | None] = {}
         self._clean: dict[str, tuple[str, str]] = {}
 
     def identify(self, path: str, *, contents: bool = False) -> str:
@@ -52,7 +74,7 @@ class Nested:
         known = self._known(oid)
         return oid if known is None else known[0]
 
-    def at(self, path: str, oid: str) -> "tuple[TreeJudge, str] | None":
+    def at(self, path: str, oid: str) -> tuple[AnyJudge, str] | None:
         """The judge of a repository and its own snapshot behind an id; None where it is not there any more."""
         judge = self._judge(path)
         known = self._known(oid)
@@ -83,7 +105,7 @@ class Nested:
         found = read_json(self._memory).get(oid) if oid else None
         return (str(found[0]), str(found[1])) if isinstance(found, list) and len(found) == 2 else None
 
-    def _judge(self, path: str) -> "TreeJudge | None":
+    def _judge(self, path: str) -> AnyJudge | None:
         """None for a folder that is no repository, or of which git knows another working tree as ours."""
         if path not in self._judges:
             root = self._git.at.top / path

@@ -66,7 +66,7 @@ class TreeJudge:
         self._depth = depth
         self._lock = threading.Lock()
         self._opened: tuple[Git, IsolatedGit, SnapshotIndex] | None = None
-        self._nested: Nested | None = None
+        self._nested: Nested[TreeJudge] | None = None
         # What two ids mean never changes, nor what a snapshot holds.
         self._compared: dict[tuple[str, str], tuple[Change, ...]] = {}
         self._held: dict[tuple[str, str], tuple[str, bytes | None]] = {}
