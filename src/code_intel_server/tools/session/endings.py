@@ -144,15 +144,15 @@ class Endings:
 
     def keep_accounted(self, session_id: str) -> None:
         """Let the gate outside of sessions ask for no run of what a session has left: its own end accounts for it (SPEC 12)."""
-        git = self._desk.git
+        git = self._services.git
         if isinstance(git, str):
             return
-        at, root = git.at, os.path.realpath(self._desk.root)
+        at, root = git.at, os.path.realpath(self._services.root)
         with contextlib.suppress(CodeIntelError, OSError):
             place = Worktree(root, str(at.top), str(at.git_dir), str(at.common_dir), git.oid("HEAD"))
-            kept = place.read("verdict", self._desk.key)
+            kept = place.read("verdict", self._services.key)
             kept |= {"proven": place.look().kept(), "by": f"session {session_id}"}
-            place.write("verdict", kept, self._desk.key)
+            place.write("verdict", kept, self._services.key)
 
     def marker(self, session_id: str) -> Path:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
