@@ -24,8 +24,8 @@ from code_intel_server.cli.words import TITLES
 from code_intel_server.contract.loader import default_texts
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.flow.access import ACCESS
-from code_intel_server.flow.phases import CONFLICTS, STEPS, Flags, GateLevel, Intent, Phase, Place
-from code_intel_server.flow.transitions import ORDER, PIPELINED, TABLE, VERIFY_INTERVENTION, Route, RouteFacts, Target
+from code_intel_server.flow.phases import CONFLICTS, STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
+from code_intel_server.flow.transitions import ORDER, PIPELINED, TABLE, Route, RouteFacts, Target
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"

@@ -10,8 +10,8 @@ from code_intel_server.contract.nodes import Node, Scalar, Table
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.contract.schema import MESSAGE_SECTIONS, UNASKED
 from code_intel_server.contract.strict_yaml import parse_yaml
-from code_intel_server.flow.payloads import ignored_fields
 from code_intel_server.flow.phases import Phase, Place
+from code_intel_server.flow.steps import ignored_fields
 
 SOURCE = parse_yaml((Path(__file__).parent / "v1_16_phase_contract.yml").read_bytes())
 CONTRACT = Contract.load(None)

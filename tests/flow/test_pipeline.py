@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
+from code_intel_server.flow.phases import Q1, Q2, Q3, READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
 from code_intel_server.flow.session import SessionState
-from code_intel_server.flow.transitions import PIPELINED, Q1, Q2, Q3, TABLE, Target
+from code_intel_server.flow.transitions import PIPELINED, TABLE, Target
 from tests.flow.world import Session
 
 REASON = "Everything was found."

@@ -14,23 +14,20 @@ from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import LOOKUPS
 from code_intel_server.flow.checks.judgement import WRITE_CHECK, list_of_paths, unchecked
-from code_intel_server.flow.handlers import HANDLERS
 from code_intel_server.flow.payloads import (
     SHAPE_REFUSALS,
     Payload,
     ReportPayload,
     chained,
     digest,
-    fits_another,
-    ignored_fields,
     missing_fields,
     parse_object,
     ready_place,
-    validate,
 )
 from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, Event, Phase, Place
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
+from code_intel_server.flow.steps import BY_PLACE, fits_another, ignored_fields
 from code_intel_server.flow.tasks import ItemStatus
 from code_intel_server.flow.transitions import PIPELINED, QUALITY_LIMIT, Settled, enter, settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
@@ -135,11 +132,12 @@ def _accept(
     context: SubmitContext,
 ) -> Submission:
     place = _place(state, data)
-    payload = validate(place, data, contract.phase(place.contract_key).expected_payload)
     draft = state.draft()
-    turn = Turn(draft, payload, ports)
+    expected = contract.phase(place.contract_key).expected_payload
+    turn, judge = BY_PLACE[place].begin(draft, data, expected, ports)
+    payload = turn.payload
     _require_tools(turn, place, contract)
-    outcome = HANDLERS[place](turn)
+    outcome = judge()
     # A plan may come at every place of READY; where it leads depends on where the session stands.
     settled = settle(draft.route, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
     _apply(draft, place, payload, settled)

@@ -7,7 +7,7 @@ Absent fields therefore get empty defaults, so that the phase's own words answer
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, cast
+from typing import Annotated, TypeVar, cast
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,7 @@ from pydantic import (
 from code_intel_server.common.strict_numbers import finite, no_constant
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.query_frame import Slot
-from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Phase, Place
+from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, READY_PLAN, Place
 from code_intel_server.flow.tasks import PlannedTask, Said, SubmittedItem
 
 FIELD_LIMIT = 64 * 1024
@@ -212,31 +212,6 @@ class MergePayload(Payload):
     """That the work may be merged."""
 
 
-MODELS: Mapping[Place, type[Payload]] = {
-    Place(Phase.BRANCH_INTERVENTION): BranchPayload,
-    Place(Phase.DOCUMENT_RESEARCH): DocumentPayload,
-    Place(Phase.QUERY_FRAME): QueryFramePayload,
-    Place(Phase.EXPLORATION): ExplorationPayload,
-    Place(Phase.Q1): Q1Payload,
-    Place(Phase.SEMANTIC): SemanticPayload,
-    Place(Phase.Q2): Q2Payload,
-    Place(Phase.VERIFICATION): VerificationPayload,
-    Place(Phase.Q3): Q3Payload,
-    Place(Phase.IMPACT_ANALYSIS): ImpactPayload,
-    READY_PLAN: PlanPayload,
-    READY_IMPL: ReportPayload,
-    READY_COMPLETE: CompletionPayload,
-    Place(Phase.POST_IMPL_VERIFY): VerifyPayload,
-    Place(Phase.VERIFY_INTERVENTION): InterventionPayload,
-    Place(Phase.PRE_COMMIT): CommitPayload,
-    Place(Phase.QUALITY_REVIEW): QualityPayload,
-    Place(Phase.MERGE): MergePayload,
-}
-
-_COMMON = frozenset(Payload.model_fields)
-_OWN: Mapping[Place, frozenset[str]] = {
-    place: frozenset(model.model_fields) - _COMMON for place, model in MODELS.items()
-}
 GATE_FIELDS = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
 """What Q1, Q2 and Q3 ask, in their order."""
 
@@ -320,10 +295,13 @@ def ready_place(data: Mapping[str, JsonValue]) -> Place:
     return READY_IMPL if "task_id" in data else READY_COMPLETE
 
 
-def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> Payload:
-    """The typed payload of a place. Raises Rejected for a missing summary, a wrong tools list or a wrong field type."""
+P = TypeVar("P", bound=Payload)
+
+
+def validate(model: type[P], data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> P:
+    """The typed payload of a place, whose texts in the contract are `expected`. Raises Rejected for a missing summary, a wrong tools list or a wrong field type."""
     try:
-        payload = MODELS[place].model_validate(data)
+        payload = model.model_validate(data)
     except ValidationError as error:
         found = error.errors()[0]
         field = str(found["loc"][0])
@@ -340,25 +318,11 @@ def validate(place: Place, data: Mapping[str, JsonValue], expected: Mapping[str,
     return payload
 
 
-def ignored_fields(place: Place, data: Mapping[str, JsonValue]) -> list[str]:
-    """The fields of a payload that its place does not know."""
-    return sorted(set(data) - _COMMON - _OWN[place])
-
-
 def missing_fields(data: Mapping[str, JsonValue], expected: Mapping[str, str]) -> list[str]:
     """The fields of an expected payload that are not in `data`; those that it marks with a condition, and the count, aside."""
     return sorted(
         name for name, shape in expected.items() if name not in {*data, "compaction_count"} and "(" not in shape
     )
-
-
-def fits_another(place: Place, data: Mapping[str, JsonValue]) -> Phase | None:
-    """The phase whose fields a payload carries when it carries none of its own place's."""
-    given = set(data) - _COMMON
-    if given & _OWN[place]:
-        return None
-    best = max(_OWN, key=lambda other: len(given & _OWN[other]))
-    return best.phase if given & _OWN[best] and best.phase is not place.phase else None
 
 
 def digest(data: Mapping[str, JsonValue]) -> str:

@@ -85,32 +85,49 @@ _SUMMARY_NAMES: dict[Substep | None, str] = {
     Substep.COMPLETE: "READY_COMPLETION",
 }
 
+BRANCH_INTERVENTION = Place(Phase.BRANCH_INTERVENTION)
+DOCUMENT_RESEARCH = Place(Phase.DOCUMENT_RESEARCH)
+QUERY_FRAME = Place(Phase.QUERY_FRAME)
+EXPLORATION = Place(Phase.EXPLORATION)
+Q1 = Place(Phase.Q1)
+SEMANTIC = Place(Phase.SEMANTIC)
+Q2 = Place(Phase.Q2)
+VERIFICATION = Place(Phase.VERIFICATION)
+Q3 = Place(Phase.Q3)
+IMPACT_ANALYSIS = Place(Phase.IMPACT_ANALYSIS)
 READY_PLAN = Place(Phase.READY, Substep.PLAN)
 READY_IMPL = Place(Phase.READY, Substep.IMPL)
 READY_COMPLETE = Place(Phase.READY, Substep.COMPLETE)
+POST_IMPL_VERIFY = Place(Phase.POST_IMPL_VERIFY)
+VERIFY_INTERVENTION = Place(Phase.VERIFY_INTERVENTION)
+PRE_COMMIT = Place(Phase.PRE_COMMIT)
+QUALITY_REVIEW = Place(Phase.QUALITY_REVIEW)
+MERGE = Place(Phase.MERGE)
 
-STEPS: dict[Place, int] = {
-    Place(Phase.BRANCH_INTERVENTION): 2,
-    Place(Phase.DOCUMENT_RESEARCH): 3,
-    Place(Phase.QUERY_FRAME): 4,
-    Place(Phase.EXPLORATION): 5,
-    Place(Phase.Q1): 6,
-    Place(Phase.SEMANTIC): 7,
-    Place(Phase.Q2): 8,
-    Place(Phase.VERIFICATION): 9,
-    Place(Phase.Q3): 10,
-    Place(Phase.IMPACT_ANALYSIS): 11,
-    READY_PLAN: 12,
-    READY_IMPL: 13,
-    READY_COMPLETE: 14,
-    Place(Phase.POST_IMPL_VERIFY): 15,
-    Place(Phase.VERIFY_INTERVENTION): 16,
-    Place(Phase.PRE_COMMIT): 17,
-    Place(Phase.QUALITY_REVIEW): 18,
-    Place(Phase.MERGE): 19,
-}
+PLACES = (
+    BRANCH_INTERVENTION,
+    DOCUMENT_RESEARCH,
+    QUERY_FRAME,
+    EXPLORATION,
+    Q1,
+    SEMANTIC,
+    Q2,
+    VERIFICATION,
+    Q3,
+    IMPACT_ANALYSIS,
+    READY_PLAN,
+    READY_IMPL,
+    READY_COMPLETE,
+    POST_IMPL_VERIFY,
+    VERIFY_INTERVENTION,
+    PRE_COMMIT,
+    QUALITY_REVIEW,
+    MERGE,
+)
+"""In the order of their steps: step 1 is start_session."""
 
-LAST_STEP = 19
+STEPS = {place: step for step, place in enumerate(PLACES, 2)}
+LAST_STEP = STEPS[MERGE]
 
 
 @dataclass(frozen=True, slots=True)

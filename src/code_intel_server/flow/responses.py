@@ -13,11 +13,11 @@ from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
-from code_intel_server.flow.phases import READY_IMPL, READY_PLAN, End, GateLevel, Phase
+from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_IMPL, READY_PLAN, End, GateLevel, Phase
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress_text
-from code_intel_server.flow.transitions import POST_IMPL_VERIFY, escalates
+from code_intel_server.flow.transitions import escalates
 from code_intel_server.flow.turn import Note
 
 Fields = dict[str, JsonValue]

@@ -26,9 +26,25 @@ from enum import Enum, StrEnum
 from typing import Protocol
 
 from code_intel_server.flow.phases import (
+    BRANCH_INTERVENTION,
+    DOCUMENT_RESEARCH,
+    EXPLORATION,
+    IMPACT_ANALYSIS,
+    MERGE,
+    PLACES,
+    POST_IMPL_VERIFY,
+    PRE_COMMIT,
+    Q1,
+    Q2,
+    Q3,
+    QUALITY_REVIEW,
+    QUERY_FRAME,
     READY_COMPLETE,
     READY_IMPL,
     READY_PLAN,
+    SEMANTIC,
+    VERIFICATION,
+    VERIFY_INTERVENTION,
     End,
     Event,
     Flags,
@@ -43,42 +59,8 @@ FAILURE_LIMIT = 3
 ESCALATION_LIMIT = 2
 QUALITY_LIMIT = 3
 
-BRANCH_INTERVENTION = Place(Phase.BRANCH_INTERVENTION)
-DOCUMENT_RESEARCH = Place(Phase.DOCUMENT_RESEARCH)
-QUERY_FRAME = Place(Phase.QUERY_FRAME)
-EXPLORATION = Place(Phase.EXPLORATION)
-Q1 = Place(Phase.Q1)
-SEMANTIC = Place(Phase.SEMANTIC)
-Q2 = Place(Phase.Q2)
-VERIFICATION = Place(Phase.VERIFICATION)
-Q3 = Place(Phase.Q3)
-IMPACT_ANALYSIS = Place(Phase.IMPACT_ANALYSIS)
-POST_IMPL_VERIFY = Place(Phase.POST_IMPL_VERIFY)
-VERIFY_INTERVENTION = Place(Phase.VERIFY_INTERVENTION)
-PRE_COMMIT = Place(Phase.PRE_COMMIT)
-QUALITY_REVIEW = Place(Phase.QUALITY_REVIEW)
-MERGE = Place(Phase.MERGE)
-
-# The forward road. VERIFY_INTERVENTION is not on it: only a counter leads there.
-ORDER: tuple[Place, ...] = (
-    BRANCH_INTERVENTION,
-    DOCUMENT_RESEARCH,
-    QUERY_FRAME,
-    EXPLORATION,
-    Q1,
-    SEMANTIC,
-    Q2,
-    VERIFICATION,
-    Q3,
-    IMPACT_ANALYSIS,
-    READY_PLAN,
-    READY_IMPL,
-    READY_COMPLETE,
-    POST_IMPL_VERIFY,
-    PRE_COMMIT,
-    QUALITY_REVIEW,
-    MERGE,
-)
+# The way forward. VERIFY_INTERVENTION is not on it: only a counter leads there.
+ORDER = tuple(place for place in PLACES if place != VERIFY_INTERVENTION)
 
 
 class Reason(StrEnum):
@@ -141,18 +123,9 @@ class Target(Enum):
     ABANDON = "the end of the session, work archived"
 
 
+# Row by row as SPEC 3.3 has them.
 TABLE: Mapping[tuple[Place, Event], Target | Place] = {
-    (BRANCH_INTERVENTION, Event.OK): Target.FORWARD,
-    (DOCUMENT_RESEARCH, Event.OK): Target.FORWARD,
-    (QUERY_FRAME, Event.OK): Target.FORWARD,
-    (EXPLORATION, Event.OK): Target.FORWARD,
-    (Q1, Event.OK): Target.FORWARD,
-    (SEMANTIC, Event.OK): Target.FORWARD,
-    (Q2, Event.OK): Target.FORWARD,
-    (VERIFICATION, Event.OK): Target.FORWARD,
-    (Q3, Event.OK): Target.FORWARD,
-    (IMPACT_ANALYSIS, Event.OK): Target.FORWARD,
-    # A plan may be sent again at any time in READY: the payload's shape picks the substep.
+    **{(place, Event.OK): Target.FORWARD for place in ORDER[: ORDER.index(READY_PLAN)]},  # steps 2 to 11
     (READY_PLAN, Event.PLANNED): READY_IMPL,
     (READY_IMPL, Event.PLANNED): READY_IMPL,
     (READY_COMPLETE, Event.PLANNED): READY_IMPL,

@@ -12,7 +12,7 @@ from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.workspace.values import LedgerEntry
 
-P = TypeVar("P", bound=Payload)
+P_co = TypeVar("P_co", bound=Payload, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Note:
 
 
 @dataclass(slots=True)
-class Turn(Generic[P]):
+class Turn(Generic[P_co]):
     """One submit: a draft of the state that may be changed freely, the typed payload, and the world."""
 
     state: SessionState
-    payload: P
+    payload: P_co
     ports: Ports
     _now: str | None = None
 

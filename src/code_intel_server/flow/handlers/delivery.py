@@ -22,9 +22,9 @@ from code_intel_server.flow.handlers.verification import (
     receipt_of,
 )
 from code_intel_server.flow.payloads import CommitPayload, MergePayload, QualityPayload
-from code_intel_server.flow.phases import Event, Phase, Place
+from code_intel_server.flow.phases import POST_IMPL_VERIFY, QUALITY_REVIEW, Event
 from code_intel_server.flow.session import SessionState
-from code_intel_server.flow.transitions import POST_IMPL_VERIFY, QUALITY_LIMIT, QUALITY_REVIEW
+from code_intel_server.flow.transitions import settle
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import (
     EXECUTABLE,
@@ -355,7 +355,7 @@ def quality_review(turn: Turn[QualityPayload]) -> Outcome:
 
 
 def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
-    if state.quality_revert_count + 1 >= QUALITY_LIMIT:
+    if settle(state.route, QUALITY_REVIEW, Event.ISSUES, state.counters).forced:
         state.unresolved_issues, state.forced = [*issues], True
         return Outcome(
             Event.ISSUES, {"issues": [*issues]}, (Note("failures.QUALITY_REVIEW.quality_forced_completion"),)
@@ -369,7 +369,7 @@ def _issues(state: SessionState, issues: tuple[str, ...]) -> Outcome:
 def merge(turn: Turn[MergePayload]) -> Outcome:
     """Merge the task branch into its base and remove it."""
     state, ports = turn.state, turn.ports
-    if state.route.runs(QUALITY_REVIEW) and Place(Phase.QUALITY_REVIEW).step not in state.completed_steps:
+    if state.route.runs(QUALITY_REVIEW) and QUALITY_REVIEW.step not in state.completed_steps:
         raise Rejected("failures.MERGE.quality_review_required")
     if state.task_branch is None:
         if not state.branch_policy:

@@ -16,9 +16,8 @@ from code_intel_server.flow.payloads import (
     SemanticPayload,
     VerificationPayload,
 )
-from code_intel_server.flow.phases import Event
+from code_intel_server.flow.phases import DOCUMENT_RESEARCH, Event
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST
-from code_intel_server.flow.transitions import DOCUMENT_RESEARCH
 from code_intel_server.flow.turn import Note, Outcome, Turn
 
 # Weights of the server's own confidence: how many kinds of tools, how much was really seen, what resolved.

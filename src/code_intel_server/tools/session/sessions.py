@@ -18,10 +18,10 @@ from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
-from code_intel_server.flow.phases import READY_PLAN, End, Flags, Intent
+from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState, Trees
-from code_intel_server.flow.transitions import POST_IMPL_VERIFY, Route
+from code_intel_server.flow.transitions import Route
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools import learning
 from code_intel_server.tools.services import ProjectServices, SessionSettings, ToolProgress, now
