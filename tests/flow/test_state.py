@@ -12,8 +12,9 @@ from pydantic import JsonValue
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.flow.access import ACCESS, Access, Group, blocked_by
+from code_intel_server.flow.encoding import size_at_most, size_in_bytes
 from code_intel_server.flow.phases import Flags, Intent, Phase, Substep
-from code_intel_server.flow.session import CHECKPOINT_LIMIT, SessionState, _size, _size_at_most, compress
+from code_intel_server.flow.session import CHECKPOINT_LIMIT, SessionState, compress
 from tests.flow.world import Session, World
 
 
@@ -130,7 +131,7 @@ _PLAIN = st.recursive(
 
 @given(st.dictionaries(st.text(st.characters()), _PLAIN, max_size=3))
 def test_what_is_taken_to_fit_without_a_look_does(body: dict[str, JsonValue]) -> None:
-    assert _size(body) <= _size_at_most(body)
+    assert size_in_bytes(body) <= size_at_most(body)
 
 
 def test_a_state_that_might_be_too_large_is_measured_and_kept_as_it_is() -> None:
@@ -140,7 +141,7 @@ def test_a_state_that_might_be_too_large_is_measured_and_kept_as_it_is() -> None
 
 def test_the_size_of_what_python_cannot_write_itself_is_measured() -> None:
     body: dict[str, JsonValue] = {"phase": Phase.Q1, "text": "a"}
-    assert _size_at_most(body) == _size(body)
+    assert size_at_most(body) == size_in_bytes(body)
 
 
 def test_what_is_packed_and_damaged_is_a_typed_error() -> None:

@@ -6,16 +6,23 @@ from the former alone.
 """
 
 import json
-import marshal
 import re
 from collections.abc import Iterator, Mapping
-from typing import Self, cast, get_origin
+from typing import Self, get_origin
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.flow.checks.query_frame import QueryFrame
-from code_intel_server.flow.packing import packed_body, unpacked
+from code_intel_server.flow.encoding import (
+    packed_body,
+    size_at_most,
+    size_in_bytes,
+    unpacked,
+    utf8_bytes,
+    with_lone_surrogates,
+    without_lone_surrogates,
+)
 from code_intel_server.flow.phases import Flags, Intent, Phase, Place, Substep
 from code_intel_server.flow.tasks import TaskModel, worst
 from code_intel_server.flow.transitions import Counters, Route, RouteFacts, escalates, hands_over
@@ -235,16 +242,16 @@ class SessionState(_Stored):
         body, size = self._fitting()
         if size <= CHECKPOINT_LIMIT:
             return body
-        small = _packed(body)
-        if _size(small) <= CHECKPOINT_LIMIT:
+        small = packed_body(body)
+        if size_in_bytes(small) <= CHECKPOINT_LIMIT:
             return small
-        return _packed(self._shortened().layout())
+        return packed_body(self._shortened().layout())
 
     @classmethod
     def _validated(cls, text: str) -> Self:
-        passed = text.translate(_PRIVATE)
-        state = cls.model_validate_json(passed, strict=True)
-        return state if passed == text else cls.model_validate(_with_lone_surrogates(state.model_dump()))
+        strict = without_lone_surrogates(text)
+        state = cls.model_validate_json(strict, strict=True)
+        return state if strict == text else cls.model_validate(with_lone_surrogates(state.model_dump()))
 
     def layout(self) -> dict[str, JsonValue]:
         """The v1.13 layout in plain; the oldest summaries are compressed as far as 256 KB ask for it."""
@@ -253,20 +260,20 @@ class SessionState(_Stored):
     def _fitting(self) -> tuple[dict[str, JsonValue], int]:
         """`layout` and its size in bytes, or a bound of it that fits, too."""
         body = self._layout(self.summaries)
-        if (most := _size_at_most(body)) <= CHECKPOINT_LIMIT:
+        if (most := size_at_most(body)) <= CHECKPOINT_LIMIT:
             return body, most
-        size = _size(body)
+        size = size_in_bytes(body)
         over = size - CHECKPOINT_LIMIT
         if over <= 0:
             return body, size
         summaries = dict(self.summaries)
         for key, text in summaries.items():
             summaries[key] = compress(text)
-            over -= _bytes(text) - _bytes(summaries[key])
+            over -= utf8_bytes(text) - utf8_bytes(summaries[key])
             if over <= 0:
                 break
         body = self._layout(summaries)
-        return body, _size(body)
+        return body, size_in_bytes(body)
 
     def _shortened(self) -> Self:
         """A copy that keeps of completed items and used ranges the `path:line` and the beginning of their words."""
@@ -332,51 +339,9 @@ def _summary(entry: object) -> str:
     return str(entry["summary"])
 
 
-def _packed(body: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    return cast("dict[str, JsonValue]", packed_body(body))
-
-
 def _brief(task: TaskModel) -> TaskModel:
     items = tuple(item.model_copy(update={"reason": (item.reason or "")[:_BRIEF] or None}) for item in task.checklist)
     return task.model_copy(update={"checklist": items, "description": task.description[:_BRIEF]})
-
-
-def _size_at_most(body: Mapping[str, JsonValue]) -> int:
-    """A bound of `_size` in a tenth of its time: it is asked with every submit, and nearly all are far from the limit.
-
-    Of a byte in Python's own form JSON makes no more than eight: a control character six, `false` with its comma seven.
-    """
-    try:
-        return 8 * len(marshal.dumps(cast("dict[str, str]", body), 2))  # later versions write what comes twice but once
-    except ValueError:  # a string of a class of its own
-        return _size(body)
-
-
-def _size(body: Mapping[str, JsonValue]) -> int:
-    return _bytes(json.dumps(body, ensure_ascii=False))
-
-
-# Lone surrogates stand for the bytes of a file's name that is no UTF-8. No strict reader of JSON takes them, so they pass
-# it as private characters that no name is known to have.
-_PRIVATE = {0xDC80 + byte: 0x10DC80 + byte for byte in range(128)}
-_LONE = {private: lone for lone, private in _PRIVATE.items()}
-
-
-def _with_lone_surrogates(value: object) -> object:
-    match value:
-        case str() if type(value) is str:
-            return value.translate(_LONE)
-        case dict():
-            return {_with_lone_surrogates(key): _with_lone_surrogates(one) for key, one in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return type(value)(_with_lone_surrogates(one) for one in value)
-        case _:
-            return value
-
-
-def _bytes(text: str) -> int:
-    """A file's name need not be UTF-8: what stands for its odd bytes is a lone surrogate here."""
-    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def compress(summary: str) -> str:

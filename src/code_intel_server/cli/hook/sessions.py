@@ -35,7 +35,7 @@ class Session:
         self.generation = int(body["generation"])
         self.owner = body["session_id"]
         if "packed" in body:
-            from code_intel_server.flow.packing import unpacked
+            from code_intel_server.flow.encoding import unpacked
 
             body = unpacked(body)
         state = body["orchestrator_state"]

@@ -8,7 +8,7 @@ from typing import Any
 from code_intel_server.cli.pages.record import Submit, submits
 from code_intel_server.cli.status.index_view import IndexView, look_at_index
 from code_intel_server.cli.words import TITLES
-from code_intel_server.flow.packing import unpacked
+from code_intel_server.flow.encoding import unpacked
 from code_intel_server.flow.phases import STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, Route, RouteFacts
 from code_intel_server.workspace.git.repository import Git, open_repository
