@@ -172,7 +172,7 @@ def test_a_newer_versions_checkpoint_is_named_and_not_replaced_by_an_older_gener
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, {"n": 1})
-    monkeypatch.setattr(checkpoints, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SCHEMA", 2)
     written(tmp_path, {"n": 2})
     monkeypatch.undo()
     with pytest.raises(Unavailable) as raised:
