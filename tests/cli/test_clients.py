@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,46 +80,126 @@ def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client:
     assert fingerprint(root) == before
 
 
-BROKEN = {"cut off": b'{"a": ', "not text": b"\xff\xfe\x00", "a list": b"[]", "deep": b"[" * 5000}
+def _holding(data: bytes) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        path.write_bytes(data)
+
+    return make
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+def _huge(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.truncate(8 << 20)
+
+
+def _read_only(path: Path) -> None:
+    path.write_bytes(b"")
+    path.chmod(0o444)
+
+
+def _leading_to(place: str) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        path.symlink_to(place.format(name=path.name))
+
+    return make
+
+
+BAD: dict[str, tuple[Callable[[Path], None], str]] = {
+    "cut off": (_holding(b'{"a": '), "could not be read"),
+    "no text": (_holding(b"\xff\xfe\x00"), "could not be read"),
+    "UTF-16": (_holding('{"a": 1}'.encode("utf-16")), "could not be read"),
+    "Latin-1": (_holding(b'{"a": "\xe9"}'), "could not be read"),
+    "deep": (_holding(b"[" * 5000), "could not be read"),
+    "a NUL": (_holding(b'{"a": "\0"}'), "could not be read"),
+    "a string": (_holding(b'"x"'), "could not be read"),
+    "our places hold something else": (
+        _holding(b'{"mcpServers": [1], "mcp": 3, "servers": null, "hooks": "x"}'),
+        "could not be read",
+    ),
+    "a name twice": (
+        _holding(
+            b'{"mcpServers": {}, "mcp": {}, "servers": {}, "hooks": {}, "mcpServers": {}, "mcp": {}, "a":1, "a":2}'
+        ),
+        "could not be read",
+    ),
+    "huge": (_huge, "larger than 4 MB"),
+    "read-only": (_read_only, "it is read-only"),
+    "a folder": (lambda path: path.mkdir(), "a folder stands there"),
+    "a pipe": (os.mkfifo, "it is no regular file"),
+    "a link to itself": (_leading_to("{name}"), "symbolic link"),
+    "a link outside": (_leading_to("../../outside/file"), "it leads outside the project"),
+}
+
+
+def seen_at(path: Path) -> object:
+    """A file, link or whatever else as it is, without reading what is no file."""
+    look = path.lstat()
+    content: object = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+    return look.st_mode, look.st_ino, content
+
+
+@pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
-def test_a_file_that_cannot_be_read_is_left_alone_and_named(
+def test_a_file_in_bad_shape_is_left_alone_and_named_and_all_else_is_set_up(
     tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if file.paths[0].endswith(".toml") and kind == "a list":
-        pytest.skip("[] is no TOML either, as the others show")
+    root = project(tmp_path / "repo")
+    make, why = BAD[kind]
+    path = root / file.paths[0]
+    path.parent.mkdir(exist_ok=True)
+    make(path)
+    before = seen_at(path)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"left alone {file.paths[0]} (" in said
+    assert why in said
+    assert f"add the entry from {file.paths[0]}.new yourself" in said
+    assert "code-intel" in (root / f"{file.paths[0]}.new").read_text()
+    assert seen_at(path) == before
+    assert all((root / one.paths[0]).is_file() for one in client.files if one is not file)
+    assert (root / client.skills.format(skill="code")).is_file()
+    grades = [one for one in examined.registered(root) if one.grade is not Grade.GOOD]
+    assert file.server == () or [one for one in grades if one.grade is Grade.BAD]
+    assert grades
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert seen_at(path) == before
+    assert not (root / f"{file.paths[0]}.new").exists()
+
+
+@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+def test_a_file_made_read_only_later_stays_as_it_is_and_uninstall_says_so(
+    tmp_path: Path, client: Client, file: ClientFile, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = project(tmp_path / "repo")
     path = root / file.paths[0]
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(BROKEN[kind])
-    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
-    assert path.read_bytes() == BROKEN[kind]
-    assert f"{file.paths[0]} could not be read" in capsys.readouterr().out
-    (bad,) = [one for one in examined.registered(root) if one.grade is Grade.BAD]
-    assert file.paths[0] in bad.text
+    path.write_text("# mine\n" if path.suffix == ".toml" else '{"mine": 1}\n')
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 0
+    path.write_text(path.read_text() + "\n")
+    path.chmod(0o444)
+    before = seen_at(path)
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 0, "nothing is to be changed in it"
     assert init.main([str(root), "--uninstall"]) == 0
-    assert path.read_bytes() == BROKEN[kind]
+    assert "it is read-only; take the code-intel entries out yourself" in capsys.readouterr().out
+    assert seen_at(path) == before
 
 
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
-def test_nothing_is_written_through_a_link_that_leads_outside_nor_into_a_huge_file(
-    tmp_path: Path, client: Client, file: ClientFile, capsys: pytest.CaptureFixture[str]
+def test_a_link_within_the_project_stays_one_and_what_it_leads_to_gets_the_entry(
+    tmp_path: Path, client: Client, file: ClientFile
 ) -> None:
-    root, theirs = project(tmp_path / "repo"), tmp_path / "theirs"
-    theirs.write_text("")
-    path = root / file.paths[0]
+    root = project(tmp_path / "repo")
+    path, real = root / file.paths[0], root / "settings" / "real"
+    real.parent.mkdir()
+    real.write_text("")
     path.parent.mkdir(exist_ok=True)
-    path.symlink_to(theirs)
-    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
-    assert f"{file.paths[0]} leads outside the project" in capsys.readouterr().err
-    assert theirs.read_text() == ""
-    path.unlink()
-    with path.open("wb") as stream:
-        stream.truncate(8 << 20)
-    assert init.main([str(root), *QUICK, "--client", client.name]) == 1
-    assert path.stat().st_size == 8 << 20
+    path.symlink_to(os.path.relpath(real, path.parent))
+    assert init.main([str(root), *QUICK, "--client", client.name]) == 0
+    assert path.is_symlink()
+    assert "code-intel" in real.read_text()
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert path.is_symlink()
+    assert real.read_text() == ""
 
 
 def test_clients_are_found_by_their_program_and_by_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -395,7 +395,7 @@ def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(
     root = project(tmp_path / "my repo", **{".mcp.json": "{broken"})
     assert init.main([str(root), *QUICK, "--yes"]) == 1  # so that a script that sets up hears of it
     said = capsys.readouterr().out
-    assert "Not ready yet: .mcp.json could not be read" in said
+    assert "Not ready yet: .mcp.json left alone" in said
     assert "Ready." not in said
     assert ".new" not in git(root, "show", "--name-only", "--format=", "HEAD")
     assert doctor.main(["--project", str(root)]) == 1

@@ -201,13 +201,14 @@ def test_rules_files_are_written_only_where_the_project_has_none(tmp_path: Path)
     assert not (root / "AGENTS.md").exists()
 
 
-def test_a_link_that_leads_outside_is_not_written_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = project(tmp_path / "repo")
-    outside = tmp_path / "outside.json"
-    outside.write_text("{}")
-    (root / ".mcp.json").symlink_to(outside)
+def test_through_a_folder_that_leads_outside_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, outside = project(tmp_path / "repo"), tmp_path / "outside"
+    outside.mkdir()
+    (root / ".agents").symlink_to(outside)
     assert init.main([str(root), *QUICK]) == 1
-    assert outside.read_text() == "{}"
+    assert [*outside.iterdir()] == []
     assert "leads outside" in capsys.readouterr().err
 
 
@@ -222,12 +223,6 @@ def test_a_file_written_through_a_link_is_taken_out_and_the_link_is_not(tmp_path
     assert not (root / "RULES.md").exists()
     (root / "AGENTS.md").unlink()
     assert fingerprint(root) == before
-
-
-def test_a_folder_where_a_file_is_to_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = project(tmp_path / "repo", **{".mcp.json/mine": ""})
-    assert init.main([str(root), *QUICK]) == 1
-    assert "cannot write: .mcp.json: a folder stands where a file is to be" in capsys.readouterr().err
 
 
 def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(

@@ -16,9 +16,11 @@ from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.project_files import config_path
 from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.contract import CLAUDE, CLIENTS, CODEX, Client, ClientFile, Skill
+from code_intel_server.workspace.files import read_regular
 
 _HOOK = f"{COMMAND} hook"
 _NO_HOOKS = "none registered (init without --no-hooks adds them)"
+_MAX_BYTES = 4 * 1024 * 1024
 _SLOW_HOOK_MS = 100
 _TOOLS_AT_LEAST = 20
 
@@ -147,12 +149,15 @@ def _approved(root: Path, found: Finding) -> Finding:
 
 def _content(file: Path) -> dict[str, Any] | str:
     """The object in a file ({} where there is none), or what is wrong with it."""
-    if not file.exists():
-        return {}
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_regular(file, _MAX_BYTES, follow=True).decode("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    try:
         content = tomllib.loads(text.removeprefix("\ufeff")) if file.suffix == ".toml" else merging.read(text)
-    except (OSError, ValueError, merging.Unclear) as error:
+    except (ValueError, RecursionError, merging.Unclear) as error:
         return str(error)
     return content if isinstance(content, dict) else "not an object"
 

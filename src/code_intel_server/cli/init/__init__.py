@@ -399,7 +399,7 @@ def _collected(git: "Git", ours: Sequence[str]) -> list[str]:
 def _next_steps(clients: Sequence[Client], unclear: Sequence[str], *, unattended: bool) -> None:
     if unclear:
         print(
-            f"\nNot ready yet: {', '.join(unclear)} could not be read. Mend it, run this again; then start your client and type:"
+            f"\nNot ready yet: {', '.join(unclear)} left alone, as said above. Mend it, run this again; then start your client and type:"
         )
     else:
         print("\nReady. Start your client in the project and type:")

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,7 +37,7 @@ class Did(StrEnum):
     UNCHANGED = "unchanged"
     KEPT = "kept, yours"
     BESIDE = "kept, yours; new default beside it"
-    UNCLEAR = "left alone: cannot be read"
+    UNCLEAR = "left alone"
     RESTORED = "as before"
     REMOVED = "removed"
 
@@ -164,16 +165,18 @@ class Scaffold:
 
     def _merge(self, wanted: PlannedFile) -> Done:
         assert wanted.merge is not None  # noqa: S101 - asked by the caller
+        if why := _no_file_of_text(self._root, wanted.path):
+            return self._left_alone(wanted, why)
         present = self._present(wanted.path)
         try:
             before = (present or b"").decode("utf-8")
             after = merging.in_line_ends(before, wanted.merge)
         except (merging.Unclear, UnicodeDecodeError) as error:
-            fresh = wanted.merge("").encode()
-            note = f"{error}; add the entry from {wanted.path}.new yourself"
-            return Done(wanted.path, Did.UNCLEAR, self._beside(wanted.path, fresh, Did.UNCLEAR, note).note)
+            return self._left_alone(wanted, f"it could not be read: {error}")
         if after == before:
             return Done(wanted.path, Did.UNCHANGED)
+        if _is_read_only(self._root / wanted.path):
+            return self._left_alone(wanted, "it is read-only")
         if present is None:
             self._write(wanted.path, after.encode(), created=True)
             return Done(wanted.path, Did.CREATED)
@@ -181,6 +184,12 @@ class Scaffold:
         self._keep_before(wanted.path, present, ours=ours)
         self._write(wanted.path, after.encode(), created=False)
         return Done(wanted.path, Did.UPDATED if ours else Did.MERGED)
+
+    def _left_alone(self, wanted: PlannedFile, why: str) -> Done:
+        """Lay our entries beside a file that they cannot be written into; the other files are written all the same."""
+        assert wanted.merge is not None  # noqa: S101 - asked by the caller
+        note = f"{why}; add the entry from {wanted.path}.new yourself"
+        return self._beside(wanted.path, wanted.merge("").encode(), Did.UNCLEAR, note)
 
     def _beside(self, path: str, data: bytes, did: Did, note: str = "") -> Done:
         """Lay a new default beside a file that is not ours to change."""
@@ -261,6 +270,8 @@ class Removal:
             present = read_regular(Path(os.path.realpath(file)), _MAX_BYTES)
         except FileNotFoundError:
             return Done(path, Did.REMOVED, "it was gone already")
+        except OSError as error:
+            return Done(path, Did.KEPT, f"{error.strerror or error}: it is not what init wrote")
         untouched = _digest(present) == self._manifest.files[path]
         if untouched and path in self._manifest.created:
             self._unlink(file)
@@ -280,6 +291,8 @@ class Removal:
         if path in self._manifest.created and rest.strip() in {"", "{}"}:
             self._unlink(file)
             return Done(path, Did.REMOVED)
+        if _is_read_only(file):
+            return Done(path, Did.UNCLEAR, "it is read-only; take the code-intel entries out yourself")
         self._put(file, rest.encode())
         return Done(path, Did.RESTORED, "your other changes stay")
 
@@ -303,6 +316,30 @@ class Removal:
             with contextlib.suppress(OSError):
                 if Path(os.path.realpath(self._root / folder)).is_relative_to(self._root.resolve()):
                     (self._root / folder).rmdir()
+
+
+def _no_file_of_text(root: Path, path: str) -> str:
+    """Why a file of the user's is none that could be read and written here; '' where it is one, or is not there."""
+    real = Path(os.path.realpath(root / path))
+    if not real.is_relative_to(root.resolve()):
+        return "it leads outside the project"
+    try:
+        look = (root / path).stat()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISREG(look.st_mode):
+        return "a folder stands there" if stat.S_ISDIR(look.st_mode) else "it is no regular file"
+    return f"it is larger than {_MAX_BYTES >> 20} MB" if look.st_size > _MAX_BYTES else ""
+
+
+def _is_read_only(file: Path) -> bool:
+    """Whether nobody may write a file that is there: its owner has said so, whatever root could do."""
+    try:
+        return not file.stat().st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+    except OSError:
+        return False
 
 
 def leftovers(root: Path) -> Iterator[str]:
