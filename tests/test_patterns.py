@@ -20,6 +20,7 @@ import pytest
 import code_intel_server
 from code_intel_server.codebase.evidence import stubs
 from code_intel_server.codebase.files import search_files
+from code_intel_server.codebase.files.languages import LANGUAGES
 from code_intel_server.codebase.references.classify import occurrences
 from code_intel_server.codebase.syntax.markup import less_names, mentions
 
@@ -361,7 +362,8 @@ def _every() -> list[_Tried]:
         _Tried("codebase.evidence.stubs._compiled(_ANY)", stubs._compiled(stubs._ANY)),
         *(
             _Tried(f"codebase.evidence.stubs._compiled({name})", stubs._compiled(own))
-            for name, own in stubs._OF_LANGUAGE.items()
+            for one in LANGUAGES
+            if (own := stubs.of_language(name := one.name))
         ),
         _Tried("codebase.files.search_files._nearest", re.compile(search_files._nearest("aa_a.b")), {"match"}),
         _Tried(

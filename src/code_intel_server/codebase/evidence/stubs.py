@@ -6,6 +6,8 @@ The text of one whole statement is held against these; which statements there ar
 import re
 from functools import cache
 
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
+
 # "TODO" counts as a message where it opens it in capitals: 'Todo not found' is what a real to-do list says.
 _NOT_YET = (
     r"(?:(?i:[^\"'`]*\b(?:not[\s_]+(?:yet[\s_]+)?(?:been[\s_]+)?implemented|unimplemented|implement[\s_]+me|to[\s_]+be[\s_]+implemented"
@@ -38,38 +40,8 @@ _ANY = (
     ),
 )
 
-_OF_LANGUAGE = {
-    "python": (r"pass", r"\.\.\.", r"Ellipsis", r"return\s+\.\.\."),
-    "starlark": (r"pass", r"\.\.\."),
-    "gdscript": (r"pass",),
-    "rust": (r"(?:\w+::)*(?:todo|unimplemented)!\s*[({\[].*",),
-    "kotlin": (r"(?:return\s+)?TODO\s*\(.*\)",),
-    "scala": (r"(?:return\s+)?\?\?\?",),
-    "perl": (r"\.\.\.",),
-    "bash": (r":", r"return 0|true"),
-    "fish": (r":",),
-    "nim": (r"discard",),
-    "haskell": (r"undefined", r"error\s+\$?\s*\"[^\"]*\""),
-    "elm": (r"Debug\.todo.*",),
-    "ocaml": (r"assert\s+false", r"raise\s+Not_implemented.*", r"failwith\s+\"TODO.*"),
-    "fsharp": (rf"raise\s*\(?\s*(?:new\s+|System\.)*{_EXCEPTION}.*",),
-    "erlang": (r"(?:erlang:)?(?:error|exit|throw)\(\s*\{?\s*(?:not_implemented|todo|undef)\b.*\)",),
-    "elixir": (r"nil",),
-    "clojure": (rf"\(throw\s+\((?:new\s+)?[\w.]*{_EXCEPTION}.*", rf"\(throw\s+\((?:ex-info|Exception\.|Error\.)\s*{_QUOTED}.*"),
-    "commonlisp": (rf"\(error\s+{_QUOTED}.*\)", r"nil"),
-    "emacs-lisp": (rf"\(error\s+{_QUOTED}.*\)", r"nil"),
-    "scheme": (rf"\(error\s+.*{_QUOTED}.*\)",),
-    "racket": (rf"\(error\s+.*{_QUOTED}.*\)",),
-    "objective-c": (r"\[self\s+doesNotRecognizeSelector:\s*_cmd\s*\]",),
-    "dart": (r"throw\s+UnimplementedError.*",),
-    "fortran": (rf"(?:error\s+)?stop\s+{_QUOTED}",),
-    "sql": (rf"RAISE\s+EXCEPTION\s+{_QUOTED}.*", r"NULL"),
-    "zig": (r"unreachable",),
-    "gleam": (r"todo\b.*",),
-    "c": (rf"#\s*error\s+\"?{_NOT_YET}\"?",),
-    "cpp": (rf"#\s*error\s+\"?{_NOT_YET}\"?",),
-    "julia": (r"nothing",),
-}  # fmt: skip
+_MEANT = {"<QUOTED>": _QUOTED, "<EXCEPTION>": _EXCEPTION, "<NOT YET>": _NOT_YET}
+"""What a language's own patterns (`Language.stubs`) may name."""
 
 _DRESS = re.compile(r"^(?:=>?|->)\s*|[;\s]+$")
 LONGEST_STUB = 600
@@ -92,8 +64,15 @@ def is_stub(statement: str, language: str) -> bool:
     if len(statement) > LONGEST_STUB:
         return False
     text = _DRESS.sub("", statement.strip())
-    own = _OF_LANGUAGE.get(language, ())
+    own = of_language(language)
     return bool(_compiled(_ANY).fullmatch(text) or (own and _compiled(own).fullmatch(text)))
+
+
+@cache
+def of_language(name: str) -> tuple[str, ...]:
+    """The patterns of one language alone, written out."""
+    known = LANGUAGES_BY_NAME.get(name)
+    return tuple(re.sub("<[A-Z ]+>", lambda one: _MEANT[one[0]], pattern) for pattern in known.stubs) if known else ()
 
 
 def is_todo(line: str) -> bool:

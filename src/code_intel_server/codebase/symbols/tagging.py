@@ -1,7 +1,7 @@
 """Which engine tags a file, and the tags in one vocabulary whichever it was.
 
 Universal Ctags tags a large tree in a second; a syntax tree is one to two orders slower but knows languages ctags does not.
-`BY_SYNTAX_TREE` names those where the tree's answer is the better one (`benchmarks/definitions.md`).
+`Language.tree` says where the tree's answer is the better one (`benchmarks/definitions.md`).
 """
 
 import re
@@ -22,39 +22,6 @@ from code_intel_server.codebase.syntax.values import Symbol, SymbolKind
 SYNTAX_TREE = "tree-sitter"
 _MODULES = frozenset({SymbolKind.MODULE, SymbolKind.NAMESPACE})
 
-BY_SYNTAX_TREE = frozenset(
-    # ctags 5.9 takes object literals for classes and misses methods in these
-    {"javascript", "typescript", "tsx", "vue", "svelte", "astro", "actionscript"}
-    # drops what stands before the name of `class Shop::Cart` in Ruby, and finds methods in its strings
-    | {"ruby"}
-    # knows neither where a definition of PHP ends, nor enums, takes imported names for types
-    | {"php"}
-    # and knows little or nothing of these, or lacks what is common in them (constants in Rust, private functions in
-    # Clojure), or gives them other names (`M.go` in Lua, `Mod` for `My.Mod` in Elixir).
-    | {
-        "clojure",
-        "elixir",
-        "lua",
-        "rust",
-        "kotlin",
-        "scala",
-        "swift",
-        "dart",
-        "zig",
-        "solidity",
-        "gdscript",
-        "groovy",
-        "nim",
-        "gleam",
-        "odin",
-        "starlark",
-        "cuda",
-        "racket",
-    }
-    | {"graphql", "prisma", "thrift", "terraform", "hcl", "fish", "luau"}
-    # takes a whole selector for one name
-    | {"css", "scss", "less"}
-)
 _MISREAD = {
     "go": re.compile(rb"^(?:func \([^()\n]*\[|type \w+\[\w+ |\t+type \w+ )", re.MULTILINE),
     "java": re.compile(
@@ -163,7 +130,7 @@ def _prefers_tree(path: str) -> bool:
         return False  # other people's bundles: large, and rarely asked about
     language = language_of(PurePosixPath(path).name)
     # A name that tells nothing may be a script, whose first line tells; ctags would not look.
-    return language is None or language.name in BY_SYNTAX_TREE
+    return language is None or language.tree
 
 
 def _is_misread(root: Path, path: str) -> bool:
