@@ -39,6 +39,8 @@ from code_intel_server.common.request_id import request_id
 from code_intel_server.tools.lazy import LazyTools
 
 if TYPE_CHECKING:
+    from code_intel_server.codebase.answers import LookupAnswer, Page
+    from code_intel_server.codebase.explorer import Explorer
     from code_intel_server.tools.guard import Reply
     from code_intel_server.tools.services import ToolProgress
     from code_intel_server.tools.shaping import Fields
@@ -55,6 +57,8 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempot
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 ALWAYS = {"anthropic/alwaysLoad": True}
+_MOST_LINES = 250
+"""Rows of a page of `search_text` at most: each is held against its file."""
 _MEANT = {"extra_forbidden": "unknown argument"}
 
 
@@ -112,9 +116,14 @@ def build(late: LazyTools) -> MCPServer:
     def call(tool: str, work: "Callable[[], Fields]") -> CallToolResult:
         return result_of(late.guard.call(tool, work))
 
+    def listed(
+        tool: str, limit: int, offset: int, ask: "Callable[[Explorer, Page], LookupAnswer[object]]"
+    ) -> CallToolResult:
+        return call(tool, lambda: tools.exploration.listed(late.current, limit, offset, ask))
+
     _session_tools(mcp, late, call)
-    _text_tools(mcp, late, call)
-    _name_tools(mcp, late, call)
+    _text_tools(mcp, listed)
+    _name_tools(mcp, listed)
     _structure_tools(mcp, late, call)
     _index_tools(mcp, late, call)
     _control_tools(mcp, late, call)
@@ -127,6 +136,8 @@ def build(late: LazyTools) -> MCPServer:
 
 
 RunTool = Callable[[str, "Callable[[], Fields]"], CallToolResult]
+Look = Callable[[str, int, int, "Callable[[Explorer, Page], LookupAnswer[object]]"], CallToolResult]
+"""A lookup by name, limit and offset, and how it is asked of the project's lookups."""
 Reported = Annotated[CallToolResult, Answer]
 Listed = Annotated[CallToolResult, Listing]
 
@@ -210,7 +221,7 @@ def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         return call("get_session_status", work)
 
 
-def _text_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+def _text_tools(mcp: MCPServer, listed: Look) -> None:
     @mcp.tool(title="Search text", annotations=READ_ONLY)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
@@ -224,14 +235,14 @@ def _text_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Find text with ripgrep: matches by file, definitions first, with a count for each pattern."""
-        return call(
+        return listed(
             "search_text",
-            lambda: tools.exploration.search_text(
-                late.current,
+            min(limit, _MOST_LINES),
+            offset,
+            lambda lookups, page: lookups.search_text(
                 patterns,
                 path,
-                limit,
-                offset,
+                page=page,
                 regex=regex,
                 word=word,
                 ignore_case=ignore_case,
@@ -248,10 +259,12 @@ def _text_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Find files by name."""
-        return call("search_files", lambda: tools.exploration.search_files(late.current, pattern, path, limit, offset))
+        return listed(
+            "search_files", limit, offset, lambda lookups, page: lookups.search_files(pattern, path, page=page)
+        )
 
 
-def _name_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+def _name_tools(mcp: MCPServer, listed: Look) -> None:
     @mcp.tool(title="Find definitions", annotations=READ_ONLY)
     def find_definitions(
         symbol: Symbol_ = None,
@@ -263,9 +276,11 @@ def _name_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Where a symbol is defined, with signature and scope; with `at`, what the name there means."""
-        return call(
+        return listed(
             "find_definitions",
-            lambda: tools.exploration.find_definitions(late.current, symbol, at, kind, path, match, limit, offset),
+            limit,
+            offset,
+            lambda lookups, page: lookups.find_definitions(symbol, at=at, kind=kind, path=path, match=match, page=page),
         )
 
     @mcp.tool(title="Find references", annotations=READ_ONLY)
@@ -281,10 +296,12 @@ def _name_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         offset: Offset = 0,
     ) -> Listed:
         """Where a symbol is used: what certainly means it, then what may, each with its kind and the function around it."""
-        return call(
+        return listed(
             "find_references",
-            lambda: tools.exploration.find_references(
-                late.current, symbol, at, path, kinds, include_comments=include_comments, limit=limit, offset=offset
+            limit,
+            offset,
+            lambda lookups, page: lookups.find_references(
+                symbol, at=at, path=path, kinds=kinds, include_comments=include_comments, page=page
             ),
         )
 

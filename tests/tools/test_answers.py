@@ -18,7 +18,7 @@ from code_intel_server.tools.exploration import (
     analyze_structure,
     get_function_at_line,
     get_symbols,
-    search_text,
+    listed,
     semantic_search,
 )
 from code_intel_server.tools.shaping import DEFAULT_CHARACTERS, Fields, places
@@ -39,6 +39,13 @@ FILES = {
     f"{FOLDER}/deep/.gitignore": "lib/\n",
     ".code-intel/config.json": json.dumps({"sync_on_start": False}),
 }
+
+
+def search_text(
+    current: CurrentProject, patterns: str | list[str], path: str, limit: int, offset: int, *, regex: bool = True
+) -> Fields:
+    """The answer of the tool."""
+    return listed(current, limit, offset, lambda found, page: found.search_text(patterns, path, page=page, regex=regex))
 
 
 @pytest.fixture(scope="module")

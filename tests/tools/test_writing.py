@@ -208,9 +208,14 @@ def test_a_wrong_place_in_a_finding_is_told_with_the_right_one(client: Client) -
     current = client.current
     client.guard.call(
         "find_definitions",
-        lambda: exploration.find_definitions(current, "total_price", None, None, ".", "exact", 50, 0),
+        lambda: exploration.listed(
+            current, 50, 0, lambda found, page: found.find_definitions("total_price", page=page)
+        ),
     )
-    client.guard.call("search_text", lambda: exploration.search_text(current, "return", ".", 50, 0))
+    client.guard.call(
+        "search_text",
+        lambda: exploration.listed(current, 50, 0, lambda found, page: found.search_text("return", page=page)),
+    )
     answer = client.accepted(
         explored_files=["app.py", "shop.py"],
         findings=["shop.py:2 - Basket.total_price", "app.py:9 - the end", "app.py:1 - main() is here"],

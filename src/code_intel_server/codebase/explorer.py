@@ -89,7 +89,7 @@ class Explorer:
         at: str | None = None,
         kind: str | None = None,
         path: str = ".",
-        match: NameMatch = NameMatch.EXACT,
+        match: str = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[DefinitionRow]:
         """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
@@ -101,7 +101,7 @@ class Explorer:
             symbol or "",
             kind=kind,
             path=path,
-            match=match,
+            match=NameMatch(match),
             page=page,
             skipped=self.skips.latest,
         )
@@ -123,7 +123,7 @@ class Explorer:
             symbol,
             at=at,
             path=path,
-            kinds=kinds,
+            kinds=tuple(kinds),
             include_comments=include_comments,
             page=page,
             skipped=self.skips.latest,

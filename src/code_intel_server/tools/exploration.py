@@ -1,17 +1,15 @@
 """The lookup, semantic and impact tools as they answer: rows, totals, warranty, 10,000 characters (SPEC 2, 8, 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
 from code_intel_server.codebase.answers import LookupAnswer, Page
 from code_intel_server.codebase.issue_report import read_report
-from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES
 from code_intel_server.codebase.symbols.folding import folded
-from code_intel_server.codebase.text_search import SearchOptions
 from code_intel_server.errors import Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.access import ACCESS
@@ -49,8 +47,6 @@ _FIRST_IMPACT = 3_900
 """Characters of an impact as long as no more files are asked for."""
 _BESIDE_ROWS = 1_500
 """Characters of an impact that are not its rows, at most."""
-_MOST_LINES = 250
-"""Rows of a page of `search_text` at most: each is held against its file."""
 
 
 def page_of(limit: int, offset: int) -> Page:
@@ -65,62 +61,12 @@ def _explorer(current: CurrentProject) -> "Explorer":
     return explorer
 
 
-def _listed(answer: LookupAnswer[object], page: Page) -> Fields:
-    return answer_rows(answer, page.offset)
-
-
-def search_text(
-    current: CurrentProject,
-    patterns: str | Sequence[str],
-    path: str,
-    limit: int,
-    offset: int,
-    **wanted: Unpack[SearchOptions],
+def listed(
+    current: CurrentProject, limit: int, offset: int, ask: "Callable[[Explorer, Page], LookupAnswer[object]]"
 ) -> Fields:
-    """Lines that match, by file, with a count for each pattern (SPEC 2)."""
-    page = page_of(min(limit, _MOST_LINES), offset)
-    return _listed(_explorer(current).search_text(patterns, path, page=page, **wanted), page)
-
-
-def search_files(current: CurrentProject, pattern: str, path: str, limit: int, offset: int) -> Fields:
-    """Files whose path a glob means or a few letters point at (SPEC 2)."""
+    """A page of what a lookup finds, `ask`ed of the project's lookups, as every list tool answers (SPEC 2)."""
     page = page_of(limit, offset)
-    return _listed(_explorer(current).search_files(pattern, path, page=page), page)
-
-
-def find_definitions(
-    current: CurrentProject,
-    symbol: str | None,
-    at: str | None,
-    kind: str | None,
-    path: str,
-    match: str,
-    limit: int,
-    offset: int,
-) -> Fields:
-    """Where a symbol is defined; with `at`, what the name there means (SPEC 2)."""
-    page = page_of(limit, offset)
-    found = _explorer(current).find_definitions(symbol, at=at, kind=kind, path=path, match=NameMatch(match), page=page)
-    return _listed(found, page)
-
-
-def find_references(
-    current: CurrentProject,
-    symbol: str | None,
-    at: str | None,
-    path: str,
-    kinds: Sequence[str],
-    *,
-    include_comments: bool,
-    limit: int,
-    offset: int,
-) -> Fields:
-    """Where a symbol is used, what certainly means it first (SPEC 2)."""
-    page = page_of(limit, offset)
-    found = _explorer(current).find_references(
-        symbol, at=at, path=path, kinds=tuple(kinds), include_comments=include_comments, page=page
-    )
-    return _listed(found, page)
+    return answer_rows(ask(_explorer(current), page), page.offset)
 
 
 def get_symbols(current: CurrentProject, path: str, offset: int) -> Fields:
@@ -139,8 +85,7 @@ def get_function_at_line(current: CurrentProject, path: str, line: int) -> Field
 
 def analyze_structure(current: CurrentProject, path: str, offset: int) -> Fields:
     """Classes, functions, imports and calls of a file or folder (SPEC 2)."""
-    page = page_of(FIRST_FILES.limit, offset)
-    return _listed(_explorer(current).analyze_structure(path, page=page), page)
+    return listed(current, FIRST_FILES.limit, offset, lambda lookups, page: lookups.analyze_structure(path, page=page))
 
 
 def query(current: CurrentProject, question: str, limit: int) -> Fields:
