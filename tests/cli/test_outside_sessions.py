@@ -167,6 +167,33 @@ class TestRemind:
         (root / "README.md").write_text("# Other\n")
         assert event("Stop") == ""
 
+    @pytest.mark.parametrize(
+        ("command", "counts"),
+        [
+            ("python3 -m pytest -q tests", True),
+            ("cd sub && FOO=1 .venv/bin/pytest | tail -3", True),
+            ("uv run pytest", True),
+            ("pip install pytest-xdist", False),
+            ("cat pytest.ini", False),
+            ("ls", False),
+        ],
+    )
+    def test_an_agent_that_ran_the_tests_after_its_last_edit_is_not_reminded(
+        self, root: Path, event: Event, command: str, counts: bool
+    ) -> None:
+        event("SessionStart")
+        edit(root)
+        event("PostToolUse", tool_name="Bash", tool_input={"command": command})
+        assert bool(held(event("Stop"))) is not counts
+        edit(root, "Later")
+        assert held(event("Stop"))
+
+    def test_a_run_in_the_clients_background_is_not_known_to_have_ended_well(self, root: Path, event: Event) -> None:
+        event("SessionStart")
+        edit(root)
+        event("PostToolUse", tool_name="Bash", tool_input={"command": "pytest", "run_in_background": True})
+        assert held(event("Stop"))
+
     def test_two_conversations_each_have_their_own_turn(self, root: Path, event: Event) -> None:
         event("SessionStart", "one")
         edit(root)

@@ -3,16 +3,17 @@
 import fcntl
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from code_intel_server.cli.proof.script import Edit
 from tests.e2e.clients import test_claude_code as claude
 from tests.e2e.clients import test_codex as codex
-from tests.e2e.clients.fakes import Fields, Service, anthropic, responses
+from tests.e2e.clients.fakes import Fields, Service, anthropic, responses, tool_block
 from tests.e2e.clients.machine import Machine
 from tests.e2e.clients.model import Trying, TryingClaude, TryingCodex
 from tests.e2e.driver import git
@@ -49,15 +50,21 @@ class Client:
 
 @pytest.fixture(params=["claude", "codex"])
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
-    machine = Machine.make(tmp_path)
     if request.param == "claude":
-        config = machine.home / ".claude"
-        config.mkdir()
-        trusted = {"projects": {str(machine.project): {"hasTrustDialogAccepted": True}}}
-        (config / ".claude.json").write_text(json.dumps(trusted))
+        machine = claude_machine(tmp_path)
         return Client(machine, TryingClaude, anthropic, lambda service, text: _ask_claude(machine, service, text))
+    machine = Machine.make(tmp_path)
     (machine.home / ".codex").mkdir()
     return Client(machine, TryingCodex, responses, lambda service, text: _ask_codex(machine, service, text))
+
+
+def claude_machine(folder: Path) -> Machine:
+    machine = Machine.make(folder)
+    config = machine.home / ".claude"
+    config.mkdir()
+    trusted = {"projects": {str(machine.project): {"hasTrustDialogAccepted": True}}}
+    (config / ".claude.json").write_text(json.dumps(trusted))
+    return machine
 
 
 def _ask_claude(machine: Machine, service: Service, prompt: str) -> None:
@@ -115,3 +122,19 @@ def test_a_failure_holds_the_next_turn_once_with_the_tests_name(client: Client) 
     assert shown(second, "test_greet") == [1], "said after the first word, and once"
     assert len(second) == 2
     assert len(client.ask("And now?")) == 1
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_in_claude_code_an_agent_that_ran_the_tests_well_is_not_reminded(tmp_path: Path, works: bool) -> None:
+    machine = claude_machine(tmp_path)
+    configured(machine, "remind", wanted="Hello, you!" if works else "Good day, you!")
+
+    class Testing(TryingClaude):
+        def _edit(self, edit: Edit) -> Generator[list[Fields], list[Fields], None]:
+            yield from super()._edit(edit)
+            yield [tool_block("Bash", {"command": f"{sys.executable} -m pytest -q", "description": "Run the tests"})]
+
+    with anthropic(Testing(machine.project, "app.py")) as service:
+        claude.ask(machine, service, "Tidy up a little.", "--allowedTools", "Bash")
+    assert "1 passed" in json.dumps(service.requests[-1]) or not works
+    assert bool(shown(service.requests, HELD)) is not works

@@ -34,7 +34,7 @@ _PATCH_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.*\S|.)"
 _READ_BY = re.compile(r"\s*(?:cat|bat|head|tail|sed\s+-n|nl|less|more)\s")
 _COMMAND_LIMIT = 4_000
 _STARTS = "start_session"
-_TURNS = frozenset({"SessionStart", "UserPromptSubmit", "Stop"})
+_TURNS = frozenset({"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"})
 _BACKGROUND = "--verify-files"
 """By which the hook starts itself for a run of the verify commands in the background (`outside_sessions`)."""
 _ASKED_ABOUT = frozenset({"", ".git", ".github", ".claude", ".codex", ".agents", ".mcp.json", ".code-intel"})

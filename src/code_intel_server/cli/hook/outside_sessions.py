@@ -7,6 +7,7 @@ and never where it goes on because of a hook already. Whatever fails here lets t
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 from code_intel_server.cli.hook import dialects
@@ -23,6 +24,7 @@ MODES = ("off", "remind", "verify")
 DEFAULT = "remind"
 _CONFIG_LIMIT = 256 * 1024
 _PROSE = (".md", ".rst", ".txt", ".adoc")
+_STARTS_OTHERS = re.compile(r"python[\d.]*|uvx?|run|poetry|hatch|pdm|bundle|exec|npx|env|[A-Za-z_]\w*=.*")
 _CONVERSATIONS = 8
 _HELD_AT_MOST = 50
 _TRIES = 2
@@ -39,7 +41,11 @@ def answer(event: Fields, root: str, left: list[Session]) -> None:
     begun = {name: one for name, one in _members(turns, "begun").items() if isinstance(one, dict)}
     turn = begun.pop(conversation, {})
     name = event.get("hook_event_name")
-    if name == "Stop":
+    if name == "PostToolUse":
+        if not _ran_one(event, commands):
+            return
+        turns["ran"] = place.look().kept()
+    elif name == "Stop":
         now = place.look()
         turns["begun"] = {**dict([*begun.items()][1 - _CONVERSATIONS :]), conversation: {**now.kept(), "ended": True}}
         _at_the_end(_Stop(event, place, turns, turn, now, mode, commands, left))
@@ -48,6 +54,22 @@ def answer(event: Fields, root: str, left: list[Session]) -> None:
     else:
         return
     place.write("turns", turns)
+
+
+def _ran_one(event: Fields, commands: list[str]) -> bool:
+    """Whether a shell command that succeeded in the client's foreground ran a verify command, as far as its words tell."""
+    given = event.get("tool_input")
+    values = given if isinstance(given, dict) else {}
+    if values.get("run_in_background") or event.get("tool_name") != "Bash":
+        return False
+    said = f" {' '.join(_words(str(values.get('command') or '')))} "
+    return any(core and f" {core} " in said for core in (" ".join(_words(one)[:2]) for one in commands))
+
+
+def _words(command: str) -> list[str]:
+    """A command without what starts others, options and paths of programs: `python3 -m pytest -q` is `pytest`."""
+    words = [word.rpartition("/")[2] for word in re.split(r"[\s;&|()'\"]+", command)[:400] if word[:1] != "-"]
+    return [word for word in words if word and not _STARTS_OTHERS.fullmatch(word)]
 
 
 def place_of(root: str) -> "Worktree | None":
@@ -92,9 +114,14 @@ class _Stop:
         self.verdict = place.read("verdict", key) if (key := signing_key(place.common)) else {}
         self.begun = tree_state(turn)
         self.proven = tree_state(self.verdict.get("proven"))
+        self.ran = tree_state(turns.get("ran"))
         of_turn = place.changed(self.begun, now) if self.begun else set[str]()
         self.unproven = place.changed(self.proven, now) if self.proven else of_turn
         self.edited = of_turn & self.unproven
+
+    def tested(self) -> bool:
+        """Whether the client was seen to run a verify command after the last edit; a run of its own, which proves nothing."""
+        return self.ran is not None and not self.edited & self.place.changed(self.ran, self.now)
 
     def once(self, kind: str) -> bool:
         """Whether this is the first time for these files, which it is no more."""
@@ -115,7 +142,7 @@ def _at_the_end(stop: _Stop) -> None:
         _tell_verdict(stop, last)
     elif stop.edited and stop.verify:
         _have_it_run(stop)
-    elif any(not path.lower().endswith(_PROSE) for path in stop.edited):
+    elif any(not path.lower().endswith(_PROSE) for path in stop.edited) and not stop.tested():
         stop.hold(
             f"code-intel: {_files(stop)}, and no run of the verify commands has seen them since: {_commands(stop)}."
             f"{_unfinished(stop)} Run them and mend what fails, or tell the user that they were not run; then end your"
