@@ -257,6 +257,19 @@ def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: pytest
     assert not [*(root / ".code-intel").glob("sessions/*.json")]
 
 
+def test_an_upgrade_while_a_session_is_under_way_proves_itself_and_commits_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    git(root, "checkout", "-q", "-b", "llm_task_20260101_000000")
+    before = git(root, "for-each-ref")
+    assert init.main([str(root), "--yes", "--no-index"]) == 0
+    said = capsys.readouterr().out
+    assert "SESSION_COMPLETE after" in said
+    assert "not committed: llm_task_20260101_000000 belongs to a session" in said
+    assert git(root, "for-each-ref") == before
+
+
 PYTEST = ["python3", "-m", "pytest", "-q"]
 
 

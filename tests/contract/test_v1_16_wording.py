@@ -104,7 +104,11 @@ def test_a_field_that_is_no_longer_asked_for_is_still_taken() -> None:
 
 def test_a_contract_of_1_16_is_laid_over_without_a_complaint(tmp_path: Path) -> None:
     old = tmp_path / "phase_contract.yml"
-    old.write_bytes((Path(__file__).parent / "v1_16_phase_contract.yml").read_bytes())
+    text = (Path(__file__).parent / "v1_16_phase_contract.yml").read_text(encoding="utf-8")
+    unsent = "failures:\n  PRE_COMMIT:\n    weakened_needs_reason: {message: 'Weakened: {files}.'}\n"
+    old.write_text(text, encoding="utf-8")
+    (tmp_path / "released.yml").write_text(unsent, encoding="utf-8")
+    assert Contract.load(tmp_path / "released.yml").warnings == ()
     contract = Contract.load(old)
     assert contract.warnings == ()
     assert UNASKED.isdisjoint(contract.phase("QUERY_FRAME").expected_payload)

@@ -44,6 +44,8 @@ class AnyOf:
 
 UNASKED = frozenset({"constraints", "scope", "search_query", "quality_score"})
 """Fields of a payload that 1.16 asked for and nothing was decided by: a file written then may still describe them."""
+UNSENT = frozenset({"failures.PRE_COMMIT.weakened_needs_reason"})
+"""Messages of 1.16 that nothing sends any more: a file written then may still word them."""
 
 RequiredTool = str | AnyOf
 ToolAllowed = Callable[[str, str], bool]
@@ -212,7 +214,7 @@ class _Reader:
                 yield from self._leaves(entry, key, depth - 1)
 
     def _message(self, key: str, entry: Table, messages: dict[str, Template]) -> None:
-        if not self._exists(entry.line, key, messages):
+        if key in UNSENT or not self._exists(entry.line, key, messages):
             return
         base = messages.get(key, Template())
         made = base

@@ -351,10 +351,14 @@ def _prove(root: Path) -> None:
 def _offer_commit(root: Path, *, yes: bool) -> None:
     from code_intel_server.workspace.branches import identity_missing
     from code_intel_server.workspace.git.child import Manner
-    from code_intel_server.workspace.git.repository import Git, join_z, open_repository, split_z
+    from code_intel_server.workspace.git.repository import TASK_PREFIX, Git, join_z, open_repository, split_z
 
     git = open_repository(root)
     if not isinstance(git, Git):
+        return
+    if (branch := git.current()).startswith(TASK_PREFIX):
+        print(f"  not committed: {branch} belongs to a session. There these files are your own changes; its agent")
+        print("  names them with add_explored_files and leaves them out of its commit. Or end the session first.")
         return
     manifest = Manifest.load(root)
     written = [path for path in manifest.files if not path.endswith(".new")]

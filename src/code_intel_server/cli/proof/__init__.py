@@ -17,6 +17,7 @@ from pathlib import Path
 from code_intel_server import process
 from code_intel_server.cli.proof.agent import SubmitStep, run_session
 from code_intel_server.cli.proof.script import Edit, Fields, Stuck, TaskEdits
+from code_intel_server.workspace.git.repository import TASK_PREFIX
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 
 GIT_SECONDS = 300.0
@@ -160,7 +161,10 @@ def _prepare(root: Path, project: Path) -> None:
         ("gc.auto", "0"),
     ):
         _git(project, "config", name, value)
-    if _git(project, "rev-parse", "--abbrev-ref", "HEAD", check=False).strip() in {"HEAD", ""}:
+    branch = _git(project, "rev-parse", "--abbrev-ref", "HEAD", check=False).strip()
+    if branch.startswith(TASK_PREFIX):  # a session of the project's own is under way
+        _git(project, "branch", "--quiet", "-M", "main")
+    elif branch in {"HEAD", ""}:
         _git(project, "checkout", "--quiet", "-B", "main", check=False)
     scaffold = root / FOLDER
     if scaffold.is_dir():
