@@ -75,7 +75,7 @@ def environment(machine: Machine, real: Real, url: str) -> dict[str, str]:
         (machine.home / "opencode.json").write_text(json.dumps(config))
         return {"OPENCODE_CONFIG": str(machine.home / "opencode.json"), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     if real.name == "gemini":
-        (machine.home / ".gemini").mkdir()
+        (machine.home / ".gemini").mkdir(exist_ok=True)
         settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
         (machine.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
         return {
@@ -94,24 +94,47 @@ def environment(machine: Machine, real: Real, url: str) -> dict[str, str]:
     }
 
 
+def set_up(folder: Path, real: Real) -> Machine:
+    machine = Machine.make(folder)
+    command = ["code-intel-server", "init", "--no-proof", "--no-index", "--client", real.name, "--yes"]
+    assert machine.run(command).returncode == 0
+    assert not git(machine.project, "status", "--porcelain")
+    return machine
+
+
+def ask(machine: Machine, real: Real, model: NamedModel, query: str) -> None:
+    """Run the client with one request until it ends."""
+    with real.service(model) as service:
+        words = [word.format(query=query) for word in real.words]
+        done = machine.run([real.program(), *words], **environment(machine, real, service.url))
+    assert not service.errors, (service.errors, done.stdout[-3000:], done.stderr[-3000:])
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+
+
 @pytest.mark.parametrize("real", REAL, ids=[real.name for real in REAL])
 def test_the_command_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     tmp_path: Path, real: Real
 ) -> None:
-    program = real.program()
-    machine = Machine.make(tmp_path)
-    set_up = ["code-intel-server", "init", "--no-proof", "--no-index", "--client", real.name, "--yes"]
-    assert machine.run(set_up).returncode == 0
-    assert not git(machine.project, "status", "--porcelain")
+    machine = set_up(tmp_path, real)
     work = machine.work()
     model = real.model(machine.project, Script(work).run(), forbidden="secrets/vault.py")
-    with real.service(model) as service:
-        words = [word.format(query=f"-g=f {work.query}") for word in real.words]
-        done = machine.run([program, *words], **environment(machine, real, service.url))
-    assert not service.errors, (service.errors, done.stdout[-3000:], done.stderr[-3000:])
-    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    ask(machine, real, model, f"-g=f {work.query}")
     assert work.query in model.first_prompt
     assert "The code-intel server leads through this work" in model.first_prompt
     assert "was not explored" in model.refusal, model.refusal
     assert model.last["phase"] == "SESSION_COMPLETE", model.last
+    assert "Code-Intel-Session:" in machine.merged()
+
+
+@pytest.mark.parametrize("real", REAL, ids=[real.name for real in REAL])
+def test_a_session_that_a_conversation_left_in_step_8_goes_on_in_the_next(tmp_path: Path, real: Real) -> None:
+    machine = set_up(tmp_path, real)
+    work = machine.work()
+    script = Script(work)
+    first = real.model(machine.project, script.run(), pause=lambda response: response.get("step") == 8)
+    ask(machine, real, first, f"-g=f {work.query}")
+    machine.wait_until_unlocked()
+    second = real.model(machine.project, script.resume())
+    ask(machine, real, second, "--resume")
+    assert second.last["phase"] == "SESSION_COMPLETE", second.last
     assert "Code-Intel-Session:" in machine.merged()
