@@ -282,6 +282,56 @@ def _by_default(setting: dict[str, Any]) -> str:
     return f"`{json.dumps(setting.get('default', {}))}`"
 
 
+_E2E = "tests/e2e/clients/"
+_START_TO_MERGE = "test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file"
+_OTHERS = f"{_E2E}test_other_clients.py::"
+_WHOLE = {
+    "claude": f"{_E2E}test_claude_code.py::{_START_TO_MERGE}",
+    "codex": f"{_E2E}test_codex.py::{_START_TO_MERGE}",
+} | dict.fromkeys(
+    ("opencode", "gemini", "qwen", "copilot"),
+    f"{_OTHERS}test_the_command_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file",
+)
+"""The tests in which the real client, its model scripted, uses tools, skill and hooks from start to merge, and is refused a write."""
+
+_LISTED = {
+    "claude": f"{_E2E}test_claude_code.py::test_claude_mcp_list_says_connected_once_the_user_has_approved_the_server",
+    "codex": f"{_E2E}test_listings.py::test_the_line_of_the_readme_registers_with_codex",
+    "copilot": "its list shows only the servers that its user added",
+} | dict.fromkeys(("opencode", "gemini", "qwen"), f"{_OTHERS}test_mcp_list_says_connected")
+_RESUMED = {
+    "claude": f"{_E2E}test_claude_code.py::"
+    "test_after_a_kill_a_new_conversation_is_told_writes_nothing_else_and_resume_goes_on",
+    "codex": f"{_E2E}test_codex.py::test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on",
+} | dict.fromkeys(
+    ("opencode", "gemini", "qwen", "copilot"),
+    f"{_OTHERS}test_a_session_that_a_conversation_left_in_step_8_goes_on_in_the_next",
+)
+_SET_UP = "tests/cli/test_clients.py::test_a_client_is_set_up_found_well_and_taken_out_without_a_trace"
+_DIALECT = "tests/cli/test_clients.py::test_the_hook_refuses_a_write_in_the_dialect_of_the_client"
+_NEVER_RUN = "never run: it needs an account"
+
+
+def _checks(name: str) -> list[str]:
+    """The cells of a client: which test shows each of its abilities, or why none does."""
+    whole = _WHOLE.get(name)
+    tools, skill, session = (whole or _NEVER_RUN,) * 3
+    hooks = refusal = whole or _DIALECT
+    cells = [_LISTED.get(name, _SET_UP), tools, skill if whole else _SET_UP, hooks, session, refusal]
+    return [_test_link(one) for one in (*cells, _RESUMED.get(name, _NEVER_RUN), _SET_UP)]
+
+
+def _test_link(text: str) -> str:
+    """A link to the file of a test, which is named; a reason as it is."""
+    file, _, test = text.partition("::")
+    if not test:
+        return text
+    if f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8"):
+        raise SystemExit(f"{file} has no test {test}")
+    driven = "driven" if file.startswith(_E2E) else "files" if text == _SET_UP else "dialect"
+    return f'[{driven}](../../{file} "{test}")'
+
+
 def clients() -> str:
     """Every client: how it is set up, what it is told and asked, and what it cannot do."""
     from code_intel_server.contract.clients import CLIENTS
@@ -304,6 +354,22 @@ def clients() -> str:
         f"{_NOTE}\n# Clients\n\n`init` sets up Claude Code, Codex, and whoever else of these it finds: by its program on PATH, or by its files "
         "in the project. `--client` names others.\n\n"
         + table(head, rows)
+        + "\n## What was seen to work\n\nEach cell names the test, or the reason why there is none. *Driven*: the real client, its model "
+        "scripted, offline. *Files*: what `init` writes, held against its documentation. *Dialect*: events and answers as documented.\n\n"
+        + table(
+            [
+                "client",
+                "listed",
+                "tools",
+                "skill or prompt",
+                "hooks",
+                "whole session",
+                "refusal",
+                "resume",
+                "uninstall",
+            ],
+            ([client.title, *_checks(client.name)] for client in CLIENTS),
+        )
         + "\nAny other MCP client has the tools, and the skills as the MCP prompts `code` and `outcome`. Without hooks nothing is refused "
         "at once: the check of the tree finds what was written without leave. A hook is no proof: an agent with a shell runs as the same user.\n"
     )

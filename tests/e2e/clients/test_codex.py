@@ -58,7 +58,9 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     assert {call["server"] for call in calls} == {"code_intel"}
 
 
-def test_after_a_kill_in_step_8_a_new_conversation_is_told_and_writes_nothing(tmp_path: Path) -> None:
+def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(
+    tmp_path: Path,
+) -> None:
     machine = Machine.make(tmp_path)
     work = machine.work()
     folder = machine.home / ".codex"
@@ -74,7 +76,8 @@ def test_after_a_kill_in_step_8_a_new_conversation_is_told_and_writes_nothing(tm
         (folder / "config.toml").write_text(CONFIG.format(model="scripted-model", url=url))
         return command(prompt)
 
-    first = CodexModel(machine.project, Script(work).run(), pause=in_step_8)
+    script = Script(work)
+    first = CodexModel(machine.project, script.run(), pause=in_step_8)
     with responses(first) as service:
         typed = started(f"$code -g=f {work.query}", service.url)
         with machine.started(typed, CODEX_HOME=str(folder)) as client:
@@ -89,3 +92,9 @@ def test_after_a_kill_in_step_8_a_new_conversation_is_told_and_writes_nothing(tm
     assert f"was interrupted in this project: {first.session_id}, step 8 of 19" in plain.first_prompt
     assert "was interrupted in step 8 of 19" in plain.told["app.py"]
     assert "code-intel-server abandon --yes" in plain.told["app.py"]
+    model = CodexModel(machine.project, script.resume())
+    with responses(model) as service:
+        done = machine.run(started("$code --resume", service.url), CODEX_HOME=str(folder))
+    assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
+    assert model.last["phase"] == "SESSION_COMPLETE", model.last
+    assert machine.merged()

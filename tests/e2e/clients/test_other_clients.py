@@ -1,6 +1,7 @@
 """OpenCode, Gemini CLI, Qwen Code and Copilot CLI, the real programs with scripted models: from the command to the merge (SPEC 12)."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -138,3 +139,15 @@ def test_a_session_that_a_conversation_left_in_step_8_goes_on_in_the_next(tmp_pa
     ask(machine, real, second, "--resume")
     assert second.last["phase"] == "SESSION_COMPLETE", second.last
     assert "Code-Intel-Session:" in machine.merged()
+
+
+LISTING = [real for real in REAL if real.name != "copilot"]
+"""Copilot CLI's list shows only the servers that its user added."""
+
+
+@pytest.mark.parametrize("real", LISTING, ids=[real.name for real in LISTING])
+def test_mcp_list_says_connected(tmp_path: Path, real: Real) -> None:
+    machine = set_up(tmp_path, real)
+    done = machine.run([real.program(), "mcp", "list"], **environment(machine, real, "http://127.0.0.1:9/v1"))
+    plain = " ".join(re.sub(r"\x1b\[\d*m", "", done.stdout + done.stderr).split())
+    assert re.search(r"✓ code-intel.* - Connected|✓ code-intel connected", plain), plain
