@@ -25,7 +25,7 @@ from tests.e2e.driver import ENVIRONMENT, git, repository
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / ".github" / "CONTRIBUTING.md"]
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 _SELF = ("./init-project.sh", "tests/run.sh")
 _INSTALLS = ("uv ", "uvx ", "pipx ", "claude ", "codex ", "~/.local/share/")
 """First words of lines that install or register; tests/test_install.py and tests/e2e/clients run them."""
