@@ -1,4 +1,4 @@
-"""Write docs/reference/ and plugin/ from the tables and templates that the server runs on: `python docs/generate.py [--check]`.
+"""Write docs/reference/, plugin/ and codex-plugin/ from the tables and templates that the server runs on: `python docs/generate.py [--check]`.
 
 With --check nothing is written; the exit status is 1 where a page is not what the tables say now.
 """
@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
@@ -403,6 +404,50 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
+_ABOUT = {
+    "name": "code-intel",
+    "version": __version__,
+    "description": "Makes coding agents understand the code before they change it, and prove what they did.",
+    "author": {"name": "The code-intel authors"},
+    "license": "MIT",
+    "keywords": ["mcp", "workflow", "code-search"],
+}
+
+
+def codex_plugin() -> dict[str, str]:
+    """The Codex plugin, and the marketplace by which Codex finds it in a checkout."""
+    from code_intel_server.common.resources import templates_dir
+    from code_intel_server.contract.clients import CODEX
+    from code_intel_server.contract.skills import skill_files
+
+    config = tomllib.loads((templates_dir() / "codex" / "config.toml").read_text(encoding="utf-8"))
+    about = {**_ABOUT, "skills": "./skills/", "mcpServers": "./.mcp.json", "hooks": "./hooks/hooks.json"}
+    about["interface"] = {"displayName": "code-intel", "shortDescription": _ABOUT["description"], "category": "Coding"}
+    entry = {
+        "name": "code-intel",
+        "source": {"source": "local", "path": "./codex-plugin"},
+        "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+        "category": "Coding",
+    }
+    market = {"name": "code-intel", "interface": {"displayName": "code-intel"}, "plugins": [entry]}
+    files = {
+        ".agents/plugins/marketplace.json": _json(market),
+        "codex-plugin/.codex-plugin/plugin.json": _json(about),
+        "codex-plugin/.mcp.json": _json({"mcpServers": config["mcp_servers"]}),
+        "codex-plugin/hooks/hooks.json": (templates_dir() / "codex" / "hooks.json").read_text(encoding="utf-8"),
+        "codex-plugin/LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
+        "codex-plugin/README.md": (
+            "# code-intel for Codex\n\nThe same as `code-intel-server init --client codex`, as a plugin. The command `code-intel-server`\n"
+            "must be on PATH ([how](../README.md#other-ways-to-install)). `$code-intel:code <request>` starts a session.\n\nIn a checkout:\n\n"
+            "```sh\ncodex plugin marketplace add ./\ncodex plugin add code-intel@code-intel\n```\n\n"
+            "Use the plugin or the set-up by `init` in a project, not both.\n"
+        ),
+    }
+    for path, text in skill_files(CODEX).items():
+        files[path.replace(".agents/", "codex-plugin/", 1)] = text
+    return files
+
+
 def plugin() -> dict[str, str]:
     """The Claude Code plugin: the templates under the names that tools have in a plugin."""
     from code_intel_server.common.resources import templates_dir
@@ -411,16 +456,8 @@ def plugin() -> dict[str, str]:
 
     settings = (templates_dir() / "claude" / "settings.json").read_text(encoding="utf-8")
     hooks = json.loads(settings.replace("mcp__code-intel", "mcp__plugin_code-intel_code-intel"))["hooks"]
-    about = {
-        "name": "code-intel",
-        "version": __version__,
-        "description": "Makes coding agents understand the code before they change it, and prove what they did.",
-        "author": {"name": "The code-intel authors"},
-        "license": "MIT",
-        "keywords": ["mcp", "workflow", "code-search"],
-    }
     files = {
-        ".claude-plugin/plugin.json": _json(about),
+        ".claude-plugin/plugin.json": _json(_ABOUT),
         ".mcp.json": (templates_dir() / "claude" / "mcp.json").read_text(encoding="utf-8"),
         "hooks/hooks.json": _json({"hooks": hooks}),
         "LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
@@ -442,7 +479,8 @@ def _json(content: object) -> str:
 
 def _everything() -> dict[Path, str]:
     pages = {REFERENCE / name: make() for name, make in PAGES.items()}
-    return pages | {ROOT / "plugin" / name: text for name, text in plugin().items()}
+    pages |= {ROOT / "plugin" / name: text for name, text in plugin().items()}
+    return pages | {ROOT / name: text for name, text in codex_plugin().items()}
 
 
 def main() -> int:

@@ -47,7 +47,8 @@ def test_every_version_is_the_same() -> None:
     server = json.loads((ROOT / "server.json").read_text())
     bundle = json.loads((ROOT / "manifest.json").read_text())
     plugin = json.loads((ROOT / "plugin" / ".claude-plugin" / "plugin.json").read_text())
-    found = {server["version"], bundle["version"], plugin["version"]}
+    codex = json.loads((ROOT / "codex-plugin" / ".codex-plugin" / "plugin.json").read_text())
+    found = {server["version"], bundle["version"], plugin["version"], codex["version"]}
     assert found == {__version__}
     assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
     assert f"## {__version__}" in (ROOT / "docs" / "CHANGELOG.md").read_text()

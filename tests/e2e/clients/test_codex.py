@@ -11,9 +11,11 @@ from tests.e2e.clients.documented import CODEX_ONCE, words
 from tests.e2e.clients.fakes import Fields, responses
 from tests.e2e.clients.machine import Machine, events
 from tests.e2e.clients.model import CodexCodeModel, CodexModel, TryingCodex
+from tests.e2e.driver import git
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
+ROOT = Path(__file__).parents[3]
 CONFIG = """
 model = "{model}"
 model_provider = "scripted"
@@ -56,6 +58,30 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     assert "Code-Intel-Session:" in machine.merged()
     calls = [event["item"] for event in events(done.stdout) if event.get("item", {}).get("type") == "mcp_tool_call"]
     assert {call["server"] for call in calls} == {"code_intel"}
+
+
+def test_as_a_plugin_it_leads_from_start_to_merge_and_its_hook_refuses_an_unexplored_file(tmp_path: Path) -> None:
+    machine = Machine.make(tmp_path, set_up=False)
+    folder = machine.home / ".codex"
+    folder.mkdir()
+    about = (ROOT / "codex-plugin" / "README.md").read_text(encoding="utf-8")
+    lines = [line.replace("./", str(ROOT)) for line in about.splitlines() if line.startswith("codex ")]
+    for line in lines:
+        added = machine.run([installed.codex(), *line.split()[1:]], CODEX_HOME=str(folder))
+        assert added.returncode == 0, added.stdout + added.stderr
+    work = machine.work()
+    model = CodexModel(machine.project, Script(work).run(), forbidden="secrets/vault.py")
+    known = (folder / "config.toml").read_text()
+    with responses(model) as service:
+        (folder / "config.toml").write_text(f"{CONFIG.format(model='scripted-model', url=service.url)}\n{known}")
+        done = machine.run(command(f"$code-intel:code -g=f {work.query}"), CODEX_HOME=str(folder))
+    assert len(lines) == 2
+    assert "$code-intel:code <request>" in about
+    assert not service.errors, (service.errors, done.stdout[-3000:])
+    assert "The request is what the user wrote after" in model.first_prompt
+    assert "was not explored" in model.refusal, model.refusal
+    assert model.last["phase"] == "SESSION_COMPLETE", model.last
+    assert len(git(machine.project, "log", "-1", "--format=%P").split()) == 2
 
 
 def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(
