@@ -372,7 +372,7 @@ def clients() -> str:
             ([client.title, *_checks(client.name)] for client in CLIENTS),
         )
         + "\nAny other MCP client has the tools, and the skills as the MCP prompts `code` and `outcome`. Without hooks nothing is refused "
-        "at once: the check of the tree finds what was written without leave. A hook is no proof: an agent with a shell runs as the same user.\n"
+        "at once: the check of the tree finds what was written without leave. A hook is no proof: an agent with a shell runs as the same user, and can call the hook itself.\n"
     )
 
 

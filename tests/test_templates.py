@@ -125,8 +125,9 @@ def test_claude_is_given_the_server_and_its_hooks() -> None:
     assert settings["permissions"]["allow"] == ["mcp__code-intel"]
     assert hooks(settings) == {
         "PreToolUse": "Edit|Write|NotebookEdit|mcp__code-intel__start_session",
-        "PostToolUse": "Read|Bash",
+        "PostToolUse": "Read|Bash|AskUserQuestion",
         "SessionStart": None,
+        "UserPromptSubmit": None,
         "Stop": None,
     }
 
@@ -144,7 +145,7 @@ def test_codex_is_given_the_server_and_its_hooks() -> None:
     file = json.loads((TEMPLATES / "codex" / "hooks.json").read_text(encoding="utf-8"))
     # `Edit|Write` also matches apply_patch there; models without that tool call it in a shell.
     judged = "Edit|Write|Bash|mcp__code_intel__start_session"
-    assert hooks(file) == {"PreToolUse": judged, "SessionStart": None, "Stop": None}
+    assert hooks(file) == {"PreToolUse": judged, "SessionStart": None, "UserPromptSubmit": None, "Stop": None}
 
 
 def hooks(settings: dict[str, dict[str, list[dict[str, object]]]]) -> dict[str, object]:

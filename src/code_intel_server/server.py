@@ -189,6 +189,7 @@ def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
             sessions = late.current.take_up(repo_path)
             note = tools.caller.caller_note(sessions)
             sessions.hooked = note is not None
+            sessions.conversation = str(note.get("conversation") or "") if note else ""
             answer = sessions.start(query, intent, flags, reporting(ctx))
             return tools.caller.with_warnings(sessions, answer, note, _client(ctx) if repo_path in {"", "."} else "")
 

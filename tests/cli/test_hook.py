@@ -311,9 +311,14 @@ def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_
     (root / ".code-intel").mkdir()
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
     event = {"hook_event_name": "PreToolUse", "tool_name": "mcp__code-intel__start_session", "cwd": str(root)}
-    assert ask({**event, "permission_mode": "default"}).status == 0
+    assert ask({**event, "permission_mode": "default", "session_id": "a talk"}).status == 0
     note = root / ".git" / "code-intel" / CALLER_NOTE
-    assert json.loads(note.read_text()) == {"mode": "default", "attended": False, "writes": False}
+    assert json.loads(note.read_text()) == {
+        "mode": "default",
+        "attended": False,
+        "writes": False,
+        "conversation": "a talk",
+    }
     with left(root):
         assert ask(event, arguments=["--allow-writes"]).status == 0
     assert json.loads(note.read_text())["writes"] is True

@@ -36,7 +36,7 @@ def test_a_project_is_scaffolded_and_registered_with_both_clients(tmp_path: Path
     assert server["alwaysLoad"] is True
     settings = json.loads((root / ".claude/settings.json").read_text())
     assert settings["permissions"]["allow"] == ["mcp__code-intel"]
-    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "SessionStart", "Stop"}
+    assert set(settings["hooks"]) == {"PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit", "Stop"}
     assert tomllib.loads((root / ".codex/config.toml").read_text())["mcp_servers"]["code_intel"]["required"] is True
     assert (root / ".claude/skills/code/SKILL.md").is_file()
     assert (root / ".agents/skills/code/SKILL.md").is_file()
@@ -62,7 +62,10 @@ def test_doctor_names_the_hooks_that_are_missing(tmp_path: Path) -> None:
     del settings["hooks"]["Stop"]
     (root / ".claude/settings.json").write_text(json.dumps(settings))
     found = next(one for one in checkup_clients.registered(root) if one.name == "claude hooks")
-    assert (found.grade, found.text) == (Grade.WARNING, "only PreToolUse, PostToolUse, SessionStart: Stop missing")
+    assert (found.grade, found.text) == (
+        Grade.WARNING,
+        "only PreToolUse, PostToolUse, SessionStart, UserPromptSubmit: Stop missing",
+    )
 
 
 def test_only_the_client_asked_for_is_registered_and_hooks_can_be_left_out(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ COMPUTED = {
     "failures.POST_IMPL_VERIFY.tree_changed": "failures.POST_IMPL_VERIFY.{which}",
     "failures.POST_IMPL_VERIFY.unexplored_changes": "failures.POST_IMPL_VERIFY.{which}",
     "lanes.": "lanes.{why}",
+    "questions.": "questions.{what}",
     "warnings.unproven": "warnings.{run.outcome}",
     "warnings.waived": "warnings.{run.outcome}",
 }

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "common_failures.payload_fits_other_phase": "a hint beside another refusal",
     "common_failures.list_element": "tests/flow/test_pipeline.py: what an element of a list is refused for has its own way out",
     "common_failures.tests_need_reason": "tests/flow/test_seen_tests.py",
+    "common_failures.waiver_denied": "tests/flow/test_authors.py",
     "failures.POST_IMPL_VERIFY.tree_changed": "tests/honest/test_sessions.py, the user edits during only_verify",
     "failures.PRE_COMMIT.branch_manager_not_found": "a checkpoint that lost its branch: the user's affair",
     "failures.PRE_COMMIT.original_not_kept": "tests/workspace/test_branches_commit.py, with a real file that is too large",

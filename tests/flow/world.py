@@ -21,7 +21,7 @@ from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
 from code_intel_server.flow.phases import Flags, Intent
 from code_intel_server.flow.pipeline import elements, submit_list
-from code_intel_server.flow.ports import Ports, SymbolRelevance
+from code_intel_server.flow.ports import Author, Ports, SymbolRelevance
 from code_intel_server.flow.session import SessionState, Trees
 from code_intel_server.flow.transitions import begin
 from code_intel_server.tools.session.answers import first_instruction
@@ -102,6 +102,9 @@ class World:
     adopts: str = ""
     writes_on_proof: Files = field(default_factory=dict)
     rewrites_on_proof: tuple[str, ...] = ()
+    user_says: dict[str, tuple[str, Author]] = field(default_factory=dict)
+    waived_by: Author | None = Author.AGENT
+    questions: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     more_interventions: bool = False
     likeness: dict[str, float] = field(default_factory=dict)
     tip_count: int = 0
@@ -470,6 +473,21 @@ class WorldLedger:
         return self.world.reads
 
 
+@dataclass
+class WorldUser:
+    """The user's words, as the world has them."""
+
+    world: World
+
+    def decides(self, what: str, choice: str, choices: Sequence[str]) -> tuple[str, Author]:
+        self.world.questions.append((what, tuple(choices)))
+        return self.world.user_says.get(what, (choice, Author.AGENT))
+
+    def waived(self, session_id: str, run: CommandRun) -> Author | None:
+        self.world.questions.append((session_id, run.argv))
+        return self.world.waived_by
+
+
 class Session:
     """A session in a world: submit payloads and look at the answers, as a client would."""
 
@@ -491,6 +509,7 @@ class Session:
             documents=WorldDocuments(self.world),
             relevance=WorldRelevance(self.world),
             ledger=WorldLedger(self.world),
+            user=WorldUser(self.world),
             record=self.saved.append,
             progress=lambda _done, _total, _message: None,
         )

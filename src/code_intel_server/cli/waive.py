@@ -1,6 +1,7 @@
 """`waive`: take one verify command out of the running session's proof; commit and report will say so (SPEC 4)."""
 
 import shlex
+import sys
 
 from code_intel_server.cli.console import Failed, guarded, parser, scaffolded_root
 from code_intel_server.cli.status.view import read_view
@@ -41,6 +42,6 @@ def _run(project: Project, wanted: str | None, reason: str, session_id: str | No
     chosen = named_command(config, wanted)
     if chosen is None:
         raise Failed(f"config.json has no such verify command: {wanted}. Without a command, waive lists them.")
-    approvals.waive(project.root, session.session_id, chosen.argv, reason)
+    approvals.waive(project.root, session.session_id, chosen.argv, reason, typed=sys.stdin.isatty())
     print(f"waived for session {session.session_id}: {printable(shlex.join(chosen.argv))}")
     return 0

@@ -82,7 +82,7 @@ CLAUDE = Client(
     frozenset({"claude", "arguments"}),
     rules=".claude/CLAUDE.md",
     approval="approve the server `code-intel` once when asked",
-    events=("PreToolUse", "PostToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit", "Stop"),
     evidence=_DRIVEN,
 )
 CODEX = Client(
@@ -99,7 +99,7 @@ CODEX = Client(
     frozenset({"codex"}),
     typed="$code <what to do>",
     approval="trust the project and its hooks once when asked",
-    events=("PreToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "SessionStart", "UserPromptSubmit", "Stop"),
     unable=("it declines questions of the server by itself",),
     evidence=_DRIVEN,
 )
@@ -115,7 +115,7 @@ OPENCODE = Client(
     Form.COMMAND,
     ".opencode/commands/{skill}.md",
     _ARGUMENTS,
-    events=("tool.execute.before",),
+    events=("chat.message", "tool.execute.before"),
     unable=("no hook holds the end of a turn", "no hook tells of compaction"),
     evidence=_DRIVEN,
 )
@@ -131,7 +131,7 @@ GEMINI = Client(
     typed="/code-intel:code <what to do>",
     arguments="{{args}}",
     approval="trust the folder and its hooks once when asked",
-    events=("BeforeTool", "SessionStart", "AfterAgent"),
+    events=("BeforeTool", "SessionStart", "BeforeAgent", "AfterAgent"),
     unable=("no hook tells of compaction",),
     evidence=_DRIVEN,
 )
@@ -146,7 +146,7 @@ QWEN = Client(
     _ARGUMENTS,
     arguments="{{args}}",
     approval="trust the folder once when asked",
-    events=("PreToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "SessionStart", "UserPromptSubmit", "Stop"),
     unable=("its model finds the tools by a search of its own",),
     evidence=_DRIVEN,
 )
@@ -163,7 +163,7 @@ CURSOR = Client(
     ".cursor/commands/{skill}.md",
     _BEHIND,
     approval="enable the server `code-intel` once in its settings",
-    events=("preToolUse", "sessionStart", "stop"),
+    events=("preToolUse", "sessionStart", "beforeSubmitPrompt", "stop"),
     unable=("no hook tells of compaction",),
     evidence="its files by their documented forms; the program itself was never run: it needs an account",
 )
@@ -177,7 +177,7 @@ VSCODE = Client(
     ".github/skills/{skill}/SKILL.md",
     _BEHIND,
     approval="start the server `code-intel` once when asked",
-    events=("PreToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "SessionStart", "UserPromptSubmit", "Stop"),
     evidence="its files by their documented forms; the program itself was never run: it needs an account",
 )
 COPILOT = Client(
@@ -190,7 +190,7 @@ COPILOT = Client(
     ".github/skills/{skill}/SKILL.md",
     _BEHIND,
     approval="trust the folder once when asked",
-    events=("PreToolUse", "SessionStart", "Stop"),
+    events=("PreToolUse", "SessionStart", "UserPromptSubmit", "Stop"),
     evidence=_DRIVEN,
 )
 

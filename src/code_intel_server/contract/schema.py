@@ -25,6 +25,7 @@ MESSAGE_SECTIONS: Mapping[str, int] = {
     "server_assessment": 1,
     "lanes": 1,
     "query_frame_hints": 1,
+    "questions": 1,
     "warnings": 1,
 }
 """Section -> how many names lead to a message (failures.READY.unknown_task: 2)."""

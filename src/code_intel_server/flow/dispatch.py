@@ -142,6 +142,8 @@ def _accept(
     settled = settle(draft.route, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
     _apply(draft, place, payload, settled)
     extra = dict(outcome.fields)
+    if new := {what: author for what, author in draft.decisions.items() if what not in state.decisions}:
+        extra["decisions"] = {**new}
     unknown = ignored_fields(place, data)
     if unknown:
         extra["ignored_fields"] = [*unknown]

@@ -6,6 +6,7 @@ with the same arguments (and the recorded intent) would not finish.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from code_intel_server.workspace.values import (
     Abandoned,
     Beside,
     Change,
+    CommandRun,
     CommitRequest,
     CommitResult,
     GitIntent,
@@ -311,6 +313,30 @@ class Relevance(Protocol):
         ...
 
 
+class Author(StrEnum):
+    """Whose word a decision is, and how that is known. A hook's record and a terminal are no proof: the agent runs as the same user."""
+
+    USER = "answered by the user"
+    TERMINAL = "typed at a terminal"
+    HOOK = "heard by the hook"
+    AGENT = "said by the agent"
+
+
+class User(Protocol):
+    """The user's own words, as far as they can be had without the agent (SPEC 12)."""
+
+    def decides(self, what: str, choice: str, choices: Sequence[str]) -> tuple[str, Author]:
+        """What the user decided since the last accepted submit, and how that is known; `choice` where nothing else was said.
+
+        `what` names the question in the contract (`questions.<what>`).
+        """
+        ...
+
+    def waived(self, session_id: str, run: CommandRun) -> Author | None:
+        """How it is known that the user waived a command; None where the user was asked and denies it: it is waived no more."""
+        ...
+
+
 class Ledger(Protocol):
     """The server's own record of the tools that really ran (SPEC 2)."""
 
@@ -334,5 +360,6 @@ class Ports:
     documents: Documents
     relevance: Relevance
     ledger: Ledger
+    user: User
     record: RecordIntent
     progress: Callable[[float, float, str], None]

@@ -185,6 +185,10 @@ class SessionState(_Stored):
     undone: dict[str, str] = {}
     dropped: list[str] = []
     only_skipped: list[str] = []
+    decisions: dict[str, str] = {}
+    """What the user is said to have decided, flags included, and whose word that is (`ports.Author`)."""
+    conversation: str = ""
+    """By what the client that began it tells its conversations apart; '' where that is not known."""
     earlier_config: bool = False
     digests: dict[str, str] = {}
 

@@ -21,7 +21,7 @@ from code_intel_server.flow.phases import FLAG_NAMES
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.session.recovery import recoverable
-from code_intel_server.tools.session.sessions import Active, Sessions, silent
+from code_intel_server.tools.session.sessions import Active, Sessions
 from code_intel_server.tools.shaping import Fields, plain, within_limit
 
 _LOG = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class Guard:
     def _standing(self, active: Active) -> Fields:
         """The re-instruction; a world that cannot even be described must not hide the refusal."""
         try:
-            ports = self._bench.services.ports(active.settings, active.ledger, lambda _intent: None, silent)
+            ports = self._bench.sessions.ports(active)
             return responses.reinstruction(active.state, active.settings.contract, ports)
         except (CodeIntelError, OSError):
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}

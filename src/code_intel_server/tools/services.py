@@ -18,7 +18,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.flow.access import ACCESS, LOOKUPS
 from code_intel_server.flow.phases import Phase
-from code_intel_server.flow.ports import Ports
+from code_intel_server.flow.ports import Ports, User
 from code_intel_server.workspace.git.worktrees import siblings
 from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
@@ -334,7 +334,12 @@ class ProjectServices:
         return LedgerFile(self.project.ledger_file(session_id), session_id, self.key, reads)
 
     def ports(
-        self, settings: SessionSettings, ledger: LedgerFile, record: "Callable[..., None]", progress: ToolProgress
+        self,
+        settings: SessionSettings,
+        ledger: LedgerFile,
+        user: User,
+        record: "Callable[..., None]",
+        progress: ToolProgress,
     ) -> Ports:
         """The world as one submit sees it."""
         from code_intel_server.tools.session.relevance import LookupRelevance
@@ -347,6 +352,7 @@ class ProjectServices:
             documents=settings.context,
             relevance=LookupRelevance(self),
             ledger=ledger,
+            user=user,
             record=record,
             progress=progress,
         )

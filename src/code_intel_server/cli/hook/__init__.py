@@ -55,14 +55,21 @@ def main(arguments: list[str]) -> int:
         from code_intel_server.cli.hook.background_run import main as verify
 
         return verify(os.getcwd(), arguments[1], int(arguments[2]))
+    data = sys.stdin.buffer.read(_READ_LIMIT)
     try:
-        event: Fields = json.loads(sys.stdin.buffer.read(_READ_LIMIT))
+        event: Fields = json.loads(data)
         event = dialects.understood(event, _client(arguments))
     except (ValueError, AttributeError, TypeError, RecursionError):
-        event = dialects.understood({"hook_event_name": "PreToolUse", "tool_name": "Write"}, _client(arguments))
+        event = dialects.understood(
+            {"hook_event_name": dialects.event_name(data), "tool_name": "Write"}, _client(arguments)
+        )
     root = nearest_project(str(event["cwd"]))
     if not root:
         return 0
+    if dialects.is_from_user(event):
+        from code_intel_server.cli.hook import user_prompt
+
+        return user_prompt.note(event, root)
     allow = ALLOW_WRITES in arguments
     if str(event.get("tool_name")).endswith(_STARTS):
         _note_caller(event, root, allow=allow)
@@ -238,6 +245,7 @@ def _note_caller(event: Fields, root: str, *, allow: bool) -> None:
         "mode": str(event.get("permission_mode", "")),
         "attended": os.environ.get("CLAUDE_CODE_SESSION_ATTENDED") != "0",
         "writes": allow,
+        "conversation": dialects.conversation(event),
     }
     try:
         os.makedirs(folder, 0o700, exist_ok=True)

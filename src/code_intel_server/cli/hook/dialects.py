@@ -5,6 +5,7 @@ Imported by every hook call: it imports next to nothing.
 
 import json
 import os
+import re
 import sys
 
 Fields = dict[str, object]
@@ -15,7 +16,11 @@ _EVENTS = {
     "preToolUse": "PreToolUse",
     "sessionStart": "SessionStart",
     "stop": "Stop",
+    "BeforeAgent": "UserPromptSubmit",
+    "beforeSubmitPrompt": "UserPromptSubmit",
 }
+_PROMPTS = re.compile(rb'"hook_?[eE]vent_?[nN]ame"\s*:\s*"(?:UserPromptSubmit|BeforeAgent|beforeSubmitPrompt)"')
+QUESTION = "AskUserQuestion"
 WRITERS = frozenset(
     {"Edit", "Write", "NotebookEdit", "MultiEdit"}  # Claude Code, Codex, Cursor
     | {"write_file", "replace", "edit"}  # Gemini CLI, Qwen Code
@@ -42,6 +47,31 @@ def understood(event: Fields, client: str) -> Fields:
         "cwd": event.get("cwd") or root or os.getcwd(),
         "stop_hook_active": again,
     }
+
+
+def event_name(data: bytes) -> str:
+    """What bytes that are no JSON, cut off by a limit for instance, are judged as: a prompt is never held up."""
+    return "UserPromptSubmit" if _PROMPTS.search(data) else "PreToolUse"
+
+
+def is_from_user(event: Fields) -> bool:
+    """Whether an event brings words of the user's: a prompt, or the answer to a question of the agent's."""
+    name = event.get("hook_event_name")
+    return name == "UserPromptSubmit" or (name == "PostToolUse" and event.get("tool_name") == QUESTION)
+
+
+def user_text(event: Fields) -> str:
+    """The user's words: a prompt, or what was chosen and typed in a question's form."""
+    if event.get("hook_event_name") == "UserPromptSubmit":
+        return str(event.get("prompt") or "")
+    response = event.get("tool_response")
+    answers = response.get("answers") if isinstance(response, dict) else None
+    return "\n".join(str(answer) for answer in answers.values()) if isinstance(answers, dict) else ""
+
+
+def conversation(event: Fields) -> str:
+    """By what the client tells its conversations apart; '' where it does not."""
+    return str(event.get("session_id") or event.get("conversation_id") or event.get("sessionId") or "")
 
 
 def patch_text(values: Fields) -> str | None:

@@ -118,9 +118,7 @@ def interrupted(root: str) -> list[Session]:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
         if not names:
             return []
-        git = _git_folder(root)
-        shared = os.path.join(_common(git), "code-intel") if git else lock_folder(root)
-        key = _bytes(os.path.join(shared, "key"), _KEY_BYTES)
+        key = _bytes(os.path.join(key_folder(root), "key"), _KEY_BYTES)
     except OSError:
         return []
     from code_intel_server.workspace.state.signature import ID
@@ -201,6 +199,12 @@ def signing_key(common: str) -> bytes:
         return _bytes(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
     except OSError:
         return b""
+
+
+def key_folder(root: str) -> str:
+    """Where `workspace.state.key` keeps the key: all worktrees of a repository share it."""
+    git = _git_folder(root)
+    return os.path.join(_common(git), "code-intel") if git else lock_folder(root)
 
 
 def _git_folder(root: str) -> str:

@@ -51,7 +51,9 @@ def _remarks(state: Fields) -> dict[str, list[str]]:
     """What a reader should know of the session's end, each with its files or places."""
     said = {entry: str(words) for entry, words in mapping(state, "must_verify").items()}
     explained = [f"{entry.partition(' ')[2]} ({words})" for entry, words in said.items() if words not in {"", CHANGED}]
+    decisions = [f"{what} ({author})" for what, author in mapping(state, "decisions").items()]
     return {
+        "Decided, and whose word that is": decisions,
         **{what: text_list(state, name) for what, name in _REMARKS.items()},
         "To be verified by the impact, and undecided": undecided(said),
         "To be verified by the impact, and unaffected": explained,

@@ -10,6 +10,7 @@ from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.common.own_folder import CONFIG_FILE
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks import disposal
+from code_intel_server.flow.checks.authors import keep_waivers
 from code_intel_server.flow.checks.judgement import list_of_paths
 from code_intel_server.flow.handlers.review import Review, reviewed
 from code_intel_server.flow.handlers.seen_tests import require_reasons, test_trailers, to_commit
@@ -165,6 +166,7 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
         note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": failure_text(run, 1500)})
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))
+    keep_waivers(state, ports, proof)
     require_reasons(state, proof, turn.payload.tests_reason)
     state.receipt = receipt_of(proof, verifier)
     return proof.tree
@@ -296,6 +298,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
     skipped = state.route.gates_skipped_by_flag()
     if skipped:
         rows.append(("Code-Intel-Skipped", ", ".join(skipped)))
+    rows += [("Code-Intel-Decision", f"{what}, {author}") for what, author in _in_one_line(state.decisions)]
     if state.receipt is not None:
         if state.receipt.status is ProofStatus.NONE:
             rows.append(("Code-Intel-Proof", "none, as no verify commands are configured"))
@@ -420,6 +423,7 @@ def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[
     proof = ports.proofs.run(state.session_id, ports.progress, now)
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.MERGE.proof_failed", proof)
+    keep_waivers(state, ports, proof)
     state.receipt = receipt_of(proof, state.receipt.verifier if state.receipt else "")
     return notes
 

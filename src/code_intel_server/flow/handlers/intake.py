@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from code_intel_server.codebase.evidence import find_references
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.checks.authors import decided
 from code_intel_server.flow.checks.claims import wrong_places
 from code_intel_server.flow.checks.judgement import files_named, list_of_paths, missing_files
 from code_intel_server.flow.checks.query_frame import SLOTS, QueryFrame, Slot, adds, fold, quotes
@@ -41,7 +42,9 @@ def branch_intervention(turn: Turn[BranchPayload]) -> Outcome:
         raise Rejected(
             "failures.BRANCH_INTERVENTION.merge_not_offered", reason="HEAD is on no task branch with a recorded base"
         )
-    return _continue(turn) if choice == "continue" else _retire(turn, str(choice))
+    offered = [name for name in CHOICES if name != "merge" or turn.ports.branches.standing_base()]
+    choice = decided(turn.state, turn.ports, "stale_branches", str(choice), offered)
+    return _continue(turn) if choice == "continue" else _retire(turn, choice)
 
 
 def _continue(turn: Turn[BranchPayload]) -> Outcome:

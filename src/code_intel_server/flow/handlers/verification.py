@@ -5,6 +5,7 @@ import re
 from pydantic import JsonValue
 
 from code_intel_server.errors import Rejected
+from code_intel_server.flow.checks.authors import decided, keep_waivers
 from code_intel_server.flow.checks.judgement import list_of_paths, refuse_unexplored
 from code_intel_server.flow.handlers.seen_tests import require_reasons, tests_fields, to_commit
 from code_intel_server.flow.payloads import InterventionPayload, VerifyPayload
@@ -63,6 +64,7 @@ def _passed(turn: Turn[VerifyPayload], verifier: str) -> Outcome:
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state))
     if proof.status is ProofStatus.FAILED:
         raise proof_failed("failures.POST_IMPL_VERIFY.proof_failed", proof)
+    keep_waivers(state, ports, proof)
     require_reasons(state, proof, turn.payload.tests_reason)
     state.receipt = receipt_of(proof, verifier)
     ending = _passed_ending(state)
@@ -178,7 +180,11 @@ def verify_intervention(turn: Turn[InterventionPayload]) -> Outcome:
         raise Rejected("failures.VERIFY_INTERVENTION.action_taken_required")
     if state.escalating and payload.user_decision not in INTERVENTION_DECISIONS:
         raise Rejected("failures.VERIFY_INTERVENTION.user_decision_required")
-    if state.escalating and payload.user_decision == "stop":
+    if state.escalating and _decision(turn) == "stop":
         return Outcome(Event.STOPPED, ending=Note("success.session.abandoned", {"session_id": state.session_id}))
     state.tasks = reset_failures(state.tasks)
     return Outcome(Event.INTERVENED)
+
+
+def _decision(turn: Turn[InterventionPayload]) -> str:
+    return decided(turn.state, turn.ports, "user_decision", turn.payload.user_decision, INTERVENTION_DECISIONS)

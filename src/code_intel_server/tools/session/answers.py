@@ -53,6 +53,8 @@ def first_answer(
     if ignored:
         answer["ignored_flags"] = [*ignored]
         notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
+    if state.decisions:
+        answer["decisions"] = {**state.decisions}
     skipped = state.route.gates_skipped_by_flag()
     if skipped:
         answer["skipped_gates"] = [*skipped]

@@ -24,6 +24,7 @@ from code_intel_server.tools.services import ProjectServices, SessionSettings, n
 from code_intel_server.tools.session import archives
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.project.trust import Approvals
+from code_intel_server.workspace.state import heard
 from code_intel_server.workspace.state.checkpoints import is_id
 from code_intel_server.workspace.state.tree_state import Worktree
 from code_intel_server.workspace.values import Abandoned, GitIntent
@@ -141,6 +142,7 @@ class Endings:
         self._services.forget_runs(session_id)
         with contextlib.suppress(CodeIntelError):
             Approvals().forget(self._services.root, session_id)
+        heard.forget(self._services.local, session_id)
 
     def keep_accounted(self, session_id: str) -> None:
         """Let the gate outside of sessions ask for no run of what a session has left: its own end accounts for it (SPEC 12)."""

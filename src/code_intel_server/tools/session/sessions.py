@@ -32,8 +32,11 @@ from code_intel_server.tools.session.decisions import Decision, decision_of, dec
 from code_intel_server.tools.session.endings import Endings, with_cleaned
 from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
 from code_intel_server.tools.session.recovery import lost_submits, recoverable, to_restore
+from code_intel_server.tools.session.user_words import Ask, SessionUser, nobody
 from code_intel_server.workspace.paths import exclude_from_git
+from code_intel_server.workspace.state import heard
 from code_intel_server.workspace.state.checkpoints import Loaded
+from code_intel_server.workspace.state.heard import NO_SESSION
 from code_intel_server.workspace.state.journals import LedgerFile
 from code_intel_server.workspace.values import GitIntent, Survey
 
@@ -66,6 +69,9 @@ class Sessions:
         self.active: Active | None = None
         self.hooked = False
         """Whether the client that starts a session runs our hooks, which tell of a compaction."""
+        self.conversation = ""
+        """By what that client tells its conversations apart, as its hook noted it."""
+        self._ask: Ask = nobody
 
     @property
     def services(self) -> ProjectServices:
@@ -74,7 +80,9 @@ class Sessions:
 
     # -- start -------------------------------------------------------------------------------------------------------
 
-    def start(self, query: str, intent: str, flags: Mapping[str, object], progress: ToolProgress = silent) -> Fields:
+    def start(
+        self, query: str, intent: str, flags: Mapping[str, object], progress: ToolProgress = silent, ask: Ask = nobody
+    ) -> Fields:
         """Begin a session and return its first phase; with `clean` end the old one first (SPEC 3.2)."""
         wanted, aim = parse_flags(flags), parse_intent(intent)
         check_text({"query": query})
@@ -87,6 +95,7 @@ class Sessions:
             self._refuse_in_a_session(wanted)
             self._services.project.check_folders()
             self._services.lock.acquire(self.active.state.session_id if self.active else "")
+            self._ask = ask
             try:
                 answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
                 return (
@@ -98,19 +107,23 @@ class Sessions:
                 if self.active is None:
                     self._services.lock.release()
 
-    def _start(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
+    def _start(self, query: str, intent: Intent, given: Flags, *, chosen: bool) -> Fields:
+        caller = SessionUser(self._services, self._services.read_kit().contract, NO_SESSION, self.conversation, self._ask)
+        flags, marks = caller.flags(given)
+        if given.clean and not flags.clean:
+            self._refuse_in_a_session(flags)
         cleaned = self.clean() if flags.clean else None
         if cleaned is None:
-            return self._begin(query, intent, flags, chosen=chosen)
+            return self._begin(query, intent, flags, marks, chosen=chosen)
         if not query.strip():
-            return cleaned
+            return cleaned | {"decisions": {**marks}}
         try:
-            return with_cleaned(self._begin(query, intent, flags, chosen=chosen), cleaned)
+            return with_cleaned(self._begin(query, intent, flags, marks, chosen=chosen), cleaned)
         except CodeIntelError as error:
             error.details = with_cleaned({}, cleaned) | error.details
             raise
 
-    def _begin(self, query: str, intent: Intent, flags: Flags, *, chosen: bool) -> Fields:
+    def _begin(self, query: str, intent: Intent, flags: Flags, marks: dict[str, str], *, chosen: bool) -> Fields:
         if not query.strip():
             raise Rejected("tool_errors.start_session.query_required")
         settings = self._services.read_kit()
@@ -120,13 +133,13 @@ class Sessions:
         if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
         state = fresh(self._services, route, query, settings, survey)
-        state.hooked = self.hooked
+        state.hooked, state.conversation, state.decisions = self.hooked, self.conversation, marks
         others = recoverable(self._services.store)
         learning.catch_up(self._services, now())
         has_scaffold = self._services.project.scaffolded
         self._prepare_folders()
         ledger = self._services.ledger(state.session_id)
-        ports = self._services.ports(settings, ledger, self._record, silent)
+        ports = self._services.ports(settings, ledger, self._user(state, settings), self._record, silent)
         answer = first_answer(self._services, state, settings, survey, ports, others, has_scaffold=has_scaffold)
         begun = {} if route.flags.only_verify else self._services.starting_points.shown(query, ledger, str(state.phase))
         if advice is not None:
@@ -137,6 +150,7 @@ class Sessions:
         self._services.store.save(state.session_id, state.to_checkpoint())
         self._services.lock.acquire(state.session_id)
         self.active = Active(state, settings, ledger, survey)
+        heard.forget(self._services.local, NO_SESSION, self.conversation)
         self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
         self._services.warm_up()
         self._begin_runs(self.active)
@@ -178,13 +192,14 @@ class Sessions:
 
     # -- submit ------------------------------------------------------------------------------------------------------
 
-    def submit(self, data: JsonValue, progress: ToolProgress = silent) -> Fields:
+    def submit(self, data: JsonValue, progress: ToolProgress = silent, ask: Ask = nobody) -> Fields:
         """Judge a payload, or a list of them one by one; persist what each led to before answering."""
         with self._services.mutex:
             if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
             assert self.active is not None  # noqa: S101 - just looked at
             self._keep_lock()
+            self._ask = ask
             batch = pipeline.elements(data)
             if batch is not None:
                 ports = self.ports(self.active, silent)
@@ -220,6 +235,7 @@ class Sessions:
             )
         if submission.end is None:
             self._services.store.save(state.session_id, state.to_checkpoint())
+            heard.forget(self._services.local, state.session_id, state.conversation)
             self.active = replace(active, state=state)
             if active.state.compacted:
                 self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
@@ -291,7 +307,11 @@ class Sessions:
 
     def ports(self, active: Active, progress: ToolProgress = silent) -> Ports:
         """The world as this session sees it."""
-        return self._services.ports(active.settings, active.ledger, self._record, progress)
+        user = self._user(active.state, active.settings)
+        return self._services.ports(active.settings, active.ledger, user, self._record, progress)
+
+    def _user(self, state: SessionState, settings: SessionSettings) -> SessionUser:
+        return SessionUser(self._services, settings.contract, state.session_id, state.conversation, self._ask)
 
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
@@ -344,7 +364,7 @@ class Sessions:
     def _restore(self, loaded: Loaded, left: Sequence[str]) -> Fields:
         """Go on from a checkpoint; `left` is what the session given up for it has left behind."""
         state = SessionState.from_checkpoint(loaded.body)
-        state.hooked = False  # nobody knows what client this is
+        state.hooked, state.conversation = False, ""  # nobody knows what client this is
         settings = self._services.read_kit()
         if settings.digests().get(_CONTRACT, "") != state.digests.get(_CONTRACT, ""):
             # The wording the session began with is gone; an edited one takes effect with the next session (SPEC 5).

@@ -29,11 +29,12 @@ _KEPT_WAIVER_FILES = 200
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """A command that the user took out of one session's proof; `at` is an ISO time in UTC."""
+    """A command that the user took out of one session's proof; `at` is an ISO time in UTC, `typed` at a terminal."""
 
     argv: tuple[str, ...]
     reason: str
     at: str
+    typed: bool = False
 
 
 class Approvals:
@@ -67,7 +68,7 @@ class Approvals:
         discard(self._trust_file(path))
         return existed
 
-    def waive(self, root: Path, session_id: str, argv: Sequence[str], reason: str) -> Waiver:
+    def waive(self, root: Path, session_id: str, argv: Sequence[str], reason: str, *, typed: bool = False) -> Waiver:
         """Take a command out of the proof of one session of the project at `root`, with a reason of 10+ characters.
 
         Raises Rejected('tool_errors.generic.argument_invalid') and
@@ -77,20 +78,30 @@ class Approvals:
         if len(text) < MIN_REASON:
             expected = f"at least {MIN_REASON} characters"
             raise Rejected("tool_errors.generic.argument_invalid", field="reason", expected=expected)
-        waiver = Waiver(tuple(argv), text, datetime.now(UTC).isoformat(timespec="seconds"))
+        waiver = Waiver(tuple(argv), text, datetime.now(UTC).isoformat(timespec="seconds"), typed)
         others = [known for known in self.waivers(root, session_id) if known.argv != waiver.argv]
-        rows = [{"argv": [*one.argv], "reason": one.reason, "at": one.at} for one in [*others, waiver][-MAX_WAIVERS:]]
+        self._keep_waivers(root, session_id, [*others, waiver][-MAX_WAIVERS:])
+        return waiver
+
+    def withdraw(self, root: Path, session_id: str, argv: Sequence[str]) -> None:
+        """Take a waiver back: the command runs again. Raises Unavailable('tool_errors.generic.state_unavailable')."""
+        others = [known for known in self.waivers(root, session_id) if known.argv != tuple(argv)]
+        self._keep_waivers(root, session_id, others)
+
+    def _keep_waivers(self, root: Path, session_id: str, waivers: Sequence[Waiver]) -> None:
+        rows = [{"argv": [*one.argv], "reason": one.reason, "at": one.at, "typed": one.typed} for one in waivers]
         path = self._waiver_file(root, session_id)
         self._write(path, {"session_id": session_id, "waivers": rows})
         self._drop_old(path.parent)
-        return waiver
 
     def waivers(self, root: Path, session_id: str) -> tuple[Waiver, ...]:
         """What the user has waived for a session of the project at `root`."""
         rows = self._read(self._waiver_file(root, session_id)).get("waivers")
         if not isinstance(rows, list):
             return ()
-        return tuple(Waiver(tuple(row["argv"]), row["reason"], row["at"]) for row in rows)  # signed by us: our own form
+        return tuple(  # signed by us: our own form, or that of 1.16, which did not know how a waiver was made
+            Waiver(tuple(row["argv"]), row["reason"], row["at"], row.get("typed", False)) for row in rows
+        )
 
     def forget(self, root: Path, session_id: str) -> None:
         """Drop the waivers of a session that has ended."""
