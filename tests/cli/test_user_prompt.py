@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import stat
 import subprocess
 import sys
 import time
@@ -122,6 +121,11 @@ def test_what_was_not_heard_is_asked_and_the_answer_is_the_users(root: Path) -> 
     assert lying.decides("stale_branches", "delete", ("delete", "continue")) == ("delete", Author.AGENT)
 
 
+def pipe_in_place(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -131,7 +135,7 @@ def test_what_was_not_heard_is_asked_and_the_answer_is_the_users(root: Path) -> 
         lambda file: file.write_bytes(b""),
         lambda file: (file.unlink(), file.symlink_to("/dev/zero")),
         lambda file: (file.unlink(), file.mkdir()),
-        lambda file: (file.unlink(), os.mknod(file, stat.S_IFIFO | 0o600)),
+        pipe_in_place,
         lambda file: file.rename(file.with_name("20260201_123456.0000000000000000.json")),
     ],
 )
