@@ -66,10 +66,10 @@ def main(arguments: list[str]) -> int:
     root = nearest_project(str(event["cwd"]))
     if not root:
         return 0
-    if dialects.is_from_user(event):
+    if from_user := dialects.is_from_user(event):
         from code_intel_server.cli.hook import user_prompt
 
-        return user_prompt.note(event, root)
+        user_prompt.note(event, root)
     allow = ALLOW_WRITES in arguments
     if str(event.get("tool_name")).endswith(_STARTS):
         _note_caller(event, root, allow=allow)
@@ -78,8 +78,8 @@ def main(arguments: list[str]) -> int:
     left = [] if session_id else interrupted(root)
     if not session_id and event["hook_event_name"] in _TURNS:
         _outside(event, root, left)
-    if not session_id and not left:
-        return 0
+    if from_user or (not session_id and not left):
+        return 0  # nobody's words are ever held up
     try:
         return after_a_kill(event, left) if left else answer_event(event, led(root, session_id), allow=allow)
     except Exception as error:  # noqa: BLE001 - clients let exit 1 pass: whatever it is must become a refusal

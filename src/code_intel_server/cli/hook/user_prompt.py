@@ -15,8 +15,8 @@ from code_intel_server.workspace.state.key import load_key
 Fields = dict[str, object]
 
 
-def note(event: Fields, root: str) -> int:
-    """Note what a prompt names of a session's choices; outside a session only one that may begin it. Always 0."""
+def note(event: Fields, root: str) -> None:
+    """Note what a prompt names of a session's choices; outside a session only one that may begin it."""
     prompt = dialects.user_text(event)
     try:
         words = words_in(prompt)
@@ -27,5 +27,4 @@ def note(event: Fields, root: str) -> int:
             whose = session or heard.NO_SESSION, dialects.conversation(event)
             heard.add(Path(lock_folder(root)), key, *whose, words, afresh=begins)
     except (OSError, ValueError, CodeIntelError):
-        pass
-    return 0
+        return

@@ -108,7 +108,9 @@ class Sessions:
                     self._services.lock.release()
 
     def _start(self, query: str, intent: Intent, given: Flags, *, chosen: bool) -> Fields:
-        caller = SessionUser(self._services, self._services.read_kit().contract, NO_SESSION, self.conversation, self._ask)
+        caller = SessionUser(
+            self._services, self._services.read_kit().contract, NO_SESSION, self.conversation, self._ask
+        )
         flags, marks = caller.flags(given)
         if given.clean and not flags.clean:
             self._refuse_in_a_session(flags)
