@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from code_intel_server.contract.loader import Contract
+from code_intel_server.contract import Contract
 from code_intel_server.flow.phases import Flags
 from code_intel_server.flow.ports import Author
 from code_intel_server.workspace.project.trust import Approvals
