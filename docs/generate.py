@@ -25,7 +25,17 @@ from code_intel_server.cli.words import TITLES
 from code_intel_server.contract.loader import default_texts
 from code_intel_server.contract.retired import RETIRED
 from code_intel_server.flow.access import ACCESS
-from code_intel_server.flow.phases import CONFLICTS, STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
+from code_intel_server.flow.phases import (
+    CONFLICTS,
+    READY_PLAN,
+    STEPS,
+    VERIFY_INTERVENTION,
+    Flags,
+    GateLevel,
+    Intent,
+    Phase,
+    Place,
+)
 from code_intel_server.flow.transitions import ORDER, PIPELINED, TABLE, Route, RouteFacts, Target
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -128,7 +138,7 @@ def diagram() -> str:
 def _targets(to: Target | Place, following: Place | None) -> list[str]:
     if isinstance(to, Place):
         return [_id(to)]
-    plan = _id(next(place for place in ORDER if place.step == 12))
+    plan = _id(READY_PLAN)
     return {
         Target.FORWARD: [_id(following)] if following else ["[*]"],
         Target.FAILURE: [plan, _id(VERIFY_INTERVENTION)],

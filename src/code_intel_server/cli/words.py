@@ -6,27 +6,28 @@ from datetime import datetime
 
 from code_intel_server.flow.phases import STEPS
 
-TITLES: Mapping[int, str] = {
-    1: "Start",
-    2: "Old branches",
-    3: "Documents",
-    4: "Request",
-    5: "Exploration",
-    6: "Enough known?",
-    7: "Semantic search",
-    8: "Unverified?",
-    9: "Hypotheses",
-    10: "Others affected?",
-    11: "Impact",
-    12: "Plan",
-    13: "Implementation",
-    14: "Completion",
-    15: "Verification",
-    16: "New approach",
-    17: "Commit",
-    18: "Quality review",
-    19: "Merge",
-}
+_TITLES = (
+    "Start",
+    "Old branches",
+    "Documents",
+    "Request",
+    "Exploration",
+    "Enough known?",
+    "Semantic search",
+    "Unverified?",
+    "Hypotheses",
+    "Others affected?",
+    "Impact",
+    "Plan",
+    "Implementation",
+    "Completion",
+    "Verification",
+    "New approach",
+    "Commit",
+    "Quality review",
+    "Merge",
+)
+TITLES: Mapping[int, str] = dict(enumerate(_TITLES, 1))
 """The 19 steps, each in at most 16 characters."""
 
 _BY_PHASE = {place.contract_key: TITLES[step] for place, step in STEPS.items()} | {"READY": "Plan or implementation"}

@@ -9,7 +9,18 @@ from functools import cached_property
 from typing import Any
 
 from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, duration, elapsed, in_titles, quantity
-from code_intel_server.flow.phases import FLAG_NAMES, READY_IMPL, READY_PLAN, STEPS, Flags, GateLevel, Intent
+from code_intel_server.flow.phases import (
+    FLAG_NAMES,
+    MERGE,
+    POST_IMPL_VERIFY,
+    PRE_COMMIT,
+    READY_IMPL,
+    READY_PLAN,
+    STEPS,
+    Flags,
+    GateLevel,
+    Intent,
+)
 from code_intel_server.flow.transitions import Route
 
 Fields = Mapping[str, Any]
@@ -17,7 +28,7 @@ Fields = Mapping[str, Any]
 # The payload's shape picks the step inside READY, not where the session stood.
 _EVENT_STEPS = {"planned": READY_PLAN.step, "reported": READY_IMPL.step, "reported_last": READY_IMPL.step}
 _STEPS_BY_KEY = {place.contract_key: step for place, step in STEPS.items()}
-_VERIFY, _COMMIT, _MERGE = 15, 17, 19
+_VERIFY, _COMMIT, _MERGE = POST_IMPL_VERIFY.step, PRE_COMMIT.step, MERGE.step
 
 
 @dataclass(frozen=True, slots=True)
