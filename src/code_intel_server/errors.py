@@ -1,7 +1,7 @@
 """The only exceptions raised on purpose.
 
 Every one names a message of the contract by its dotted key, so that the text an agent reads is never in code
-(SPEC 5), and carries the values its placeholders want and any structured fields the answer should show beside it.
+(SPEC 5), and carries the values its placeholders want and any structured fields the answer should show besides it.
 """
 
 from collections.abc import Mapping

@@ -58,7 +58,7 @@ WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent
 APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 ALWAYS = {"anthropic/alwaysLoad": True}
 _MOST_LINES = 250
-"""Rows of a page of `search_text` at most: each is held against its file."""
+"""Rows of a page of `search_text` at most: each is compared with its file."""
 _MEANT = {"extra_forbidden": "unknown argument"}
 
 

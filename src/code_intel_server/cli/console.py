@@ -75,7 +75,7 @@ def scaffolded_root(given: Path | None) -> Path:
 
 
 def typed_path(root: Path, typed: str) -> str:
-    """A path as typed where one stands, as the project knows it; from outside the project it is meant from its root."""
+    """A path as typed where one is, as the project knows it; from outside the project it is meant from its root."""
     here = Path.cwd()
     if not here.is_relative_to(root) or os.path.isabs(typed):  # noqa: PTH117 - of the text as typed
         return typed
@@ -83,7 +83,7 @@ def typed_path(root: Path, typed: str) -> str:
 
 
 def shown_path(root: Path, path: str) -> str:
-    """A path of the project as it would be typed where one stands."""
+    """A path of the project as it would be typed where one is."""
     here = Path.cwd()
     return os.path.relpath(root / path, here) if path and here.is_relative_to(root) else path
 
@@ -233,7 +233,7 @@ def _plain(title: str) -> Report:
     last = time.monotonic()
 
     def report(done: float, total: float, what: str) -> None:
-        """Print where the work stands, at most every two seconds."""
+        """Print where the work is, at most every two seconds."""
         nonlocal last
         if time.monotonic() - last >= _LINE_SECONDS:
             last = time.monotonic()

@@ -30,7 +30,7 @@ class InFile(Row):
 
     @property
     def heading(self) -> Mapping[str, object]:
-        """What a row shares with others of its file, beside the path."""
+        """What a row shares with others of its file, besides the path."""
         return {}
 
 
@@ -40,7 +40,7 @@ def lines_of(start: int, end: int) -> str:
 
 
 def labelled(text: str, kind: str, scope: str) -> str:
-    """A line of code with what it is and the symbol it stands in: `pay(order)  [call in Basket.checkout]`."""
+    """A line of code with what it is and the symbol it is in: `pay(order)  [call in Basket.checkout]`."""
     return f"{text}  [{kind} in {scope}]" if scope else f"{text}  [{kind}]"
 
 

@@ -38,7 +38,7 @@ _SYMBOL = re.compile(
 _STYLE = re.compile(r"(?<![\w.#/*\])-])[.#]-?[A-Za-z_][\w-]*(?![\w(/.#]|-)")
 """What may be a CSS class or id, if a style sheet has it; `.py` and the like are endings."""
 _SOME_WORDS = 4
-"""So many words beside a name leave a question one for the name, where it asks for one or quotes a text."""
+"""So many words besides a name leave a question one for the name, where it asks for one or quotes a text."""
 _FIRST_MEANT, _FIRST_NAMED = 3, 2
 """Of a question that was asked both ways: so many hits by meaning come first, then so many definitions."""
 _MOST_SYMBOLS = 3
@@ -134,7 +134,7 @@ class Sense(Enum):
 
 
 def sense_of(asked: _Asked) -> Sense:
-    """How a question is to be taken: by how many words it has beside what it names, and whether it asks for a name."""
+    """How a question is to be taken: by how many words it has besides what it names, and whether it asks for a name."""
     named = {word for symbol in asked.symbols for word in re.findall(r"[\w-]+", symbol)}
     besides = len(set(asked.words) - named)
     if asked.quoted or asked.location:

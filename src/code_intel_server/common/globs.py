@@ -14,7 +14,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 MATCH_SECONDS = 15.0
-"""How long paths are held against patterns; what was not reached is said."""
+"""How long paths are compared with patterns; what was not reached is said."""
 
 _CLASS = re.compile(r"\[[!^]?+(\]?+[^\]]*)\]")
 _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
@@ -29,7 +29,7 @@ _DEEPEST = 20
 _WAYS = 32
 """Ways through the braces that a regular expression may try one after the other."""
 _DEGREE = 2
-"""Wild elements beside braces that a regular expression may try in all their places."""
+"""Wild elements besides braces that a regular expression may try in all their places."""
 _PLACES = 100_000
 """What an automaton remembers, in places of its pattern; beyond, it begins to learn anew."""
 
@@ -222,7 +222,7 @@ def _parts(pattern: str) -> list[str]:
 
 
 def _without_retries(parts: list[str]) -> list[str]:
-    """What stands between two stars, or between two `**/`, is taken where it first occurs: the second makes up for any other place."""
+    """What is between two stars, or between two `**/`, is taken where it first occurs: the second makes up for any other place."""
     names = _at_the_first(parts, _STAR, f"{_STAR}?", _NOT_FIXED)
     return _at_the_first(names, _ANY_FOLDERS, r"(?:.*?/)??", _NOT_FIXED - {_STAR, "/"})
 

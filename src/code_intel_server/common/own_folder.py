@@ -8,7 +8,7 @@ CONFIG_FILE = f"{FOLDER}/config.json"
 """What names the verify commands."""
 
 CALLER_NOTE = "caller.json"
-"""What the hook notes of a client that calls start_session; it lies beside the lock, outside this folder."""
+"""What the hook notes of a client that calls start_session; it lies next to the lock, outside this folder."""
 
 EXCLUDED = ("sessions", "cache", "chroma", "logs")
 """Names under `.code-intel` that git never sees (SPEC 6.8)."""

@@ -1,4 +1,4 @@
-"""Where the packaged templates are: beside the package in a wheel, in the checkout's `templates/` otherwise."""
+"""Where the packaged templates are: next to the package in a wheel, in the checkout's `templates/` otherwise."""
 
 from functools import lru_cache
 from pathlib import Path

@@ -35,7 +35,7 @@ def open_below(root: Path | str, path: str) -> int:
 
 
 def stat_below(root: Path | str, path: str) -> os.stat_result:
-    """What stands at `path`, a link itself included. Raises as `open_below` does."""
+    """What is at `path`, a link itself included. Raises as `open_below` does."""
     *folders, name = _parts(path)
     folder = _open_folder(root, folders)
     try:

@@ -1,4 +1,4 @@
-"""Messages of v1.16 that stand in the contract and are never sent, each with the reason (SPEC 5)."""
+"""Messages of v1.16 that are in the contract and are never sent, each with the reason (SPEC 5)."""
 
 from collections.abc import Mapping
 

@@ -107,7 +107,7 @@ def _entries(events: Iterator[Event], depth: int) -> dict[str, Node]:
         if key.text in items:
             raise Broken(key.line, f"the key '{key.text}' stands twice")
         value = _node(events, next(events), depth + 1)
-        # What is wrong with a name is looked for where the name stands: a block begins only below it.
+        # What is wrong with a name is looked for where the name is: a block begins only below it.
         items[key.text] = value if isinstance(value, Scalar) else replace(value, line=key.line)
     return items
 

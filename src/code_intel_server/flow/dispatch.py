@@ -138,7 +138,7 @@ def _accept(
     payload = turn.payload
     _require_tools(turn, place, contract)
     outcome = judge()
-    # A plan may come at every place of READY; where it leads depends on where the session stands.
+    # A plan may come at every place of READY; where it leads depends on where the session is.
     settled = settle(draft.route, state.place if place == READY_PLAN else place, outcome.event, draft.counters)
     _apply(draft, place, payload, settled)
     extra = dict(outcome.fields)
@@ -206,7 +206,7 @@ def _members(group: AnyOf) -> frozenset[str]:
 
 
 def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tuple[RequiredTool, ...]:
-    """What a report requires beside the write check, which belongs to the session and the path: held against the tree here.
+    """What a report requires besides the write check, which belongs to the session and the path: compared with the tree here.
 
     Where there is no git to tell what changed, one check is enough, and none where everything was skipped.
     """

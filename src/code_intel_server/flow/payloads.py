@@ -163,7 +163,7 @@ class VerifyPayload(Payload):
 
     @property
     def verifiers(self) -> tuple[str, ...]:
-        """The names in `verifier_used`: one, or several that were followed beside each other."""
+        """The names in `verifier_used`: one, or several that were followed next to each other."""
         return (self.verifier_used,) if isinstance(self.verifier_used, str) else self.verifier_used
 
 

@@ -111,7 +111,7 @@ class Branches(Protocol):
         ...
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:
-        """The merges of the base that were made by hand on top of `expected_tip`; none where the branch stands there.
+        """The merges of the base that were made by hand on top of `expected_tip`; none where the branch is there.
 
         Raises Rejected('failures.MERGE.head_moved') where anything else lies between.
         """
@@ -233,7 +233,7 @@ class Proofs(Protocol):
     ) -> Proof:
         """Run them all in the project and bind the outcome to the tree hash taken after they ended.
 
-        `tree` is the snapshot the caller has just taken: it stands where nothing runs. With `change`, commands that run
+        `tree` is the snapshot the caller has just taken: it is where nothing runs. With `change`, commands that run
         tests run in clean checkouts of what is to be committed, and test by test.
         """
         ...

@@ -32,7 +32,7 @@ _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
 }
 
 _PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources"})
-"""What an answer says once a phase beside its instruction; get_session_status says it again."""
+"""What an answer says once a phase besides its instruction; get_session_status says it again."""
 
 
 def variant(state: SessionState, ports: Ports) -> str:

@@ -77,7 +77,7 @@ class Step:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields of its payload beside those that every payload may carry."""
+        """The fields of its payload besides those that every payload may carry."""
         return frozenset(self.payload.model_fields) - _COMMON
 
 

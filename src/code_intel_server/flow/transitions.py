@@ -1,6 +1,6 @@
 """The transition table, the phase matrix and `settle()`: the only code that decides a phase (SPEC 3).
 
-Theory of the flow. A session stands at a *place* (a phase; in READY also a substep). An accepted submit raises one
+Theory of the flow. A session is at a *place* (a phase; in READY also a substep). An accepted submit raises one
 *event*. `TABLE[(place, event)]` names the *target*; a pair that is not in the table is an illegal move. Most targets
 are `Forward`: the next place of `ORDER` that the matrix does not skip. A place is skipped when any *reason* in
 `SKIPPED[place]` holds for the session; reasons are plain facts (a flag, an answer to Q1, no stale branch), so the
@@ -309,7 +309,7 @@ def _quality(route: Route, counters: Counters) -> Settled:
 
 
 class SessionPosition(Protocol):
-    """What stands at a place: a session."""
+    """What is at a place: a session."""
 
     phase: Phase
     substep: Substep | None

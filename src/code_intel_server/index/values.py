@@ -112,7 +112,7 @@ class Chunk:
 
     @property
     def passage(self) -> str:
-        """What is embedded: where the chunk stands, then its text. Free of the path, so that a rename costs nothing."""
+        """What is embedded: where the chunk is, then its text. Free of the path, so that a rename costs nothing."""
         return f"{self.lead}\n{self.text}" if self.lead else self.text
 
     @property

@@ -67,7 +67,7 @@ def _has_run(folder: str, units: Collection[str]) -> bool:
 
 
 def _in_a_package(tests: Sequence[Path], name: str) -> Path | None:
-    """A new file with a test that fails beside the first of these test files that is built everywhere."""
+    """A new file with a test that fails, next to the first of these test files that is built everywhere."""
     file, package = next(((file, package) for file in tests if (package := _package(file))), (None, ""))
     if file is None:
         return None
@@ -78,7 +78,7 @@ def _in_a_package(tests: Sequence[Path], name: str) -> Path | None:
 
 
 def _package(file: Path) -> str:
-    """The package of a Go file; '' where that cannot be told, or the file is built in some places only."""
+    """The package of a Go file; '' where that cannot be known, or the file is built in some places only."""
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     package = _PACKAGE.search(text)
     return package[1] if package and "//go:build" not in text else ""

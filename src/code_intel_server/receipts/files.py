@@ -78,7 +78,7 @@ def _merged_toml(product: str, runner: str, tables: tuple[str, ...]) -> bytes | 
 
 
 def _blocks(text: str) -> list[tuple[str, str]]:
-    """(header, its lines) of every table; '' is the header of what stands before the first."""
+    """(header, its lines) of every table; '' is the header of what is before the first."""
     blocks: list[tuple[str, list[str]]] = [("", [])]
     for line in text.splitlines():
         found = _HEADER.match(line)

@@ -21,7 +21,7 @@ from code_intel_server import process
 from code_intel_server.receipts.checkout import BORROWED_OBJECTS, LOCK
 
 BORROWED = (".venv", "venv", "node_modules")
-"""Folders that are borrowed from the project where git ignores them, at its root and beside a manifest."""
+"""Folders that are borrowed from the project where git ignores them, at its root and next to a manifest."""
 
 _UNSHARE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--mount")
 _MOUNT = """
@@ -140,7 +140,7 @@ def _led_back(top: Path, folders: Iterable[str]) -> str:
 
 
 def borrowed(top: Path, listed: Collection[str], names: Collection[str] = BORROWED) -> tuple[str, ...]:
-    """The folders and files to borrow: of these names, at the root and beside tracked manifests, and not tracked themselves."""
+    """The folders and files to borrow: of these names, at the root and next to tracked manifests, and not tracked themselves."""
     folders = {"", *(path.rpartition("/")[0] for path in listed if path.endswith(("package.json", "pyproject.toml")))}
     found = (f"{folder}/{name}" if folder else name for folder in folders for name in names)
     tracked = {path.split("/", 1)[0] for path in listed} | {*listed}

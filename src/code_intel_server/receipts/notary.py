@@ -40,7 +40,7 @@ _BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 class Verdict:
     """What the runs of one change showed.
 
-    `problems` refuse it, beside tests that fail or are unexplained; `notes` are said. `exit_status_only` where no run
+    `problems` refuse it, besides tests that fail or are unexplained; `notes` are said. `exit_status_only` where no run
     named a test: then the exit statuses are all there is.
     """
 
@@ -359,7 +359,7 @@ class _Work:
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
 
     def _judge(self, new: SuiteRun, base: SuiteRun, found: RunComparison) -> None:
-        """What exit statuses say beside the lists."""
+        """What exit statuses say besides the lists."""
         before = self._runs.get("base", ())
         for number, run in enumerate(self._runs["new"]):
             said = " ".join(run.argv)

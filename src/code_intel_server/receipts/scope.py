@@ -14,7 +14,7 @@ _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozenset[str] | None:
     """The new and changed test files where nothing else that changed can bear on other tests; None where it can.
 
-    `units` are the files that were seen to hold tests; a new file beside one, of the same kind, is taken for another.
+    `units` are the files that were seen to hold tests; a new file next to one, of the same kind, is taken for another.
     """
     collected = set()
     kinds = {_kind(unit) for unit in units}

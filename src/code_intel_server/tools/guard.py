@@ -111,7 +111,7 @@ class Guard:
         active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree, asks)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
-        """A refusal, with where the session stands if one is active."""
+        """A refusal, with where the session is if one is active."""
         active = sessions.active
         contract = active.settings.contract if active else self._bench.contract()
         try:

@@ -1,4 +1,4 @@
-"""What stands behind the tools, made when it is first needed: a client waits for the handshake, so that must not wait.
+"""What is behind the tools, made when it is first needed: a client waits for the handshake, so that must not wait.
 
 Loading the rooms takes a third of what the protocol library takes. It happens at the first call or a moment after the start,
 in the background, whichever comes first.

@@ -6,7 +6,7 @@ from code_intel_server.tools.shaping import Fields, plain
 
 
 def sync_index(current: CurrentProject, *, rebuild: bool, progress: ToolProgress) -> Fields:
-    """Bring Forest and Map up to date, and the symbol cache beside them."""
+    """Bring Forest and Map up to date, and the symbol cache besides them."""
     services = current.services
     report = services.index.sync(rebuild=rebuild, progress=progress)
     services.refresh_symbols()

@@ -206,7 +206,7 @@ def within_limit(answer: Fields, warning: Callable[[], str]) -> tuple[Fields, st
 
 
 def answer_text(answer: Fields) -> str:
-    """An answer as the text that stands beside its structure."""
+    """An answer as the text that is next to its structure."""
     return json.dumps(answer, ensure_ascii=False)
 
 

@@ -1,8 +1,8 @@
 """Puts a file into the user's tree whole: whenever the process is killed, it is there as before or as it shall be.
 
-Content is written to a temporary file, brought to the disk, and only then gets its name: by a link where nothing stands
+Content is written to a temporary file, brought to the disk, and only then gets its name: by a link where nothing is
 (a link never takes another's place), by a rename where a known version is replaced. The temporary file lies in our
-folder of the git directory, or beside its target where that is another file system; one that a killed writer left is
+folder of the git directory, or next to its target where that is another file system; one that a killed writer left is
 removed by the next. Folders are opened one by one and never through a link, so one that is swapped for a link in the
 meantime leads nowhere.
 """
@@ -31,7 +31,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class IncomingFile:
     """A file to be placed: its path from the top, its mode as git writes it, its bytes (a link's target).
 
-    `permissions` are those it had, where they are known and nothing stands there that tells them.
+    `permissions` are those it had, where they are known and nothing is there that tells them.
     """
 
     path: str
@@ -41,10 +41,10 @@ class IncomingFile:
 
 
 def place(git: Git, file: IncomingFile, *, replace: bool = False) -> bool:
-    """Put the file where nothing stands, or with `replace` in the place of what does; whether that was done.
+    """Put the file where nothing is, or with `replace` in the place of what does; whether that was done.
 
     A replaced file keeps its permissions, but for the executable bit; other names of it (hard links) keep the old content.
-    Nothing is done where a folder stands at the path, or a file or link in the place of one of its folders. Raises OSError.
+    Nothing is done where a folder is at the path, or a file or link in the place of one of its folders. Raises OSError.
     """
     with _target(git, file.path) as target:
         if target is None:
@@ -65,7 +65,7 @@ def place(git: Git, file: IncomingFile, *, replace: bool = False) -> bool:
 
 
 def move_in(git: Git, made: Path, path: str, mode: str) -> bool:
-    """Give a file or link that was made in our own folder its name at a path from the top, where nothing stands; whether that was done.
+    """Give a file or link that was made in our own folder its name at a path from the top, where nothing is; whether that was done.
 
     Raises OSError.
     """
@@ -92,7 +92,7 @@ def move_in(git: Git, made: Path, path: str, mode: str) -> bool:
 
 @contextlib.contextmanager
 def _target(git: Git, path: str) -> Iterator[tuple[int, str] | None]:
-    """The folder that a path from the top is in, and its name there; None where a file or a link stands in the place of a folder."""
+    """The folder that a path from the top is in, and its name there; None where a file or a link is in the place of a folder."""
     *parents, name = path.split("/")
     with contextlib.ExitStack() as open_folders:
         try:
@@ -109,7 +109,7 @@ def _target(git: Git, path: str) -> Iterator[tuple[int, str] | None]:
 
 
 def _placed(file: IncomingFile, found: os.stat_result | None, staging: int, target: tuple[int, str]) -> bool:
-    """Write the file in `staging` and give it its name in the target's folder; False where something stands there by now."""
+    """Write the file in `staging` and give it its name in the target's folder; False where something is there by now."""
     folder, name = target
     with _staged(staging, file, found) as temporary:
         if found is None:
@@ -207,7 +207,7 @@ def _permissions(kept: int, mode: str) -> int:
 
 
 def _link(temporary: str, staging: int, name: str, folder: int) -> bool:
-    """Give the temporary file its name unless something stands there by now."""
+    """Give the temporary file its name unless something is there by now."""
     try:
         os.link(temporary, name, src_dir_fd=staging, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:

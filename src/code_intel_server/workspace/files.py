@@ -64,7 +64,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
-    """Write `data` durably to a temporary file beside `path` and name it; nothing stays behind where that fails."""
+    """Write `data` durably to a temporary file next to `path` and name it; nothing stays behind where that fails."""
     temporary = temporary_for(path)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -80,7 +80,7 @@ def stage(path: Path, data: bytes, mode: int = 0o600) -> Path:
 
 
 def temporary_for(path: Path) -> Path:
-    """A name beside `path` that nobody has and `remove_temporary_files` knows."""
+    """A name next to `path` that nobody has and `remove_temporary_files` knows."""
     return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 

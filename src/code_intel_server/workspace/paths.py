@@ -143,13 +143,13 @@ class Project:
 
 
 def aimed_elsewhere(path: Path) -> bool:
-    """Whether a link stands at or below the last `.code-intel` of a path: a repository could have put it there."""
+    """Whether a link is at or below the last `.code-intel` of a path: a repository could have put it there."""
     return any(os.path.islink(one) for one in _own_part(str(path)))  # noqa: PTH114
 
 
 @lru_cache(maxsize=256)
 def _own_part(path: str) -> tuple[str, ...]:
-    """The last `.code-intel` of a path and what stands below it, one path each: asked before every write of the same few files."""
+    """The last `.code-intel` of a path and what is below it, one path each: asked before every write of the same few files."""
     parts = Path(path).parts
     if FOLDER not in parts:
         return ()

@@ -86,7 +86,7 @@ class ChangeKind(StrEnum):
 class Hunk:
     """A changed place: `new_count` lines from `new_start` replace `old_count` lines from `old_start` (1-based).
 
-    A count of 0 is a pure deletion or insertion beside that line, as in `diff -U0`.
+    A count of 0 is a pure deletion or insertion next to that line, as in `diff -U0`.
     """
 
     old_start: int
@@ -97,7 +97,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that differs. `old_path` for a rename; `binary` where no lines can be told; `oid` of the new content.
+    """One path that differs. `old_path` for a rename; `binary` where no lines can be known; `oid` of the new content.
 
     `link` where the path is a symbolic link now, `repository` where it is, or was, one of a repository within; `within` is
     the repository in which a file lies that is uncommitted there. `modes` are git's modes before and now of a file that was

@@ -274,7 +274,7 @@ def _note_of(session: Session, kind: str) -> str:
 
 
 def _after_start(event: Fields, session: Session) -> int:
-    """Hand an agent that has forgotten where the session stands; standard output enters its context.
+    """Hand an agent that has forgotten where the session is; standard output enters its context.
 
     One that has just started leads none: it is another client's.
     """

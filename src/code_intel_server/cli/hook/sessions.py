@@ -130,7 +130,7 @@ def interrupted(root: str) -> list[Session]:
 
 
 def is_here(session: Session) -> bool:
-    """Whether HEAD is where an interrupted session left it; where that cannot be told (no git, refs in tables), it is."""
+    """Whether HEAD is where an interrupted session left it; where that cannot be known (no git, refs in tables), it is."""
     git = _git_folder(session.root)
     try:
         head = _bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()

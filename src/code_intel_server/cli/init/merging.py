@@ -1,6 +1,6 @@
 """Adding our entries to configuration files that belong to the user, and taking them out again, without touching the rest.
 
-JSON is edited as text: a small scanner finds where each value stands, so that order, spacing, comments and trailing commas of
+JSON is edited as text: a small scanner finds where each value is, so that order, spacing, comments and trailing commas of
 everything else stay as they are. TOML gets one block at its end. Whatever cannot be read for certain is refused (`Unclear`)
 and left alone.
 """

@@ -4,7 +4,7 @@ Files of ours (prompts, skills, configuration) are written whole; into files of 
 Codex's config.toml) only our entries are merged. `.code-intel/manifest.json` remembers the hash of what was written, and
 `.code-intel/cache/before-init/` the bytes that were there before, so that
 
-- a second run updates what nobody edited and lays a new default beside what somebody did (`*.new`),
+- a second run updates what nobody edited and lays a new default next to what somebody did (`*.new`),
 - `--uninstall` brings back the bytes from before where nothing else changed them, and takes out only our entries where it did.
 """
 
@@ -64,7 +64,7 @@ class Done:
 @dataclass(slots=True)
 class Manifest:
     """What earlier runs wrote. `files`: path -> SHA-256 as written; `created`: the paths that were not there before;
-    `offered`: path -> SHA-256 of the default that was laid beside a file of the user's."""
+    `offered`: path -> SHA-256 of the default that was laid next to a file of the user's."""
 
     version: str = ""
     options: dict[str, object] = field(default_factory=dict)
@@ -186,13 +186,13 @@ class Scaffold:
         return Done(wanted.path, Did.UPDATED if ours else Did.MERGED)
 
     def _left_alone(self, wanted: PlannedFile, why: str) -> Done:
-        """Lay our entries beside a file that they cannot be written into; the other files are written all the same."""
+        """Lay our entries next to a file that they cannot be written into; the other files are written all the same."""
         assert wanted.merge is not None  # noqa: S101 - asked by the caller
         note = f"{why}; add the entry from {wanted.path}.new yourself"
         return self._beside(wanted.path, wanted.merge("").encode(), Did.UNCLEAR, note)
 
     def _beside(self, path: str, data: bytes, did: Did, note: str = "") -> Done:
-        """Lay a new default beside a file that is not ours to change."""
+        """Lay a new default next to a file that is not ours to change."""
         beside = f"{path}.new"
         present = self._present(beside)
         if present != data and (present is None or self.manifest.files.get(beside) == _digest(present)):
@@ -343,7 +343,7 @@ def _is_read_only(file: Path) -> bool:
 
 
 def leftovers(root: Path) -> Iterator[str]:
-    """What still stands under `.code-intel/` after a removal: files that people edited or added."""
+    """What still is under `.code-intel/` after a removal: files that people edited or added."""
     for file in sorted((root / FOLDER).rglob("*")):
         if file.is_file():
             yield file.relative_to(root).as_posix()

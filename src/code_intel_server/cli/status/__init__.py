@@ -1,4 +1,4 @@
-"""`status`: the 19 steps and where the session stands; tasks, counters, branch, index, lock (SPEC 12).
+"""`status`: the 19 steps and where the session is; tasks, counters, branch, index, lock (SPEC 12).
 
 `view` reads sessions as they are on disk, `watch` follows one while it goes on.
 """

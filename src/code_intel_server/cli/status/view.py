@@ -67,7 +67,7 @@ class SessionView:
         return TITLES.get(self.step, "")
 
     def steps(self) -> list[StepView]:
-        """The 19 steps and where the session stands in them."""
+        """The 19 steps and where the session is in them."""
         places = sorted({*ORDER, VERIFY_INTERVENTION}, key=lambda place: STEPS[place])
         return [
             StepView(1, "start_session", "done"),

@@ -1,4 +1,4 @@
-"""Code that is never run, and statements that run and do nothing, told by the table of `node_kinds` (SPEC 4, READY impl)."""
+"""Code that is never run, and statements that run and do nothing, known by the table of `node_kinds` (SPEC 4, READY impl)."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -123,7 +123,7 @@ class DeadCode:
         )
 
     def _is_hoisted(self, node: "Node") -> bool:
-        """Whether a statement holds wherever it stands in its block."""
+        """Whether a statement holds wherever it is in its block."""
         return node.is_extra or (means("hoisted", node.type) and self._language != "python")
 
     def _never(self, node: "Node") -> set[int]:
@@ -240,7 +240,7 @@ class DeadCode:
         return bool(BLANK.fullmatch(text)) and value is not None and is_pure(value, self._language)
 
     def _is_said_twice(self, node: "Node") -> bool:
-        """Whether an import stands there twice in the same words, or a label of access beside its like."""
+        """Whether an import is there twice in the same words, or a label of access next to its like."""
         text = node_text(node)
         if node.type == "access_specifier":
             beside = (node.prev_named_sibling, node.next_named_sibling)

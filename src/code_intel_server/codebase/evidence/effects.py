@@ -58,7 +58,7 @@ class TooLong(Exception):
 
 
 class Token(NamedTuple):
-    """A word that counts: what it is, in which 1-based line and at which byte it stands, and whether it only stands in."""
+    """A word that counts: what it is, in which 1-based line and at which byte it stands, and whether it only is in."""
 
     key: str
     line: int
@@ -186,7 +186,7 @@ class _Walk:
                 self._take(word, line, at, bounds)
 
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
-        """A node's text as it stands, line by line; in markup its words."""
+        """A node's text as it is, line by line; in markup its words."""
         first = node.start_point.row + 1
         text = normal_text(node, self._language)
         if self._language in WORD_BY_WORD:
@@ -288,7 +288,7 @@ class _Walk:
             notes[number] = why or line
 
     def _is_near(self, node: "Node") -> bool:
-        """Whether a node has to be looked at: it stands in the lines that are asked for, or decides what their function is."""
+        """Whether a node has to be looked at: it is in the lines that are asked for, or decides what their function is."""
         if self._in_function and node.end_byte - node.start_byte <= LONGEST_STUB:
             return True
         place = bisect_left(self._near, node.start_point.row + 1, key=lambda lines: lines[1])

@@ -57,7 +57,7 @@ def parse_references(text: str) -> list[Reference]:
     for piece in filter(None, map(str.strip, _BETWEEN.split(text))):
         one = parse_reference(f"{found[-1].path}:{piece}" if found and _BARE.fullmatch(piece) else piece)
         if one is None:
-            whole = parse_reference(text.strip())  # a name may hold what stands between two
+            whole = parse_reference(text.strip())  # a name may hold what is between two
             return [whole] if whole else []
         found.append(one)
     return found
@@ -86,7 +86,7 @@ def find_claims(text: str) -> list[tuple[Reference, str]]:
 
 
 def _occurring(text: str) -> Iterator[tuple[str, "re.Match[str]"]]:
-    """Path and line part of each reference; looked for from the colon, as what stands before may be one endless word."""
+    """Path and line part of each reference; looked for from the colon, as what is before may be one endless word."""
     after = 0
     for lines in _LINES.finditer(text):
         before = text[max(after, lines.start() - _PATH_AT_MOST) : lines.start()]

@@ -1,6 +1,6 @@
 """What a statement looks like that stands in for code not yet written, in each language (SPEC 4, READY impl).
 
-The text of one whole statement is held against these; which statements there are, the syntax tree says (`effects`).
+The text of one whole statement is compared with these; which statements there are, the syntax tree says (`effects`).
 """
 
 import re

@@ -26,7 +26,7 @@ class Language:
 
     `file_names` are whole names in lower case, `shebangs` the interpreters of a `#!` line without version digits. `tree`:
     the grammar finds its definitions better than ctags does (`benchmarks/definitions.md`). `stubs` are regular expressions of
-    whole statements that stand in for code not yet written, beside those of any language (`evidence.stubs`).
+    whole statements that stand in for code not yet written, besides those of any language (`evidence.stubs`).
     """
 
     name: str
@@ -242,7 +242,7 @@ def language_of(path: str, first_line: bytes = b"") -> Language | None:
     """The language of a file by its name, else by its shebang; None where neither tells.
 
     `first_line` may be the whole head of the file: the more of it, the surer the shared endings (`.h` is C, C++ or
-    Objective-C, `.m` Objective-C or MATLAB) are told apart.
+    Objective-C, `.m` Objective-C or MATLAB) are distinguished.
     """
     written = PurePosixPath(path).name
     name = written.lower()
@@ -261,7 +261,7 @@ def _ending(name: str) -> str:
 
 
 def _shared_ending(ending: str, usual: Language, head: bytes) -> Language | None:
-    """Tell apart the languages that share an ending."""
+    """Distinguish the languages that share an ending."""
     if ending == ".h":
         if _OBJC_HEADER.search(head):
             return LANGUAGES_BY_NAME["objective-c"]

@@ -124,7 +124,7 @@ def _still(root: Path, folders: Mapping[str, _Folder]) -> dict[str, _Folder] | N
 
 
 def _read_folders(root: Path, paths: Iterable[str], started_ns: int) -> dict[str, _Folder]:
-    """The folders a listing was made from: those of its files, those above them, and those beside where nothing is listed."""
+    """The folders a listing was made from: those of its files, those above them, and those besides where nothing is listed."""
     listed = {"."}
     for path in paths:
         above = path.rpartition("/")[0]

@@ -101,7 +101,7 @@ def within(root: Path, path: str) -> str | None:
 
 
 def there(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Those of the paths at which something stands in the project: a name found through a link that leads out is left out."""
+    """Those of the paths at which something is in the project: a name found through a link that leads out is left out."""
     return (path for path in paths if _is_there(root, path))
 
 

@@ -1,4 +1,4 @@
-"""What part a file plays in a project, told from its path alone: code, test, documentation, configuration, markup, vendored."""
+"""What part a file plays in a project, derived from its path alone: code, test, documentation, configuration, markup, vendored."""
 
 import re
 from collections.abc import Mapping
@@ -207,7 +207,7 @@ def named_as_tests(path: str) -> bool:
 
 
 def is_runner_file(path: str) -> bool:
-    """Whether a file says how tests are found and run, told from its path."""
+    """Whether a file says how tests are found and run, derived from its path."""
     name = path.rpartition("/")[2]
     return any(
         fnmatchcase(name if "/" not in pattern else path, pattern) or path.endswith(f"/{pattern}")

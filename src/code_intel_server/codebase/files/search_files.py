@@ -40,13 +40,13 @@ def search_files(
 ) -> LookupAnswer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    What a glob could not be held against within `globs.MATCH_SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
+    What a glob could not be compared with within `globs.MATCH_SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
     the errors of `path_inside`.
     """
     if not of_length(pattern, "pattern").strip():
         raise Rejected("tool_errors.query.no_pattern")
     where = path_inside(project.root, path)
-    where = within(project.root, where) or where  # what stands below a link is listed where it leads
+    where = within(project.root, where) or where  # what is below a link is listed where it leads
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
     late: tuple[str, ...] = ()

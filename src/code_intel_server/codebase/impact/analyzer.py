@@ -1,6 +1,6 @@
 """analyze_impact: what a change to these symbols or files touches (SPEC 8).
 
-From each target's definitions to the lines that use it, to the symbols these stand in, and so on to `depth`; beside that
+From each target's definitions to the lines that use it, to the symbols these are in, and so on to `depth`; besides that
 what history saw change together, and the softer ties: files that name the file, tests by their name, configuration and
 documentation that mention it, CSS names that styles, pages and scripts share. Every tie is a place.
 """

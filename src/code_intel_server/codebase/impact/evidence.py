@@ -59,7 +59,7 @@ class ImpactLedger:
     """The files of the targets."""
 
     def add(self, path: str, place: AffectedLine) -> None:
-        """Note a place, unless a stronger one stands on its line, or ties the file as a whole in the same way."""
+        """Note a place, unless a stronger one is on its line, or ties the file as a whole in the same way."""
         places, key = self.places.setdefault(path, {}), place.line or place.tie
         if key not in places or places[key].strength < place.strength:
             places[key] = place
@@ -101,7 +101,7 @@ class ImpactLedger:
             self.places.get(path, {}).values(), key=lambda one: (-one.certain, -one.strength, one.depth, one.line)
         )
         together = self.together.get(path)
-        # History is a witness of its own: it is said beside the places, never in their stead.
+        # History is a witness of its own: it is said besides the places, never in their stead.
         said = (AffectedLine(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
         chosen = (*places[: MOST_PLACES - len(said)], *said) or tuple(places[:1])
         chance = 1 / (

@@ -20,7 +20,7 @@ _BROAD = 15
 """Names of a file, members of a class or definitions of a name from which on a target is called broad."""
 _SHOWN = 8
 _MOST_DEFINITIONS = 50
-"""Definitions of one name that are told apart from others of it."""
+"""Definitions of one name that are distinguished from others of it."""
 
 _LOCATION = re.compile(r"(?P<path>.+):(?P<line>\d+)(?:-\d+)?")
 

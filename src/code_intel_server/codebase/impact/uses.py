@@ -81,7 +81,7 @@ def _used(run: Analysis, names: Set[str]) -> list[Name]:
 
 @dataclass(slots=True)
 class _Step:
-    """One step away from what was followed before: the uses of `names`, and the names of the symbols they stand in."""
+    """One step away from what was followed before: the uses of `names`, and the names of the symbols they are in."""
 
     run: Analysis
     names: Sequence[Name]
@@ -96,7 +96,7 @@ class _Step:
         self._pattern = occurrences(tuple(self._by_name))
 
     def take(self) -> list[Name]:
-        """Note every use; return the names of the symbols these uses stand in, strongest first."""
+        """Note every use; return the names of the symbols these uses are in, strongest first."""
         word = all(re.fullmatch(r"\w+", name) for name in self._by_name)
         found = ripgrep.search(self.run.project, Query(tuple(self._by_name), regex=False, word=word))
         self.run.problems += found.problems

@@ -53,7 +53,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class AffectedLine:
-    """A line that may be affected: `symbol` is the target it is tied to, `inside` what it stands in, `depth` the steps away.
+    """A line that may be affected: `symbol` is the target it is tied to, `inside` what it is in, `depth` the steps away.
 
     `strength` is 0 to 1; `certain` where the text leaves no doubt that the target is meant. Line 0 stands for the file.
     """

@@ -85,7 +85,7 @@ class NameQuery:
 
 def occurrences(names: Sequence[str]) -> re.Pattern[bytes]:
     """What finds any of `names` in UTF-8 text; where a name's end is part of a word, only at that word's end."""
-    # What must not stand before a word is looked at once for all of them: of a hundred names most places are none.
+    # What must not be before a word is looked at once for all of them: of a hundred names most places are none.
     in_words, others = ([one for one in names if bool(_WORD.match(one[0])) is is_word] for is_word in (True, False))
     groups = [rb"(?<![\w\x80-\xff])(?:" + _any_of(in_words) + b")"] if in_words else []
     return re.compile(b"|".join([*groups, *([_any_of(others)] if others else [])]))
@@ -126,7 +126,7 @@ def is_document(path: str, language: Language | None) -> bool:
 
 
 def may_hold(file: FileMatches, asked: NameQuery) -> bool:
-    """Whether a name stands on some line of the file as ripgrep printed it, or may stand in what it did not print."""
+    """Whether a name is on some line of the file as ripgrep printed it, or may be in what it did not print."""
     return file.may_be_cut or asked.names.search(file.printed) is not None
 
 
@@ -190,7 +190,7 @@ def _occurrences(parsed: "Parsed", file: FileMatches, asked: NameQuery) -> Itera
 
 
 def _around(outline: Outline, byte: int) -> Symbol | None:
-    """The innermost symbol around a byte; a definition's own name stands in what is around the definition."""
+    """The innermost symbol around a byte; a definition's own name is in what is around the definition."""
     from code_intel_server.codebase.syntax import structure
 
     found = structure.symbol_at(outline, byte)

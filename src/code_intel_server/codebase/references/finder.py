@@ -63,7 +63,7 @@ class References:
     """All references to one name in ranked order, and what kept them from being complete.
 
     `documents` are the documents that hold a name and were left out, `silent` the other files of which no line is told: there
-    the names stand in comments, in strings or within longer names only. Both relative paths in ranked order. `untold` are the
+    the names are in comments, in strings or within longer names only. Both relative paths in ranked order. `untold` are the
     files that hold a name behind the rows that were wanted.
     """
 

@@ -43,7 +43,7 @@ class SourcePlace:
 
 
 def target_at(resolver: Resolver, place: SourcePlace, at: str) -> ResolvedTarget:
-    """What stands at a place. Raises Rejected('tool_errors.query.no_name_at')."""
+    """What is at a place. Raises Rejected('tool_errors.query.no_name_at')."""
     target = resolver.target_at(place.path, place.line, place.column)
     if target is None:
         raise no_name_at(at)

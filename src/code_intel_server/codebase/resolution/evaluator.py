@@ -1,7 +1,7 @@
-"""What names and expressions mean, worked out from what files declare; nothing is run, and what cannot be told stays unknown.
+"""What names and expressions mean, worked out from what files declare; nothing is run, and what cannot be known stays unknown.
 
 Lazy: of a question only what its names lead to is parsed. Bounded: cycles end as unknown, as do chains deeper than
-`_DEPTH` and everything behind the deadline. The generic rules stand here, what differs between languages in `LanguageRules`.
+`_DEPTH` and everything behind the deadline. The generic rules are here, what differs between languages in `LanguageRules`.
 """
 
 import time
@@ -164,7 +164,7 @@ class Evaluator:
         return self.name(model, node)
 
     def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
-        """What a bare name means where it stands."""
+        """What a bare name means where it is."""
         name = model.language.spelled(model.text(node))
         found = self.lookup(model, name, node)
         if found is not None:

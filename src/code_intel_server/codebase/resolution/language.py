@@ -35,7 +35,7 @@ class LanguageRules:
 
     name: ClassVar[str]
     queries: ClassVar[Sequence[str]]
-    """The files of its query, beside this one."""
+    """The files of its query, next to this one."""
     names: ClassVar[frozenset[str]] = frozenset({"identifier"})
     """Leaves that name something in an expression."""
     members: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -75,7 +75,7 @@ class LanguageRules:
     wide_scopes: ClassVar[bool] = False
     """Whether a function's scope begins before its name."""
     modules_apart: ClassVar[bool] = False
-    """Whether a module within a file does not see what stands around it."""
+    """Whether a module within a file does not see what is around it."""
     body_in_scope: ClassVar[bool] = False
     """Whether they are seen so directly in the class's body."""
     call_member: ClassVar[str] = ""
@@ -103,7 +103,7 @@ class LanguageRules:
         return text
 
     def declare(self, model: Model, one: Declaration, scope: Scope) -> None:
-        """Bind a declaration that stands in `scope`."""
+        """Bind a declaration that is in `scope`."""
         model.bind(one, scope)
 
     def imported(self, ev: "Evaluator", one: Declaration) -> "Meaning":
@@ -122,7 +122,7 @@ class LanguageRules:
         return None
 
     def also(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> "Meaning | None":
-        """What else a name means that declares something where it stands."""
+        """What else a name means that declares something where it is."""
         return None
 
     def part(self, ev: "Evaluator", one: Declaration) -> Values:

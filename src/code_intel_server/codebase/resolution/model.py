@@ -191,7 +191,7 @@ class Model:
 
 
 def _read(model: Model) -> None:
-    """Find all scopes, then bind every declaration in the one it stands in."""
+    """Find all scopes, then bind every declaration in the one it is in."""
     found: list[tuple[str, Captures]] = []
     scopes: dict[tuple[int, int], Scope] = {}
     for captures in model.language.matches(model.parsed):
@@ -262,6 +262,6 @@ def _place(name: "tree_sitter.Node") -> int:
 
 
 def fills(parent: "tree_sitter.Node", field_name: str, node: "tree_sitter.Node") -> bool:
-    """Whether a node fills a field of its parent: told by place, since nodes that a grammar renames twice are not equal."""
+    """Whether a node fills a field of its parent: known by place, since nodes that a grammar renames twice are not equal."""
     child = parent.child_by_field_name(field_name)
     return child is not None and child.byte_range == node.byte_range

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import tree_sitter
 
 RESOLUTION_SECONDS = 6.0
-"""How long one question may be worked on; what is not told by then stays possible."""
+"""How long one question may be worked on; what is not known by then stays possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A place that defines a symbol. `qualified` names it with the classes and functions it stands in; column 1-based."""
+    """A place that defines a symbol. `qualified` names it with the classes and functions it is in; column 1-based."""
 
     path: str
     line: int
@@ -34,7 +34,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What stands at a place: its definitions, or what `outside` of the project it is; `certain` where there can be no other."""
+    """What is at a place: its definitions, or what `outside` of the project it is; `certain` where there can be no other."""
 
     name: str
     definitions: tuple[Definition, ...]
@@ -64,7 +64,7 @@ class ResolvedTarget:
 
     @property
     def hints(self) -> frozenset[str]:
-        """Words that stand in most files which certainly use them: of their classes and of their files."""
+        """Words that are in most files which certainly use them: of their classes and of their files."""
         stems = {path.rpartition("/")[2].partition(".")[0] for path in self.files}
         folders = {path.rpartition("/")[0].rpartition("/")[2] for path in self.files}
         owners = {symbol.owner.name for symbol in self.symbols if symbol.owner is not None} - {""}
@@ -92,7 +92,7 @@ class Resolver:
     def at(self, path: str, line: int, column: int | None = None) -> Resolution | None:
         """What the name at a place means; without a column the line's first definition, else its first name.
 
-        None where no name stands there, or no resolver reads the file.
+        None where no name is there, or no resolver reads the file.
         """
         place = self._place(path, line, column)
         if place is None:
@@ -104,7 +104,7 @@ class Resolver:
         return Resolution(model.text(node), definitions, meant.outside, certain=bool(meant) and not meant.unknown)
 
     def target_at(self, path: str, line: int, column: int | None = None) -> ResolvedTarget | None:
-        """What the name at a place means, without symbols where that is not known; None where no name stands there."""
+        """What the name at a place means, without symbols where that is not known; None where no name is there."""
         place = self._place(path, line, column)
         if place is None:
             return None
@@ -117,7 +117,7 @@ class Resolver:
         return ResolvedTarget(name, meant.symbols, "" if meant.symbols else meant.outside)
 
     def target(self, places: Iterable[tuple[str, int, int, str]]) -> ResolvedTarget | None:
-        """The symbols whose definitions stand there (path, 1-based first and last line, name); None where there are none."""
+        """The symbols whose definitions are there (path, 1-based first and last line, name); None where there are none."""
         found: set[BoundSymbol] = set()
         last = ""
         for path, start, end, name in places:
@@ -284,7 +284,7 @@ def _is_name(node: "tree_sitter.Node") -> bool:
 
 
 def _names(one: Declaration, name: str) -> bool:
-    """Whether the statement that an import or export stands in holds a name, or exports the whole."""
+    """Whether the statement that an import or export is in holds a name, or exports the whole."""
     around = one.name_node.parent or one.node
     return one.name == "default" or name.encode() in (around.text or b"") or around.type == "import_clause"
 

@@ -27,7 +27,7 @@ _REST_SECONDS = 60.0
 
 _MADE_UP = re.compile(r"(?:anonymous(?:Function|Class)|__anon)[0-9a-f]*", re.IGNORECASE)
 _SCOPES_TELL = frozenset({"Go", "PHP"})
-"""Languages of which ctags tells methods by what they stand in only."""
+"""Languages of which ctags tells methods by what they are in only."""
 
 _NO_TYPES = frozenset({"", "package", "namespace", "function"})
 _OPERATOR = re.compile(r"\b(operator) +(?=\W)")

@@ -50,7 +50,7 @@ class NameMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRow(InFile):
-    """A definition. `scope` is what it stands in ('Outer.Inner'), `text` its first line, `engine` who found it."""
+    """A definition. `scope` is what it is in ('Outer.Inner'), `text` its first line, `engine` who found it."""
 
     path: str
     start_line: int
@@ -65,7 +65,7 @@ class DefinitionRow(InFile):
 
     @property
     def qualified(self) -> str:
-        """The name with what it stands in: 'Outer.method'."""
+        """The name with what it is in: 'Outer.method'."""
         return f"{self.scope}.{self.symbol}" if self.scope else self.symbol
 
     def as_row(self) -> str:
@@ -107,7 +107,7 @@ def find_definitions(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
 ) -> LookupAnswer[DefinitionRow]:
-    """Where `symbol` is defined: its name, or the name with what it stands in (`Class.method`, `ns::f`, `package.module.f`).
+    """Where `symbol` is defined: its name, or the name with what it is in (`Class.method`, `ns::f`, `package.module.f`).
 
     A selector (`move:to:`) is found by its first word too; `.name` and `#name` are a style sheet's, where it has them.
 

@@ -84,7 +84,7 @@ class ImportRow:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A call: its name without receiver, and the symbol it stands in."""
+    """A call: its name without receiver, and the symbol it is in."""
 
     line: int
     name: str

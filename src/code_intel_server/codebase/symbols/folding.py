@@ -1,4 +1,4 @@
-"""Members and constants that follow each other in an outline, told by their names in one row instead of a row each."""
+"""Members and constants that follow each other in an outline, known by their names in one row instead of a row each."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

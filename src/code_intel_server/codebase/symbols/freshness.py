@@ -1,7 +1,7 @@
 """Holds what ripgrep and ctags told against the files themselves.
 
 Both open files by name: who swaps a folder for a link while they run makes them read what the link leads to. So what an
-answer shows is taken from the file as `text.read_bytes` opens it, never outside the project; what stands there
+answer shows is taken from the file as `text.read_bytes` opens it, never outside the project; what is there
 differently is looked for anew, and left out where it is not there.
 """
 
@@ -27,7 +27,7 @@ _MARK = re.compile(
 )
 """What tells where the beginning of a definition ends; in brackets only these count."""
 _SIGNATURE_BYTES = 4096
-"""Bytes behind the beginning of a definition in which its signature stands, beside its own length."""
+"""Bytes behind the beginning of a definition in which its signature stands, besides its own length."""
 
 
 class _Kept:
@@ -89,7 +89,7 @@ class SourceFiles:
         return [decode(line).removesuffix("\r") for _, line in found]
 
     def line(self, match: Match) -> bytes | None:
-        """The line that now stands where a match was found, with its carriage return; None where the file has none there."""
+        """The line that now is where a match was found, with its carriage return; None where the file has none there."""
         file = self._file(match.path)
         return None if file.content is None else file.lines.at(match.line)
 
@@ -101,7 +101,7 @@ class SourceFiles:
         return match.text if line is None else line
 
     def matches(self, file: FileMatches, names: re.Pattern[bytes]) -> FileMatches:
-        """The file as ripgrep found it, where every line still stands so; else the lines that hold any of `names` now."""
+        """The file as ripgrep found it, where every line still is so; else the lines that hold any of `names` now."""
         if self.content(file.path) is None:
             return replace(file, count=0, printed=b"")
         if all(same(match, self.line(match)) for match in file.lines()):
@@ -114,7 +114,7 @@ class SourceFiles:
         return replace(file, count=len(found), printed=b"".join(found))
 
     def holds(self, path: str, *texts: str) -> bool:
-        """Whether every word of `texts` stands in the file, whatever the letters' case."""
+        """Whether every word of `texts` is in the file, whatever the letters' case."""
         words = [word.encode() for text in texts for word in _WORD.findall(text)]
         content = self.content(path)
         if content is None:
@@ -124,7 +124,7 @@ class SourceFiles:
         return all(word in folded for word in missing)
 
     def defines(self, symbol: StoredSymbol) -> bool:
-        """Whether the file may define the symbol: a syntax tree was made of what was read so, of ctags the words must stand there."""
+        """Whether the file may define the symbol: a syntax tree was made of what was read so, of ctags the words must be there."""
         known = self._defined.get(symbol)
         if known is None:
             if symbol.engine != ctags.ENGINE:
@@ -135,7 +135,7 @@ class SourceFiles:
         return known
 
     def signature(self, path: str, engine: str, tag: Tag) -> str:
-        """The tag's signature, '' where it stands differently behind the definition's first line."""
+        """The tag's signature, '' where it is differently behind the definition's first line."""
         text = tag.signature
         if engine != ctags.ENGINE or not _WORD.search(text):
             return text
@@ -164,7 +164,7 @@ def _head(behind: bytes) -> str:
 
 
 def _in_order(signature: str, head: str) -> bool:
-    """Whether every word of a signature stands in a definition's beginning, in this order, whatever the letters' case."""
+    """Whether every word of a signature is in a definition's beginning, in this order, whatever the letters' case."""
     standing = iter(_WORD.findall(head.lower()))
     return all(word in standing for word in _WORD.findall(signature.lower()))
 

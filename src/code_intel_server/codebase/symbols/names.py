@@ -20,7 +20,7 @@ _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 
 
 def symbol_parts(symbol: str) -> list[str]:
-    """A symbol as it was asked for, the name last and what it stands in before it; empty where there is no name."""
+    """A symbol as it was asked for, the name last and what it is in before it; empty where there is no name."""
     bare = _CALLED.sub("", _SPACED_OPERATOR.sub("operator", symbol.strip()))
     message = _MESSAGE.fullmatch(bare)
     if message or _SELECTOR.fullmatch(bare):
@@ -44,7 +44,7 @@ def style_spellings(name: str) -> tuple[str, ...]:
 
 
 def written(name: str) -> str:
-    """What stands in the text where `name` is used: the first word of a selector, any other name itself."""
+    """What is in the text where `name` is used: the first word of a selector, any other name itself."""
     selector = _SELECTOR.fullmatch(name)
     return selector[1] if selector else name
 
@@ -60,7 +60,7 @@ def operator_sign(name: str) -> str:
 
 
 def expression(name: str) -> str:
-    """A regex, for Python and ripgrep, of the ways in which `written` names stand on one line."""
+    """A regex, for Python and ripgrep, of the ways in which `written` names are on one line."""
     sign = operator_sign(name)
     return rf"operator[ \t\f\v]*{_escaped(sign)}" if sign else _escaped(name)
 

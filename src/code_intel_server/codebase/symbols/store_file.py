@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
 SYMBOLS_SCHEMA = 10
-"""Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run beside each other."""
+"""Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run next to each other."""
 
 _BUSY_SECONDS = 10.0
 
@@ -78,7 +78,7 @@ def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECO
 
 
 def remove_store(path: Path) -> None:
-    """Throw the store away, with what SQLite keeps beside it."""
+    """Throw the store away, with what SQLite keeps next to it."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 One query file a language says what a definition is. The captures are
 
     @definition.<kind>   the node of a definition            @name    its name
-    @declarator          what is around the name, however deep it stands in there (C); that of a function without a body declares
+    @declarator          what is around the name, however deep it is in there (C); that of a function without a body declares
     @own                 a name of its own that what is bound to @name has besides: no definition
     @body                its body, where that is not the node's field `body`
     @arity               what counts the arguments where @clause does not join functions that differ in that
@@ -70,7 +70,7 @@ class _Queries:
 
     @cached_property
     def is_local(self) -> bool:
-        """Whether a definition can be told without looking at the ones beside it, or into parts in other languages."""
+        """Whether a definition can be known without looking at the ones besides it, or into parts in other languages."""
         names = [self.definitions.capture_name(number) for number in range(self.definitions.capture_count)]
         return not any(name in _WIDE or name.startswith("inject.") for name in names)
 
@@ -178,7 +178,7 @@ def parse(data: bytes, language: Language) -> Parsed | None:
 
 
 def parse_without(text: bytes, language: Language, gaps: Ranges, starts: Sequence[int]) -> Parsed | None:
-    """The syntax tree of what stands outside of `gaps`, which are in order, lie apart and each begin and end a line; None where it has errors, or takes as long as in `parse`.
+    """The syntax tree of what is outside of `gaps`, which are in order, lie apart and each begin and end a line; None where it has errors, or takes as long as in `parse`.
 
     `starts` are the text's `line_starts`; offsets and lines are those of the whole.
     """
@@ -225,7 +225,7 @@ def node_text(node: tree_sitter.Node) -> str:
 
 
 def begins_line(text: bytes, node: tree_sitter.Node) -> bool:
-    """Whether nothing but white space stands before the node on its line."""
+    """Whether nothing but white space is before the node on its line."""
     start = node.start_byte
     return not text[start - node.start_point.column : start].strip()
 
@@ -354,7 +354,7 @@ def _best(parser: tree_sitter.Parser, text: bytes, language: Language) -> tree_s
 
 
 def _errors(root: tree_sitter.Node) -> int:
-    """How many parts of a text did not parse, each counted once; no more than a thousand are told apart."""
+    """How many parts of a text did not parse, each counted once; no more than a thousand are distinguished."""
     count, pending = 0, [root]
     while pending and count < _MOST_ERRORS:
         node = pending.pop()

@@ -12,7 +12,7 @@ _TYPE_BEHIND_A_MACRO = re.compile(
     rb"(?=[A-Za-z_]\w*(?:::\w+)*(?:<[^;{}()]{0,300}>)?\s*(?:final\s*)?(?:\{|:(?!:)[^;{}()]{0,1000}\{))"
 )
 _CONFIGURED = re.compile(
-    # `cfg_unix! { … }` stands around whole items; to the grammar they are loose tokens.
+    # `cfg_unix! { … }` is around whole items; to the grammar they are loose tokens.
     rb"^(cfg_\w+![ \t]*\{)[ \t]*$(?:\n(?!\}|cfg_).*)*\n(\})",
     re.MULTILINE,
 )
@@ -148,7 +148,7 @@ def _script(text: bytes) -> bytes:
 
 
 def _plain_c(text: bytes) -> bytes:
-    """C without the macros that stand where its grammar has no place for a name, and with one of two branches that share a brace."""
+    """C without the macros that are where its grammar has no place for a name, and with one of two branches that share a brace."""
     text = _on_one_path(text)
     changed = bytearray(text)
     for pattern, fits in ((_MACRO_ALONE, _is_alone), (_MACRO_BEHIND, _is_declared), (_MACRO_BEFORE, None)):
@@ -190,7 +190,7 @@ def _braces(line: bytes) -> int:
 
 
 def _is_alone(text: bytes, start: int, end: int) -> bool:
-    """Whether what stands on a line of its own is no part of a list or of a definition that goes on."""
+    """Whether what is on a line of its own is no part of a list or of a definition that goes on."""
     before = text[max(start - _FURTHEST, 0) : start].rstrip()
     after = text[end : end + _FURTHEST].lstrip()[:1]
     if before.rpartition(b"\n")[2].lstrip().startswith(b"#"):
@@ -214,7 +214,7 @@ _MENDS = {"typescript": _script, "tsx": _script, "c": _plain_c}
 
 
 def _ends_a_type(text: bytes, end: int) -> bool:
-    """Whether what stands before `end`, comments apart, may be the end of a type."""
+    """Whether what is before `end`, comments apart, may be the end of a type."""
     while True:
         while end and text[end - 1] in _SPACE:
             end -= 1

@@ -1,12 +1,12 @@
 """Which parts of a file can be left out when it is parsed again: the members of its modules, classes and the like.
 
 A grammar reads the members of a body one after the other, and what it makes of one does not depend on the others as long as
-there is no error. A member counts only where it takes whole lines and nothing beside it would read differently without it:
+there is no error. A member counts only where it takes whole lines and nothing besides it would read differently without it:
 
 - In Python a comment belongs to the block that its column and that of the next statement say. So comments before a member
   must not stand left of it, and those behind it not right of it. A function may lack its body for the grammar, and what
-  follows then stands in any column: so all members of a body must stand in one.
-- In JavaScript a line that ends without a semicolon may go on in the next. So what stands before a member must be closed.
+  follows then is in any column: so all members of a body must be in one.
+- In JavaScript a line that ends without a semicolon may go on in the next. So what is before a member must be closed.
 - A body keeps at least one member, since it may not be empty.
 
 Only languages are here whose files were compared, part with whole (`benchmarks/lookups.md`). C and C++ are not: two of three
@@ -43,7 +43,7 @@ class _Shape:
 
     @cached_property
     def line_end(self) -> "re.Pattern[bytes]":
-        """What may stand behind a member on its last line, with the empty lines below."""
+        """What may be behind a member on its last line, with the empty lines below."""
         return re.compile(rb"[ \t]*(?:%b)?\r?(?:\n(?:[ \t]*\r?\n)*|\Z)" % self.remark)
 
 
@@ -203,7 +203,7 @@ def _free(children: "Sequence[tree_sitter.Node]", text: bytes, shape: _Shape) ->
 
 
 def _whole_lines(text: bytes, first: int, last: int, shape: _Shape) -> tuple[int, int] | None:
-    """The lines from one byte to another, with the empty ones behind; None where they cannot go without what is beside them."""
+    """The lines from one byte to another, with the empty ones behind; None where they cannot go without what is next to them."""
     start = text.rfind(b"\n", 0, first) + 1
     blanks = text[start:first]
     if blanks.strip(_BLANKS) or text.endswith(_GOES_ON, 0, start):
@@ -226,7 +226,7 @@ def _is_closed(before: "tree_sitter.Node | None", text: bytes) -> bool:
 
 
 def _in_column(text: bytes, start: int, end: int, column: int) -> bool:
-    """Whether no comment beside these lines would belong to another block without them (see above)."""
+    """Whether no comment next to these lines would belong to another block without them (see above)."""
     below = _line(text, end)
     if below.lstrip()[:1] == b"#" and _columns(below[: below.index(b"#")]) > column:
         return False

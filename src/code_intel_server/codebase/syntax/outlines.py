@@ -1,4 +1,4 @@
-"""Makes the outline of a parsed file: which symbols it defines, and which stands in which (SPEC 2, `get_symbols`)."""
+"""Makes the outline of a parsed file: which symbols it defines, and which is in which (SPEC 2, `get_symbols`)."""
 
 import re
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ def definitions_of(parsed: Parsed) -> list[OutlineDefinition]:
 def single_definitions(parsed: Parsed) -> list[OutlineDefinition]:
     """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's.
 
-    What is bound to a name is told by that alone: an `@own` name beside it is none.
+    What is bound to a name is known by that alone: an `@own` name besides it is none.
     """
     best: dict[int, tuple[int, OutlineDefinition]] = {}
     own: set[int] = set()
@@ -163,7 +163,7 @@ def _definition(
 
 
 def _last_part(module: str) -> str:
-    """What a module is called in those that it stands in: `c` of `a.b.c`."""
+    """What a module is called in those that it is in: `c` of `a.b.c`."""
     return module[max(module.rfind("."), module.rfind("\\")) + 1 :]
 
 
@@ -214,7 +214,7 @@ def _flat_extended(found: list[OutlineDefinition], parsed: Parsed) -> list[Outli
 
 
 def _trimmed(text: bytes, node: "tree_sitter.Node", end: int, row: int) -> tuple[int, int]:
-    """(byte, 1-based line) of the end of what stands before `end` in 0-based `row`, white space apart."""
+    """(byte, 1-based line) of the end of what is before `end` in 0-based `row`, white space apart."""
     start = node.start_byte
     while end > start and text[end - 1] in b" \t\r\n\f":
         end -= 1
@@ -260,7 +260,7 @@ def _may_hold(symbol: Symbol, item: OutlineDefinition, parsed: Parsed) -> bool:
 
 
 def _inside(item: OutlineDefinition, symbol: Symbol) -> bool:
-    """Whether the definition lies within the symbol; two names of one declaration stand beside each other."""
+    """Whether the definition lies within the symbol; two names of one declaration stand next to each other."""
     same = item.node.start_byte == symbol.start_byte and item.end_byte == symbol.end_byte
     return not same and item.end_byte <= symbol.end_byte
 

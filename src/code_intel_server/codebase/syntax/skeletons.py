@@ -1,7 +1,7 @@
 """Of a file that was parsed before, the part that must be parsed to tell the uses of a name: all but the members in which it does not stand.
 
-Most names stand in a few functions of a large file. So where a file parsed whole and without an error, the places of its
-members are noted (`members`); asked for another name, only those are parsed that hold it, with all that stands around
+Most names are in a few functions of a large file. So where a file parsed whole and without an error, the places of its
+members are noted (`members`); asked for another name, only those are parsed that hold it, with all that is around
 them: the file's skeleton. What was noted counts for the same bytes in the same language and version of the grammars. Were there an error anywhere, what
 the grammar made of one part could depend on the parts before: such a file is always parsed whole.
 """
@@ -124,7 +124,7 @@ def of_project(_root: Path) -> Skeletons:
 
 
 def parse(data: bytes, language: Language, path: str, lines: Sequence[int], known: Skeletons) -> "Parsed | None":
-    """The syntax tree of a file as `structure.parse` makes it, of which all may be missing that stands on none of the 1-based `lines`.
+    """The syntax tree of a file as `structure.parse` makes it, of which all may be missing that is on none of the 1-based `lines`.
 
     What is there reads as in the whole. Notes the file in `known` where it had to be parsed whole.
     """

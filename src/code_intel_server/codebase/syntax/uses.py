@@ -68,7 +68,7 @@ class Uses:
         return next(part for part in self._parts if part.covers(byte)).at(byte)
 
     def is_part(self, byte: int, name: bytes) -> bool:
-        """Whether what stands at `byte` is only part of a longer name: `get` in `$get`, `valid` in `valid?`, `btn` in `btn-small`."""
+        """Whether what is at `byte` is only part of a longer name: `get` in `$get`, `valid` in `valid?`, `btn` in `btn-small`."""
         text, end = self._parsed.text, byte + len(name)
         if not any(mark in _MORE_OF_A_WORD for mark in (*text[max(byte - 1, 0) : byte], *text[end : end + 1])):
             return False

@@ -37,7 +37,7 @@ FIRST_LINES = 20
 """Matching lines of each file that are taken where all of them are too many for one answer."""
 
 CHECK_SECONDS = 5.0
-"""How long the rows of a page may be held against their files; where that is over, the page ends."""
+"""How long the rows of a page may be compared with their files; where that is over, the page ends."""
 
 SHOWN_COLUMNS = (240, 160, 120, 80, 60)
 """Characters of a line that a row shows, around the match: the most with which the page costs what it should."""
@@ -46,7 +46,7 @@ PAGE_CHARACTERS, ROW_CHARACTERS = 4_000, 80
 """What a page should cost with its paths: so much, and a long one so much a row."""
 
 _OF_A_FILE, _OF_A_ROW = 26, 9
-"""Characters beside a path, and beside a line."""
+"""Characters besides a path, and besides a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class TextRow(InFile):
 
 
 class SearchOptions(TypedDict, total=False):
-    """What may be said of a search beside its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
+    """What may be said of a search besides its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
 
     regex: bool
     word: bool
@@ -103,7 +103,7 @@ def search_text(
 ) -> LookupAnswer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    A page ends early where its rows cannot be held against their files within CHECK_SECONDS. Of `SearchOptions` every key is an
+    A page ends early where its rows cannot be compared with their files within CHECK_SECONDS. Of `SearchOptions` every key is an
     argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_not_one_line'), Rejected('tool_errors.generic.pattern_invalid'),
     Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
@@ -232,7 +232,7 @@ def _lines_now(standing: SourceFiles, found: Sequence[Match], clock: Callable[[]
 def _as_they_stand(
     columns: Columns, found: Sequence[Match], stands: Sequence[bytes | None]
 ) -> list[tuple[Match, bytes]]:
-    """The matches with their whole lines as these stand in the project, without those whose line is no match by now."""
+    """The matches with their whole lines as these are in the project, without those whose line is no match by now."""
     lines = [(match, line) for match, line in zip(found, stands, strict=True) if line is not None]
     changed = [(match, line) for match, line in lines if not same(match, line)]
     matching = {
@@ -313,7 +313,7 @@ def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
 
 
 def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
-    """The matching lines as they stand in their files, so many a piece as one run of ripgrep is given."""
+    """The matching lines as they are in their files, so many a piece as one run of ripgrep is given."""
     standing = SourceFiles(root)
     text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
     for file in files:

@@ -1,1 +1,1 @@
-"""What a submit is held against: claims, ranges, permissions, and the tree's own word (SPEC 4)."""
+"""What a submit is compared with: claims, ranges, permissions, and the tree's own word (SPEC 4)."""

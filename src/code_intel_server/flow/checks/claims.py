@@ -20,7 +20,7 @@ _CLAIMS_AT_MOST = 60
 _HINTS_AT_MOST = 5
 _NAMES_AT_MOST = 4
 _NEAR = 20
-"""Lines beside a place that count as the place: what a sentence says of a line may be in the lines around it."""
+"""Lines next to a place that count as the place: what a sentence says of a line may be in the lines around it."""
 
 _NAME = re.compile(
     r"`([A-Za-z_$][\w$.:]*)(?:\(\))?`|(?<![\w$/.])([A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)+|[A-Za-z_$][\w$]*(?=\()"
@@ -87,7 +87,7 @@ def _within(name: str, lines: Sequence[str]) -> bool:
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """The last part of a name as a word: that is what stands where it is defined and used."""
+    """The last part of a name as a word: that is what is where it is defined and used."""
     return re.compile(rf"(?<!\w){re.escape(re.split(r'[.:]+', name.rstrip('.:'))[-1])}(?!\w)")
 
 

@@ -1,7 +1,7 @@
 """Judging by the tree: evidence against changed hunks, changes against the writable set (SPEC 4, READY impl).
 
-What the agent types is held against two snapshots: the base of the session and now. A range counts when it touches a
-hunk, when it stands beside a deletion, or when what changed has no lines to point at (a new empty or binary file, a
+What the agent types is compared with two snapshots: the base of the session and now. A range counts when it touches a
+hunk, when it is next to a deletion, or when what changed has no lines to point at (a new empty or binary file, a
 mode or link); then `path:1`, or the path alone, is its form. What the hunks of a range are worth is a difference of syntax
 (`Evidence.compare`): padding it with code that was there before makes a comment or a stub no implementation. Where there is
 no git there are no snapshots, and the file counts as new.
@@ -92,7 +92,7 @@ def _any_below(folder: str, paths: Iterable[str]) -> bool:
 
 
 def _with_folders(path: str) -> list[str]:
-    """A path and the folders above it: where a file or a link stands in a folder's place, that is what was asked about."""
+    """A path and the folders above it: where a file or a link is in a folder's place, that is what was asked about."""
     return [path, *(str(folder) for folder in PurePosixPath(path).parents)]
 
 

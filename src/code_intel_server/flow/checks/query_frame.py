@@ -1,4 +1,4 @@
-"""QUERY_FRAME: the slots of a request, each held against the user's own words (SPEC 4)."""
+"""QUERY_FRAME: the slots of a request, each compared with the user's own words (SPEC 4)."""
 
 import unicodedata
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ Spots = frozenset[int]
 
 
 def meets(hunk: Hunk, start: int, end: int) -> bool:
-    """Whether a range overlaps a hunk's new lines, or stands beside the place of a pure deletion."""
+    """Whether a range overlaps a hunk's new lines, or is next to the place of a pure deletion."""
     if hunk.new_count:
         return start < hunk.new_start + hunk.new_count and hunk.new_start <= end
     return start <= hunk.new_start + 1 and hunk.new_start <= end

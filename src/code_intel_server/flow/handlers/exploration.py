@@ -1,4 +1,4 @@
-"""Steps 5, 7, 9 and 11: looking at the code, each claim held against the files and the ledger (SPEC 4)."""
+"""Steps 5, 7, 9 and 11: looking at the code, each claim compared with the files and the ledger (SPEC 4)."""
 
 import re
 from collections.abc import Iterable

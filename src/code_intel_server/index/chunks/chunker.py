@@ -2,11 +2,11 @@
 
 A definition with its comment and decorators is a chunk where it fits; a class or namespace that does not is its header
 and its members, each under the header; a function that does not is cut at the borders of its statements. Neighbours
-that are small are put together. What stands between definitions is cut the same way as text without a grammar: by
+that are small are put together. What is between definitions is cut the same way as text without a grammar: by
 windows of lines. Markdown is cut by heading.
 
 A chunk's id is made of its path and text, so that the same file gives the same ids; chunks of one file that are alike
-to the letter are told apart by their number.
+to the letter are distinguished by their number.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ class _Source:
         return int(self.limit * MERGE_FRACTION)
 
     def defined_in(self, span: Span) -> Iterator[Symbol]:
-        """The symbols whose names stand in a span, in their order."""
+        """The symbols whose names are in a span, in their order."""
         first, last = bisect_left(self.by_line, (span.start + 1,)), bisect_left(self.by_line, (span.end + 1,))
         return (self.symbols[number] for number in sorted(number for _, number in self.by_line[first:last]))
 
@@ -151,7 +151,7 @@ def _by_borders(borders: "Borders", layout: Best) -> Best:
 
 
 def _members(source: _Source, blocks: Sequence[Block], span: Span, scope: str, header: str) -> Iterator[_Piece]:
-    """The definitions directly inside a span and what stands between them, small neighbours put together."""
+    """The definitions directly inside a span and what is between them, small neighbours put together."""
     parts: list[_Piece] = []
     at = span.start
     for block in blocks:

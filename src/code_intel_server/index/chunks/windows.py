@@ -62,7 +62,7 @@ class TokenLines:
         return "\n".join(self.lines[span.start : span.end])
 
     def blank(self, span: Span) -> bool:
-        """Whether nothing visible stands there."""
+        """Whether nothing visible is there."""
         return not any(self.lines[at].strip() for at in range(span.start, span.end))
 
     def trimmed(self, span: Span) -> Span:
@@ -91,7 +91,7 @@ def by_layout(lines: TokenLines, span: Span) -> Best:
 
 
 def cut(lines: TokenLines, span: Span, limit: int, best: Best) -> list[Span]:
-    """Spans of at most `limit` tokens (a longer line stands alone), cut at the best place of each second half."""
+    """Spans of at most `limit` tokens (a longer line is alone), cut at the best place of each second half."""
     spans: list[Span] = []
     start = span.start
     while start < span.end:
@@ -105,7 +105,7 @@ def cut(lines: TokenLines, span: Span, limit: int, best: Best) -> list[Span]:
 
 
 def sections(lines: TokenLines) -> list[Section]:
-    """A Markdown text by its headings; what stands before the first heading is a section with an empty trail."""
+    """A Markdown text by its headings; what is before the first heading is a section with an empty trail."""
     starts: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     trail: dict[int, str] = {}
     fence = ""

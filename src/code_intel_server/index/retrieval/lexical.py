@@ -1,7 +1,7 @@
 """Words for BM25: what an identifier, a path or a sentence is made of, the same way for code and for questions.
 
 `getHTTPResponse`, `get_http_response` and "get HTTP response" share the words get, http, response; a name of several
-words is kept whole beside its parts (`gethttpresponse`), so that the exact name outranks a mere coincidence of words.
+words is kept whole next to its parts (`gethttpresponse`), so that the exact name outranks a mere coincidence of words.
 Words are stemmed lightly (validate, validation, validator → valid): questions are prose, code is not. Scripts
 without spaces are cut into overlapping pairs of characters.
 """
@@ -30,7 +30,7 @@ _NOT_PLURAL = ("ss", "us", "is")
 STOP_WORDS = frozenset(
     ["a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "being", "between", "both", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from", "get", "gets", "had", "happen", "happens", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "let", "me", "more", "most", "my", "no", "not", "of", "off", "on", "onto", "or", "other", "our", "out", "over", "own", "please", "same", "should", "so", "some", "such", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "under", "until", "up", "use", "used", "uses", "using", "via", "was", "we", "were", "what", "when", "where", "whether", "which", "while", "who", "whose", "why", "will", "with", "within", "without", "work", "works", "would", "you", "your"]
 )  # fmt: skip
-"""Dropped from questions, unless nothing else is left: they stand in every chunk or in none."""
+"""Dropped from questions, unless nothing else is left: they are in every chunk or in none."""
 
 
 _LONGEST_SUFFIX = max(map(len, _SUFFIXES))

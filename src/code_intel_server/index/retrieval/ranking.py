@@ -158,7 +158,7 @@ _CODE = frozenset({"function", "method", "class", "struct", "interface", "trait"
 
 
 def _made_of(name: str, wanted: Mapping[str, float], total: float, weights: Weights) -> float:
-    """How much of a name stands in the question, and how much of the question in the name."""
+    """How much of a name is in the question, and how much of the question in the name."""
     words = name_words(name)
     matched = words & wanted.keys()
     if not matched:
@@ -322,7 +322,7 @@ def _cohere(question: Question, found: Sequence[Candidate], idf: Mapping[str, fl
 
 
 def _set_aside(question: Question, found: Sequence[Candidate]) -> None:
-    """Lower what stands aside; less so what the question names, since that may only exist there.
+    """Lower what is aside; less so what the question names, since that may only exist there.
 
     A file that re-exports may also define things of its own (`mod.rs`, `__init__.py`): they are as good as any.
     """

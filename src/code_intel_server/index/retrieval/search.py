@@ -19,7 +19,7 @@ LEXICAL_CANDIDATES = 120
 DENSE_CANDIDATES = 80
 NAMED_CANDIDATES = 60
 COMMON_FRACTION = 0.4
-"""A word that stands in more chunks than this says nothing, unless the question has no other."""
+"""A word that is in more chunks than this says nothing, unless the question has no other."""
 
 MANY_CHUNKS = 20_000
 _COLUMN_WEIGHTS = "3.0, 2.0, 1.0"

@@ -31,7 +31,7 @@ _ALIKE = 0.5
 _HALVED_AFTER = 5
 """By how many places a rank is worth half."""
 _BEHIND = 0.1
-"""What is left of a file that stands aside."""
+"""What is left of a file that is aside."""
 _STANDS_ASIDE = frozenset({"test", "vendored", "generated", "example", "doc"})
 _TITLE, _PROSE, _EVERYTHING, _FRAME, _PATH, _NAMED, _IN_CODE = 1.0, 1.0, 0.5, 1.0, 1.0, 0.5, 0.3
 
@@ -98,9 +98,9 @@ def starting_points(report: IssueReport, store: Store, ask: AskIndex, *, most: i
 
 
 def fused(found: Iterable[ScoredRange], most: int = MOST, least: float = _LEAST) -> list[StartingPoint]:
-    """The files with the most worth in all, each with its best place and why; what stands aside is behind.
+    """The files with the most worth in all, each with its best place and why; what is aside is behind.
 
-    `least` is what a file must be worth beside the best.
+    `least` is what a file must be worth compared with the best.
     """
     files: dict[str, _File] = defaultdict(_File)
     for worth, place, why in found:
@@ -150,7 +150,7 @@ def _by_lookup(report: IssueReport, connection: sqlite3.Connection) -> Iterator[
 
 
 def _by_meaning(found: Sequence[Candidate], weight: float, why: str) -> Iterator[ScoredRange]:
-    """The files in order, each once, as those that stand aside take no rank."""
+    """The files in order, each once, as those that are aside take no rank."""
     rank = 0
     seen: set[str] = set()
     for one in found:
@@ -204,7 +204,7 @@ def _by_names(connection: sqlite3.Connection, names: Iterable[str], weight: floa
 
 
 def _is_in(place: CodeRange, scope: str) -> bool:
-    """Whether a definition stands in a class or a file of that name."""
+    """Whether a definition is in a class or a file of that name."""
     return scope in place.symbol.split(".")[:-1] or place.path.rpartition("/")[2].partition(".")[0] == scope
 
 

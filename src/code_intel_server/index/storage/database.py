@@ -15,7 +15,7 @@ from code_intel_server.workspace.paths import aimed_elsewhere
 INDEX_SCHEMA = "1"
 BUSY_SECONDS = 10.0
 BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside the file, by the endings of their names."""
+"""What SQLite keeps besides the file, by the endings of their names."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

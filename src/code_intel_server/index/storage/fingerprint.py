@@ -15,7 +15,7 @@ _MAX_BYTES = 1 << 20
 
 
 class FolderFingerprint:
-    """The note about one folder, in a file beside it. A note that is missing or cannot be read says nothing."""
+    """The note about one folder, in a file next to it. A note that is missing or cannot be read says nothing."""
 
     def __init__(self, folder: Path, note: Path) -> None:
         self._folder = folder

@@ -12,14 +12,14 @@ from code_intel_server.workspace.paths import aimed_elsewhere
 
 
 class OwnerLock:
-    """An exclusive lock on a file beside the index, held from before the first open until `release` or death."""
+    """An exclusive lock on a file next to the index, held from before the first open until `release` or death."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None
 
     def acquire(self) -> bool:
-        """Take the lock unless another process has it. Raises OSError where the file cannot be made, or a link stands in its way."""
+        """Take the lock unless another process has it. Raises OSError where the file cannot be made, or a link is in its way."""
         if self._handle is not None:
             return True
         if aimed_elsewhere(self._path):  # what we write would empty whatever file a repository aimed it at

@@ -158,7 +158,7 @@ class Store(Database):
     def vectors(self, dim: int, *, after: int = 0) -> "tuple[Sequence[int], Matrix]":
         """Sequence numbers and unit vectors of all chunks with `seq` above `after`, in order."""
         seqs: list[int] = []
-        packed = bytearray()  # not a list of them all beside it: that is 100 MB at 100,000 chunks
+        packed = bytearray()  # not a list of them all besides it: that is 100 MB at 100,000 chunks
         with self.reading() as connection:
             for seq, vector in connection.execute(
                 "SELECT seq, vector FROM chunks WHERE seq > ? AND length(vector) = ? ORDER BY seq", (after, 2 * dim)

@@ -1,7 +1,7 @@
 """ChromaDB as the graph over the store's vectors: opened, proved, filled, repaired, and done without when it fails.
 
 Up to `ChromaSettings.min_chunks` vectors are compared one by one, which is as fast and exact; ChromaDB has nothing to do
-then. Above, a thread of ours fills it after each sync; what it has not got yet is compared one by one beside it. At open
+then. Above, a thread of ours fills it after each sync; what it has not got yet is compared one by one besides it. At open
 it must prove itself: its files have to be as they were left (`seal`), known vectors have to find themselves (its `count()`
 stays right when its graph is gone). What fails is set aside and filled again from the store, nothing is embedded anew.
 """
@@ -41,7 +41,7 @@ ATTEMPTS = 3
 """How often a child that ended or hung is replaced before ChromaDB waits for the next sync."""
 
 WAITING_AT_MOST = 512
-"""Vectors that ChromaDB has not got yet and that are compared beside it; with more all are compared in the store."""
+"""Vectors that ChromaDB has not got yet and that are compared besides it; with more all are compared in the store."""
 
 CRASHES_FORGIVEN = 1
 """How many times in a row the child may end or hang while it opens the folder before the folder is set aside."""

@@ -1,4 +1,4 @@
-"""What a path says: the words of its name and folders, and whether it stands aside (tests, vendored, generated …)."""
+"""What a path says: the words of its name and folders, and whether it is aside (tests, vendored, generated …)."""
 
 import re
 from collections import defaultdict

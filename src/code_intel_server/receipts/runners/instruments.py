@@ -94,7 +94,7 @@ _SET_IN_FRONT = re.compile(r"(?:^|(?<=[\s;&]))PYTHONPATH=")
 class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
-    `canary` is the name of a test that must fail, which is run beside them.
+    `canary` is the name of a test that must fail, which is run next to them.
     """
 
     files: tuple[str, ...] | None = None

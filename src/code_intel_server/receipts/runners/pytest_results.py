@@ -1,6 +1,6 @@
 """A pytest plugin that writes one JSON line an event to the file that CODE_INTEL_RESULTS names.
 
-Copied beside a checkout and loaded by `-p`: it imports nothing of ours and nothing that pytest does not load anyway.
+Copied next to a checkout and loaded by `-p`: it imports nothing of ours and nothing that pytest does not load anyway.
 With pytest-xdist only the controller writes. Every write is a whole line, opened and closed at once, so that no test
 which turns warnings into errors finds an open file. Children of tests do not write: the variables are taken away before
 the first test runs.

@@ -1,6 +1,6 @@
 """`python -m unittest` that writes one JSON line an event to the file that CODE_INTEL_RESULTS names.
 
-Copied beside a checkout and run as `-m unittest_results` with the arguments that were meant for unittest: it imports nothing
+Copied next to a checkout and run as `-m unittest_results` with the arguments that were meant for unittest: it imports nothing
 of ours. A test's id is unittest's own; the tests of CODE_INTEL_ONLY alone are run.
 """
 

@@ -32,7 +32,7 @@ def first_answer(
     *,
     has_scaffold: bool,
 ) -> Fields:
-    """The answer to start_session: where the session stands, and all that the agent must know before it begins."""
+    """The answer to start_session: where the session is, and all that the agent must know before it begins."""
     contract = settings.contract
     answer = responses.current_step(state, contract, ports)
     rules = settings.context.project_rules()

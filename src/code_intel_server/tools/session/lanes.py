@@ -106,7 +106,7 @@ def _word(name: str) -> str:
 
 
 def lane_for_names(names: Sequence[str], files: int, *, proven: bool) -> Advice:
-    """The lane for names that stand in so many files; without a command that proves the work the shortest is too short."""
+    """The lane for names that are in so many files; without a command that proves the work the shortest is too short."""
     if files == 1 and not proven:
         return _advice(Lane.FAST, "unproven", names, files)
     reach = ((1, Lane.QUICK), (FEW_FILES, Lane.FAST), (MANY_FILES, Lane.AUTO))

@@ -1,4 +1,4 @@
-"""What a start with the flag `rebuild` says of the index: alone, or beside what else it did (SPEC 3.2)."""
+"""What a start with the flag `rebuild` says of the index: alone, or besides what else it did (SPEC 3.2)."""
 
 from typing import TYPE_CHECKING
 

@@ -55,6 +55,6 @@ def to_restore(store: CheckpointStore, session_id: str | None, dropped: str) -> 
 def lost_submits(decisions: Journal, final: Mapping[str, JsonValue] | None, state: SessionState) -> int:
     """How many submits of the session were accepted, as the decision log says, and are not in its state."""
     accepted = accepted_submits(decisions.tail().records, state.session_id)
-    # A last submit that a kill came behind stands in the log, and is to be sent again.
+    # A last submit that a kill came behind is in the log, and is to be sent again.
     ended = final is not None and final.get("session_id") == state.session_id
     return max(0, accepted - ended - state.submits)

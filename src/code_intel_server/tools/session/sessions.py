@@ -429,7 +429,7 @@ class Sessions:
         self.active = replace(active, state=state)
 
     def next_step(self) -> Fields:
-        """What is to be done where the session stands now, after a tool that has changed it."""
+        """What is to be done where the session is now, after a tool that has changed it."""
         assert self.active is not None  # noqa: S101 - callers have looked
         standing = self._standing(self.active)
         return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}

@@ -35,7 +35,7 @@ _MOST_FILES = 200
 """A word that more files hold says nothing of the place."""
 _NAMED, _MENTIONED = 3.0, 2.0
 _LEAST = 0.35
-"""What a file must be worth beside the best: a word alone is little."""
+"""What a file must be worth compared with the best: a word alone is little."""
 _FIELD = "starting_points"
 
 

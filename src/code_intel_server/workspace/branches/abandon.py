@@ -267,6 +267,6 @@ def _is_large(git: Git, path: str) -> bool:
 
 
 def is_folder(git: Git, path: str) -> bool:
-    """Whether a repository stands there (a submodule, a clone): its content is its own affair."""
+    """Whether a repository is there (a submodule, a clone): its content is its own affair."""
     place = git.at.top / path
     return place.is_dir() and not place.is_symlink()

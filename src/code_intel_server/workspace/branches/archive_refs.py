@@ -160,10 +160,10 @@ class Archiver:
 def put_back(git: Git, paths: Sequence[str], source: str, shelved: str) -> None:
     """Give `paths` (from the top) the content they have in commit `source`, or remove them where it has none.
 
-    Every file is first moved aside and compared with what commit `shelved` keeps of it, and nothing that stands in its
+    Every file is first moved aside and compared with what commit `shelved` keeps of it, and nothing that is in its
     place by then is overwritten, so an edit that came in between is noticed and nothing is lost:
     UserActionNeeded('tool_errors.git.changed_meanwhile'). The user's index follows. A pipe, a socket or a device is nothing
-    that could be kept: UserActionNeeded('tool_errors.git.special_file') where one stands, and nothing has changed.
+    that could be kept: UserActionNeeded('tool_errors.git.special_file') where one is, and nothing has changed.
     """
     _refuse_special(git, paths)
     wanted = tree_entries(git, source, paths)
@@ -232,7 +232,7 @@ def write_back(
 ) -> list[str]:
     """Write the raw content commit keeps of `paths`, each file whole or not at all; returns what was written.
 
-    To where nothing stands now; in place of what stands there for those in `replace`, which the caller has looked at.
+    To where nothing is now; in place of what is there for those in `replace`, which the caller has looked at.
     `permissions` are those the files had, where they are known: git keeps none but the executable bit.
     """
     had = permissions or {}
@@ -271,7 +271,7 @@ def write_index(git: Git, *arguments: str, stdin: bytes | None = None, may_fail:
 
 
 class scratch_index:  # noqa: N801 - reads as a function in `with`
-    """A temporary index beside the user's, optionally a copy of it; gone at the end of the block."""
+    """A temporary index next to the user's, optionally a copy of it; gone at the end of the block."""
 
     def __init__(self, git: Git, *, copy: bool = False) -> None:
         self._source = git.at.git_dir / "index" if copy else None
@@ -284,7 +284,7 @@ class scratch_index:  # noqa: N801 - reads as a function in `with`
         return self._path
 
     def __exit__(self, *_: object) -> None:
-        """Remove it, and the lock that a killed git left beside it."""
+        """Remove it, and the lock that a killed git left next to it."""
         for path in (self._path, self._path.with_name(self._path.name + ".lock")):
             path.unlink(missing_ok=True)
 
@@ -295,13 +295,13 @@ def raw_oid(git: Git, path: str) -> str:
 
 
 def entry_at(git: Git, path: str) -> tuple[str, str]:
-    """Git's mode and the hash of the raw content of what stands at a path from the top; both '' where there is no file or link."""
+    """Git's mode and the hash of the raw content of what is at a path from the top; both '' where there is no file or link."""
     found = lstat(git.at.top, path, {})
     return (mode_of(found), _oid_of(git, git.at.top / path)) if found and _is_file(found) else ("", "")
 
 
 def is_same(git: Git, one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Whether two files (mode and id) need not be told apart: by the executable bit only where the repository heeds it."""
+    """Whether two files (mode and id) need not be distinguished: by the executable bit only where the repository heeds it."""
     if one[1] == other[1] and {one[0], other[0]} == {atomic_writes.PROGRAM, atomic_writes.PLAIN}:
         return not git.heeds_executable_bit()
     return one == other
@@ -345,7 +345,7 @@ def _move_aside(git: Git, path: str, kept: tuple[str, str] | None, place: Path, 
 
 
 def is_repository(git: Git, path: str) -> bool:
-    """Whether a repository of its own stands at a path from the top (a submodule, a clone): no shelf can hold its content."""
+    """Whether a repository of its own is at a path from the top (a submodule, a clone): no shelf can hold its content."""
     place = git.at.top / path
     return place.is_dir() and not place.is_symlink() and os.path.lexists(place / ".git")
 
@@ -375,7 +375,7 @@ def _oid_of(git: Git, path: Path) -> str:
 
 
 def _restore(git: Git, entries: Mapping[str, tuple[str, str]], source: str) -> None:
-    """Check the paths out of `source` beside the tree, then put each where nothing stands; git itself would overwrite what came meanwhile."""
+    """Check the paths out of `source` next to the tree, then put each where nothing is; git itself would overwrite what came meanwhile."""
     if not entries:
         return
     words = ("restore", f"--source={source}", "--staged", "--pathspec-from-file=-", "--pathspec-file-nul")

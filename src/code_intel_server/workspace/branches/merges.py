@@ -3,7 +3,7 @@
 The merge is computed without the working tree (`git merge-tree`), so a conflict never reaches the user's files. Then the
 base moves by compare-and-swap, then HEAD switches to it, then the branch is archived and dropped in one transaction.
 Each step is recognised after a crash by looking at the refs. The order keeps every state whole: until the switch the
-user stands on the task branch with its files, after it on the base with the merge's.
+user is on the task branch with its files, after it on the base with the merge's.
 
 Of the hooks `git merge` has, commit-msg judges the message and post-merge runs afterwards; pre-merge-commit does not
 run, since it would look at a working tree that is not the merge's. post-checkout runs with the switch.
@@ -162,7 +162,7 @@ class Merge:
 
 def _brought_back(git: Git, branch: TaskBranch, base: str) -> tuple[str, ...]:
     """Commits that were taken off the base since the task branch was made (a rebase, a reset, a fetch by force): the task
-    branch stands on them, so a merge brings them back, and nobody has reviewed that."""
+    branch is on them, so a merge brings them back, and nobody has reviewed that."""
     if not branch.base_oid or not git.oid(branch.base_oid) or git.is_ancestor(branch.base_oid, base):
         return ()
     return tuple(git.text("rev-list", f"--max-count={_NAMED_COMMITS}", branch.base_oid, f"^{base}").split())

@@ -55,7 +55,7 @@ def with_missing(message: str, trailers: Sequence[tuple[str, str]]) -> str:
 
 
 def without_trailers(message: str, trailers: Sequence[tuple[str, str]]) -> str:
-    """The message without those of these trailers that stand in it."""
+    """The message without those of these trailers that are in it."""
     lines = {f"{key}: {' '.join(value.split())}" for key, value in trailers}
     return "".join(line for line in message.splitlines(keepends=True) if line.strip() not in lines)
 

@@ -12,7 +12,7 @@ _WITHOUT_OUTPUT = {
     "tool_errors.git.timed_out": "{command} was stopped after {seconds} s",
     "tool_errors.git.too_much_output": "{command} printed more than can be read",
 }
-"""Failures that git had no words for: what stands as the cause in the phase's own message."""
+"""Failures that git had no words for: what is as the cause in the phase's own message."""
 
 
 def words(error: CodeIntelError) -> str:

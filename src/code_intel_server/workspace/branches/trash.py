@@ -119,7 +119,7 @@ class Trash:
         return name
 
     def _restore_files(self, entry: TrashEntry) -> Restored:
-        """A file comes back where nothing stands, or where a version stands that it was put back to, or that is itself kept."""
+        """A file comes back where nothing is, or where a version is that it was put back to, or that is itself kept."""
         before = f"{entry.commit}^"
         paths = split_z(self._git.must(*DIFFERING, before, entry.commit))
         kept = archive_refs.tree_entries(self._git, entry.commit, paths)
@@ -152,7 +152,7 @@ class Trash:
         return [archive_refs.tree_entries(self._git, row.commit, paths) for row in same]
 
     def _stays(self, path: str, removed: Collection[str]) -> bool:
-        """Whether what stands at a path, being neither file nor link, is still there without the removed files."""
+        """Whether what is at a path, being neither file nor link, is still there without the removed files."""
         place = self._git.at.top / path
         if not place.is_dir():
             return os.path.lexists(place)

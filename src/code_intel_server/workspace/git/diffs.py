@@ -44,7 +44,7 @@ class RawEntry:
         return Change(self.path, kind, old_path=old_path, oid=oid, link=link, modes=modes, repository=within)
 
     def unseen(self) -> Change:
-        """The entry where the content itself was not kept: no lines can be told."""
+        """The entry where the content itself was not kept: no lines can be known."""
         return replace(self.change(), binary=True)
 
 

@@ -365,7 +365,7 @@ def _why_not(message: str) -> str:
 
 
 def open_readable(root: Path, patience: float = LOCK_PATIENCE_SECONDS) -> Git | str:
-    """`open_repository`, for what may not be taken for a project without git where a repository stands there.
+    """`open_repository`, for what may not be taken for a project without git where a repository is there.
 
     A disk that fails for a moment makes git say so: Unavailable('tool_errors.git.failed') where git could not read it.
     """

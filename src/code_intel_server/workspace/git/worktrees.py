@@ -24,7 +24,7 @@ _IN_PROGRESS = {
     "sequencer/todo": "a cherry-pick or revert of several commits",
 }
 _KEPT_AS_REFS = ("CHERRY_PICK_HEAD", "REVERT_HEAD")
-"""Those of them that git keeps among its refs where these stand in tables (reftable), not in files."""
+"""Those of them that git keeps among its refs where these are in tables (reftable), not in files."""
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 _SMALL_FILE_BYTES = 1 << 20
 

@@ -146,7 +146,7 @@ class Config(_Part):
     @field_validator("source_dirs")
     @classmethod
     def _as_paths_are_listed(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
-        """`./src/` is `src`: files are held against these names as they stand."""
+        """`./src/` is `src`: files are compared with these names as they stand."""
         folders = tuple(posixpath.normpath(folder.strip()) for folder in folders)
         if any(folder.startswith(("/", "../")) or folder == ".." for folder in folders):
             raise ValueError("folders of the project, named from its root")

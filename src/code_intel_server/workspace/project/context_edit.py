@@ -1,6 +1,6 @@
 """Changing a few values of one section of a YAML file and nothing else of it.
 
-The parser says where each value stands; the new text takes its place. The result is read again: where it does not say what
+The parser says where each value is; the new text takes its place. The result is read again: where it does not say what
 was meant (a form of YAML that resists patching), the file is refused rather than rewritten without its comments.
 """
 

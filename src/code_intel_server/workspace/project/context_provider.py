@@ -1,7 +1,7 @@
 """The two layers of context: the project's rules at session start, its documents in DOCUMENT_RESEARCH (SPEC 11).
 
 `context.yml` belongs to the user: reading it constructs nothing (`contract.strict_yaml`), and `update_context` puts the new
-summary in the place of the old one and leaves every other line, comments included, as it stands.
+summary in the place of the old one and leaves every other line, comments included, as it is.
 """
 
 import hashlib
@@ -246,7 +246,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "doc_research": ("enabled", "docs_path", "default_prompts"),
     "document_search": ("include_patterns", "exclude_patterns"),
 }
-"""What can stand in `context.yml`."""
+"""What can be in `context.yml`."""
 
 
 class _Reader:

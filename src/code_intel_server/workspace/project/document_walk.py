@@ -92,7 +92,7 @@ def _read(place: Path, folder: str) -> tuple[int, list[str], list[str]]:
 
 
 def _mtime_ns(folder: Path) -> int:
-    """When a name last came to the folder or went; -1 where that cannot be told."""
+    """When a name last came to the folder or went; -1 where that cannot be known."""
     try:
         return folder.stat().st_mtime_ns
     except OSError:

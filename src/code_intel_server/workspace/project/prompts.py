@@ -1,4 +1,4 @@
-"""Prompts: the procedures an agent may name in a payload, the project's own and the packaged ones beside them.
+"""Prompts: the procedures an agent may name in a payload, the project's own and the packaged ones besides them.
 
 Read once when a session starts: an edit during the session is named by `changed` and takes effect with the next (SPEC 5).
 """

@@ -103,7 +103,7 @@ class CheckpointStore:
         self._written: dict[str, tuple[int, ...]] = {}
 
     def save(self, session_id: str, body: Mapping[str, object]) -> int:
-        """Write the next generation durably and return its number; the one before it stays beside it.
+        """Write the next generation durably and return its number; the one before it stays next to it.
 
         `body` is plain JSON data and may not use the names of our own fields. Raises
         Rejected('tool_errors.generic.checkpoint_too_large') beyond MAX_FILE_BYTES,

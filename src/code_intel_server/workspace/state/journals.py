@@ -45,7 +45,7 @@ class Tail:
 
 
 class Journal:
-    """A log that several processes may append to; rotated by size, the `keep` older files beside it as `.1`, `.2`, …"""
+    """A log that several processes may append to; rotated by size, the `keep` older files next to it as `.1`, `.2`, …"""
 
     def __init__(self, path: Path, *, max_bytes: int = 5 * 1024 * 1024, keep: int = 3) -> None:
         self._path = path

@@ -1,6 +1,6 @@
 """The seal of a checkpoint file: a SHA-256 and an HMAC, of fixed length, of every byte that follows them (SPEC 7).
 
-So nothing of a file that this machine did not write reaches the JSON parser, and damage (the sum is wrong) can be told from
+So nothing of a file that this machine did not write reaches the JSON parser, and damage (the sum is wrong) can be known from
 a stranger's file (the sum is right, the HMAC is not). Without pathlib or pydantic, because the hook command asks the same.
 """
 

@@ -1,4 +1,4 @@
-"""The files of a project as a turn, a session or a run left them, told by one question to git (SPEC 12).
+"""The files of a project as a turn, a session or a run left them, known by one question to git (SPEC 12).
 
 What the gate outside of sessions goes by. A `TreeState` is HEAD and the files that differ from it, each with a short hash of
 its content, so that two of them can be compared without a walk through the project, and a commit of what was seen changes

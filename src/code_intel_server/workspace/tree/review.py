@@ -160,7 +160,7 @@ def _group(group: list[Hunk], before: tuple[str, ...], after: tuple[str, ...]) -
 
 
 def _begin(hunk: Hunk) -> int:
-    """Where the hunk's new lines begin, counted from 0; of a pure deletion, the line it stands before."""
+    """Where the hunk's new lines begin, counted from 0; of a pure deletion, the line it is before."""
     return hunk.new_start - 1 if hunk.new_count else hunk.new_start
 
 

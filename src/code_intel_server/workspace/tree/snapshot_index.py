@@ -286,7 +286,7 @@ class _LeftOut:
         self._folders: set[str] = set()
 
     def is_absent(self, path: str) -> bool:
-        """Whether nothing stands at a place that was left out, which is remembered; to be asked in the order of the paths."""
+        """Whether nothing is at a place that was left out, which is remembered; to be asked in the order of the paths."""
         if self._missing and path.startswith(f"{self._missing[-1]}/"):
             return True
         for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
@@ -352,7 +352,7 @@ def copy_index(source: Path, target: Path) -> None:
 
 
 def hash_file(path: Path, found: os.stat_result, name: str) -> str:
-    """The blob id of a file's raw content, read in pieces; an unreadable file is told apart by its stat data only."""
+    """The blob id of a file's raw content, read in pieces; an unreadable file is distinguished by its stat data only."""
     digest = hashlib.new(name, usedforsecurity=False)
     digest.update(b"blob %d\0" % found.st_size)
     try:
@@ -365,7 +365,7 @@ def hash_file(path: Path, found: os.stat_result, name: str) -> str:
 
 
 def lstat(top: Path, path: str, linked: dict[str, bool]) -> os.stat_result | None:
-    """What stands at a path: None for nothing, for what git cannot hold, and for anything behind a symbolic link."""
+    """What is at a path: None for nothing, for what git cannot hold, and for anything behind a symbolic link."""
     parent = os.path.dirname(path)  # noqa: PTH120 - text in, text out: names may not be valid UTF-8
     if parent and _behind_link(top, parent, linked):
         return None

@@ -35,7 +35,7 @@ def unstaged(git: Git, *, marked: bool = False) -> set[str]:
     """Tracked paths whose file differs from the index, or is gone.
 
     A file under a filter driver (LFS) whose time stamp alone has changed counts as different, because only running the
-    driver could tell; the user's own `git status` settles it. A file that stands where a sparse checkout leaves it out is
+    driver could tell; the user's own `git status` settles it. A file that is where a sparse checkout leaves it out is
     looked at as git looks at it; those that the user has git not look at (skip-worktree, assume-unchanged) if `marked`.
     """
     room = isolated_status(git)
@@ -111,7 +111,7 @@ def in_the_way(git: Git, incoming: Iterable[str]) -> list[str]:
 
 
 def _occupied(top: Path, path: str, tracked: Collection[str]) -> bool:
-    """Whether something untracked is at `path`, or a file stands where one of its folders must come."""
+    """Whether something untracked is at `path`, or a file is where one of its folders must come."""
     parts = path.split("/")
     for depth in range(1, len(parts)):
         parent = "/".join(parts[:depth])

@@ -503,7 +503,7 @@ def _links(room: IsolatedGit, index: SnapshotIndex, snapshot: str, paths: Sequen
 
 
 def _from_project(git: Git, change: Change) -> Change:
-    """A change whose paths are told from the top, told from the project."""
+    """A change whose paths are read from the top, read from the project."""
     prefix = git.at.prefix
     names = (change.path, change.old_path, change.within)
     path, old_path, within = (name.removeprefix(prefix) for name in names)

@@ -1,4 +1,4 @@
-"""Java: classes found by package and file name, members seen by their bare name, methods beside variables of the same name."""
+"""Java: classes found by package and file name, members seen by their bare name, methods besides variables of the same name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ class Java(LanguageRules):
     # Declarations
 
     def declare(self, model: Model, one_: Declaration, scope: Scope) -> None:
-        """Methods are kept beside variables of their name."""
+        """Methods are kept next to variables of their name."""
         if one_.kind == "wide":
             model.top.wide.append(one_)
             return

@@ -164,7 +164,7 @@ class Python(LanguageRules):
         return min(above, key=lambda one_: one_.key) if above else symbol
 
     def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
-        """What stands in a class's brackets."""
+        """What is in a class's brackets."""
         given = one_.node.child_by_field_name("superclasses")
         return [node for node in given.named_children if node.type != "keyword_argument"] if given else []
 

@@ -131,7 +131,7 @@ class Rust(LanguageRules):
         return text.removeprefix("r#")
 
     def declare(self, model: Model, one_: Declaration, scope: Scope) -> None:
-        """What stands in an `impl` block is a member of its type."""
+        """What is in an `impl` block is a member of its type."""
         if one_.kind == "wide":
             (scope.around("namespace", "module") or model.top).wide.append(one_)
             return
@@ -454,7 +454,7 @@ class Rust(LanguageRules):
         return self._given(ev, one_.model, node)
 
     def _given(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
-        """What a pattern is held against."""
+        """What a pattern is compared with."""
         parent = node.parent
         if parent is None:
             return UNKNOWN
@@ -565,7 +565,7 @@ def _is_constant(one_: Declaration) -> bool:
 
 
 def _last_name(model: Model, node: "tree_sitter.Node") -> str:
-    """The name of a type without what stands around it."""
+    """The name of a type without what is around it."""
     while node.type not in {"type_identifier", "primitive_type", "identifier"}:
         inner = (
             node.child_by_field_name("name")
@@ -638,7 +638,7 @@ def _around(model: Model, byte: int) -> Values:
 
 
 def _parent(ev: "Evaluator", values: Values) -> Values:
-    """The module that a module stands in."""
+    """The module that a module is in."""
     found = []
     for value in values:
         if isinstance(value, Class):

@@ -244,7 +244,7 @@ class TypeScript(LanguageRules):
         return super().told(BoundSymbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
 
     def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
-        """What stands behind `extends` and `implements`."""
+        """What is behind `extends` and `implements`."""
         found: list[tree_sitter.Node] = []
         for child in one_.node.named_children:
             if child.type == "class_heritage":
