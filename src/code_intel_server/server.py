@@ -3,7 +3,7 @@
 Every tool is a thin function: it names its arguments for the client and hands the work to `Guard`, which knows phases, the
 ledger and refusals. Tools run on worker threads; the session's own mutex orders what must be ordered.
 
-A client waits for the handshake before it does anything, so nothing here imports what only a call needs: the workbench and
+A client waits for the handshake before it does anything, so nothing here imports what only a call needs: the current project and
 the rooms behind `tools` are loaded by `LazyTools`, at the first call or in the background, whichever comes first.
 """
 
@@ -109,7 +109,7 @@ class _Server(MCPServer):
 
 
 def build(late: LazyTools) -> MCPServer:
-    """The server of one workbench, with every tool and prompt registered."""
+    """The server of one working directory, with every tool and prompt registered."""
     mcp = _Server("code-intel", title="code-intel", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     mcp.late = late
 

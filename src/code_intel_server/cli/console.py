@@ -95,19 +95,19 @@ def guarded(work: Callable[[], int]) -> int:
         status = work()
         sys.stdout.flush()
     except Failed as failed:
-        return _told(str(failed), failed.status)
+        return _reported(str(failed), failed.status)
     except CodeIntelError as error:
-        return _told(explained(error))
+        return _reported(explained(error))
     except KeyboardInterrupt:
-        return _told("interrupted", INTERRUPTED, "\n")
+        return _reported("interrupted", INTERRUPTED, "\n")
     except BrokenPipeError:
         _let_go_of_output()
         return 0
     except OSError as error:
         _let_go_of_output()
-        return _told(system_said(error))
+        return _reported(system_said(error))
     except sqlite3.Error as error:
-        return _told(f"a database in {FOLDER}/cache: {error}. That folder may be removed: it is made anew.")
+        return _reported(f"a database in {FOLDER}/cache: {error}. That folder may be removed: it is made anew.")
     return status
 
 
@@ -162,7 +162,7 @@ def system_said(error: OSError) -> str:
     return f"{where}{error.strerror or error}"
 
 
-def _told(text: str, status: int = 1, before: str = "") -> int:
+def _reported(text: str, status: int = 1, before: str = "") -> int:
     show(f"{before}code-intel-server: {text}", error=True)
     return status
 

@@ -105,12 +105,12 @@ def _commit(git: Git, revision: str) -> str:
 
 def _first_of_session(git: Git, commit: str) -> str:
     """The commit itself, or the earliest before it of the same session: what a commit says is said of all its session did."""
-    (session,) = _said(git, commit, "Code-Intel-Session")[:1] or ("",)
+    (session,) = _claims_of(git, commit, "Code-Intel-Session")[:1] or ("",)
     if not re.fullmatch(r"[\w.-]+", session):
         return commit
     trailer = f"Code-Intel-Session: {session}"
     found = git.text("log", "--first-parent", "--fixed-strings", f"--grep={trailer}", "--format=%H", commit).split()
-    return next((one for one in reversed(found) if session in _said(git, one, "Code-Intel-Session")), commit)
+    return next((one for one in reversed(found) if session in _claims_of(git, one, "Code-Intel-Session")), commit)
 
 
 def _tell(text: str) -> None:
@@ -128,7 +128,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     for name, now in seen.items():
         differing += [
             f"{name}: the commit says {printable(said)}, the runs say {now}"
-            for said in _said(git, commit, name)
+            for said in _claims_of(git, commit, name)
             if not _agree(said, now, flaky)
         ]
     return differing
@@ -136,7 +136,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
 
 def _flaky(git: Git, commit: str, found: RunComparison) -> tuple[int, list[str]]:
     """By how many tests that pass at times counts may differ; where the commit names more of them than can be believed."""
-    said = _said(git, commit, "Code-Intel-Flaky")
+    said = _claims_of(git, commit, "Code-Intel-Flaky")
     claimed = int(said[0]) if len(said) == 1 and said[0].isdecimal() else 0
     seen = len(found.flaky)
     if len(said) > 1 or (said and not claimed) or claimed > seen + max(1, found.passed_before // 20):
@@ -152,7 +152,7 @@ def _agree(said: str, now: str, flaky: int) -> bool:
     )
 
 
-def _said(git: Git, commit: str, name: str) -> list[str]:
+def _claims_of(git: Git, commit: str, name: str) -> list[str]:
     """What a commit's trailers of a name say, one each: a forger may add a second."""
     text = git.text("log", "-1", f"--format=%(trailers:key={name},valueonly,unfold)", commit)
     return [line.strip() for line in text.splitlines() if line.strip()]
@@ -162,7 +162,7 @@ def _explained(git: Git, commit: str, verdict: Verdict) -> bool:
     """Whether the commit gives a reason for at least as many tests as are not seen to pass any more."""
     found = verdict.receipt
     counts = [
-        int(said.split()[0]) for said in _said(git, commit, _ORIGINAL) if re.match(r"\d{1,6} with a reason", said)
+        int(said.split()[0]) for said in _claims_of(git, commit, _ORIGINAL) if re.match(r"\d{1,6} with a reason", said)
     ]
     return bool(found.unexplained) and len(found.unexplained) <= sum(counts[:1])
 

@@ -49,7 +49,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in LISTS if lists[name]},
         passed_before=found.passed_before,
         questions={_short(id_): why for id_, why in [*asked.items()][:_QUESTIONS_AT_MOST]},
-        runs={name: _said_of(runs) for name, runs in verdict.runs.items()},
+        runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
         notes=[*([NO_TEST_CHANGED] if code and not steering else []), *_notes(verdict)],
         seconds=round(verdict.seconds, 1),
         tries=tries,
@@ -137,7 +137,7 @@ def _notes(verdict: Verdict) -> list[str]:
     return [printable(text)[:_ID_CHARACTERS] for text in (*verdict.notes, *left_out)][:_NOTES_AT_MOST]
 
 
-def _said_of(runs: Sequence[execution.SuiteRunRecord]) -> str:
+def _printed_by(runs: Sequence[execution.SuiteRunRecord]) -> str:
     cases = [case for run in runs for case in run.suite.cases]
     passed = sum(case.outcome is CaseOutcome.PASSED for case in cases)
     seconds = sum(run.suite.seconds for run in runs)

@@ -12,19 +12,19 @@ from code_intel_server.workspace.paths import find_root
 
 
 class CurrentProject:
-    """One desk and its sessions; another project can be taken up only while no session is active."""
+    """One project's services and its sessions; another project can be taken up only while no session is active."""
 
     def __init__(self, start: Path, override: Path | None = None) -> None:
         self._start = start
         self._home = find_root(start, override)
         self._swapping = threading.Lock()
         self.sessions = Sessions(ProjectServices(self._home))
-        """Those of the present project, and with them its desk: who needs both asks once, since another call may take
+        """Those of the present project, and with them its services: who needs both asks once, since another call may take
         up another project at any moment."""
 
     @property
     def services(self) -> ProjectServices:
-        """The desk of the present project."""
+        """The services of the present project."""
         return self.sessions.services
 
     def take_up(self, repo_path: str) -> Sessions:

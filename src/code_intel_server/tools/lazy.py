@@ -19,7 +19,7 @@ _LOAD_AFTER_SECONDS = 0.5
 
 
 class LazyTools:
-    """The workbench of a working directory (or of the project `override`) and the guard around it."""
+    """The project of a working directory (or of the project `override`) and the guard around it."""
 
     def __init__(self, start: Path, override: Path | None = None) -> None:
         self._where = (start, override)

@@ -38,7 +38,7 @@ _CATCH_UP_AT_MOST = 5
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TOKEN = re.compile(r"[\w./\-]+")
 # A name that is a word of plain English (`run`, `main`) says nothing about what a query is about.
-_TELLING = re.compile(r"_|[a-z][A-Z]|\d|\.")
+_CODE_NAME = re.compile(r"_|[a-z][A-Z]|\d|\.")
 
 
 class UserVerdict(StrEnum):
@@ -259,7 +259,7 @@ def _overlap(mine: set[str], theirs: set[str], weights: Mapping[str, float]) -> 
 def _names(query: str, past: Past) -> bool:
     """Whether the query names a symbol of the past session, or a file it worked on, by path or name."""
     tokens = {token.strip(".") for token in _TOKEN.findall(query)}
-    symbols = {symbol for symbol in past.symbols if _TELLING.search(symbol)}
+    symbols = {symbol for symbol in past.symbols if _CODE_NAME.search(symbol)}
     files = {part for path in past.files for part in (path, path.rsplit("/", 1)[-1])}
     return bool(tokens & (symbols | files))
 

@@ -1,4 +1,4 @@
-"""The desk: everything that belongs to one project, each thing made when it is first needed.
+"""Everything that belongs to one project, each thing made when it is first needed.
 
 Composition happens here and nowhere else, so that start-up imports nothing heavy and every tool sees the same git door,
 the same journals and the same lock.
@@ -71,7 +71,7 @@ Made = TypeVar("Made")
 
 
 class made_once(Generic[Made]):  # noqa: N801 - reads as the decorator it is
-    """A part of a desk, made at its first use; calls that ask for it at the same time get the same one.
+    """A part of a project's services, made at its first use; calls that ask for it at the same time get the same one.
 
     `functools.cached_property` holds no lock from Python 3.12 on: two first lookups would make two indexes, of which the
     one that is dropped may own the store.
@@ -83,7 +83,7 @@ class made_once(Generic[Made]):  # noqa: N801 - reads as the decorator it is
         self.__doc__ = make.__doc__
 
     def __get__(self, services: "ProjectServices", owner: "type[ProjectServices]") -> Made:
-        """The part of this desk, made now where nobody has asked for it before."""
+        """The part, made now where nobody has asked for it before."""
         with services.making:
             if self._name not in services.__dict__:
                 services.__dict__[self._name] = self._make(services)
@@ -236,7 +236,7 @@ class ProjectServices:
             self.evidence.load()
 
     def refresh_symbols(self) -> None:
-        """Bring the symbol cache up to date in the background, until this desk is left; calls that come before it begins share it."""
+        """Bring the symbol cache up to date in the background, until this project is left; calls that come before it begins share it."""
         if self._symbols_due.is_set():
             return
         self._symbols_due.set()
@@ -253,7 +253,7 @@ class ProjectServices:
                 self.explorer.refresh_all(cancelled=lambda: self._closed)
 
     def check_open(self) -> None:
-        """Refuse to begin on a desk that another call has left for another project meanwhile."""
+        """Refuse to begin with a project that another call has left for another project meanwhile."""
         if self._closed:
             raise Unavailable("tool_errors.generic.project_left")
 

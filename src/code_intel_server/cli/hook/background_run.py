@@ -72,7 +72,7 @@ def _verify(place: Worktree, base: str, lock: int) -> None:
         proof = runner.run(OUTSIDE, lambda *_: None, tree, commit)
         overdue.cancel()
         same = place.look().digest == seen.digest
-        _keep(place, seen, services.key, str(_status(proof, same=same)), _said(proof, same=same))
+        _keep(place, seen, services.key, str(_status(proof, same=same)), _outcome_text(proof, same=same))
     finally:
         services.close()
 
@@ -123,7 +123,7 @@ def _status(proof: Proof, *, same: bool) -> ProofStatus:
     return proof.status
 
 
-def _said(proof: Proof, *, same: bool) -> str:
+def _outcome_text(proof: Proof, *, same: bool) -> str:
     """Each command with how it ended, what failed, and which tests ask for a reason."""
     lines = []
     for run in proof.runs:

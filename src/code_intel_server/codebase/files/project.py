@@ -106,14 +106,14 @@ def there(root: Path, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _is_there(root: Path, path: str) -> bool:
-    if _stands(root, path):
+    if _exists_below(root, path):
         return True
     # Looked at again where it leads: a folder may be swapped for a link while the links are followed.
     real = within(root, path)
-    return real is not None and _stands(root, real)
+    return real is not None and _exists_below(root, real)
 
 
-def _stands(root: Path, path: str) -> bool:
+def _exists_below(root: Path, path: str) -> bool:
     try:
         safe_open.stat_below(root, path)
     except PermissionError:

@@ -72,10 +72,10 @@ def module_word(path: str) -> str:
     """The word by which other files speak of this one: its stem, its folder's name where that says nothing; '' where neither does."""
     pure = PurePosixPath(path)
     word = pure.parent.name if pure.stem in _COMMON_STEMS else pure.name.split(".")[0]
-    return word if tells(word) else ""
+    return word if is_distinctive(word) else ""
 
 
-def tells(name: str) -> bool:
+def is_distinctive(name: str) -> bool:
     """Whether a name is worth following: not so short or so special that it is everywhere."""
     return len(name) >= 3 and not (name.startswith("__") and name.endswith("__"))
 

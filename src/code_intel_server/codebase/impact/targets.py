@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from code_intel_server.codebase.files.project import ProjectScope, path_inside, valid_text
-from code_intel_server.codebase.impact.run import Analysis, Name, module_word, tells
+from code_intel_server.codebase.impact.run import Analysis, Name, is_distinctive, module_word
 from code_intel_server.codebase.impact.values import AffectedLine, ImpactTarget, Tie
 from code_intel_server.codebase.symbols.definitions import NameMatch, bring_up_to_date, resolve
 from code_intel_server.codebase.symbols.freshness import SourceFiles
@@ -78,7 +78,9 @@ def _names_in(run: Analysis, target: str, path: str, *, broad: bool = True) -> l
     for symbol in symbols:
         if symbol.tag.kind in CALLABLE | TYPES or not symbol.tag.scope:
             grouped.setdefault(written(symbol.tag.name), []).append(symbol)
-    weighed = sorted(((_own_weight(found[0]), name) for name, found in grouped.items() if tells(name)), reverse=True)
+    weighed = sorted(
+        ((_own_weight(found[0]), name) for name, found in grouped.items() if is_distinctive(name)), reverse=True
+    )
     if broad:
         _say_broad(run, target, [name for _, name in weighed])
     return [_name(run, name, weight, grouped[name]) for weight, name in weighed[:_NAMES_A_FILE]]
@@ -121,7 +123,7 @@ def _named(run: Analysis, target: str) -> list[Name]:
         return [name if len(symbols) <= _MOST_DEFINITIONS else replace(name, meant=None)]
     run.unresolved.append(target)
     bare = [written(part) for part in readings(target)[-1][-1:]]
-    return [Name(name, 0.8, frozenset()) for name in bare if tells(name)]
+    return [Name(name, 0.8, frozenset()) for name in bare if is_distinctive(name)]
 
 
 def _defined(run: Analysis, target: str, symbols: Sequence[StoredSymbol]) -> Name:
@@ -140,7 +142,7 @@ def _defined(run: Analysis, target: str, symbols: Sequence[StoredSymbol]) -> Nam
         if first.tag.kind in TYPES:
             inner = [one.tag.name for one in run.cache.store.in_file(first.path) if one.tag.scope == first.tag.name]
             _say_broad(run, target, [f"{first.tag.name}.{name}" for name in dict.fromkeys(inner)])
-    if not tells(first.tag.name) and first.tag.scope and (owners := resolve(run.cache, first.tag.scope)):
+    if not is_distinctive(first.tag.name) and first.tag.scope and (owners := resolve(run.cache, first.tag.scope)):
         return _name(run, owners[0].tag.name, 1.0, owners)  # a constructor is used by its class's name
     return _name(run, written(first.tag.name), 1.0, symbols)
 
@@ -157,6 +159,6 @@ def _name(run: Analysis, name: str, weight: float, symbols: Sequence[StoredSymbo
 
 def _homes(symbols: Sequence[StoredSymbol]) -> frozenset[str]:
     """Words that a file holds which means these symbols and not others of their name: their scopes, their modules."""
-    scopes = {part for symbol in symbols for part in symbol.tag.scope.split(".") if tells(part)}
+    scopes = {part for symbol in symbols for part in symbol.tag.scope.split(".") if is_distinctive(part)}
     stems = {stem for symbol in symbols if (stem := module_word(symbol.path))}
     return frozenset(scopes | stems)

@@ -14,7 +14,7 @@ from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ripgrep import FileMatches, Query
 from code_intel_server.codebase.files.roles import RELEVANCE, Role, role
 from code_intel_server.codebase.files.text import decode, is_binary
-from code_intel_server.codebase.impact.run import Analysis, Name, by_hand, tells
+from code_intel_server.codebase.impact.run import Analysis, Name, by_hand, is_distinctive
 from code_intel_server.codebase.impact.values import AffectedLine, Tie
 from code_intel_server.codebase.references.classify import PROSE, NameQuery, ReferenceRow, classify, occurrences
 from code_intel_server.codebase.resolution import Binding, Definition
@@ -74,7 +74,7 @@ def _used(run: Analysis, names: Set[str]) -> list[Name]:
     found = []
     for name, used in [*state.items()][:_STATES]:
         meant = run.resolver.target_at(used.path, used.line, used.column)
-        if meant is not None and not meant.is_local and tells(name):
+        if meant is not None and not meant.is_local and is_distinctive(name):
             found.append(Name(name, _STATE, frozenset(), frozenset({(used.path, used.line)}), meant, is_state=True))
     return found
 
@@ -178,7 +178,7 @@ class _Step:
         inner = written(row.enclosing.rpartition(".")[2])
         if (
             row.kind is Use.DEFINITION
-            or not tells(inner)
+            or not is_distinctive(inner)
             or inner in self.run.seen
             or role(path) is not Role.CODE
             or (inner not in self.onward and len(_in_code(self.run.cache, inner)) > _SHARED_BY)

@@ -34,7 +34,7 @@ class Tie(StrEnum):
 
 
 _DIRECT = {Tie.OVERRIDE, Tie.CALL, Tie.IMPORT, Tie.ATTRIBUTE, Tie.TYPE, Tie.OTHER, Tie.MARKUP}
-_TELLING = 0.4
+_STRONG = 0.4
 
 _WORDS = {
     Tie.DEFINES: "defines {}",
@@ -70,7 +70,7 @@ class AffectedLine:
     @property
     def breaks(self) -> bool:
         """Whether it means the target itself: certainly, or, where no resolver reads it, by a name of the target's own."""
-        return self.depth == 1 and self.tie in _DIRECT and (self.certain or self.strength >= _TELLING)
+        return self.depth == 1 and self.tie in _DIRECT and (self.certain or self.strength >= _STRONG)
 
     @property
     def why(self) -> str:

@@ -406,8 +406,8 @@ class Evaluator:
             parts = [node.child_by_field_name(name) for name in language.either[kind]]
             return union(self.infer(model, part) for part in parts if part)
         if kind in language.lists:
-            held = union(self.infer(model, part) for part in node.named_children[:4])
-            return outside("list", held)
+            items_of = union(self.infer(model, part) for part in node.named_children[:4])
+            return outside("list", items_of)
         return UNKNOWN
 
     def _member_values(self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str]) -> Values:
@@ -436,7 +436,7 @@ class Evaluator:
             return self.value_of(symbol)
         env = self._seen_from(symbol, receiver)
         found = []
-        for declaration in _told(symbol, as_type=False):
+        for declaration in _value_declarations(symbol, as_type=False):
             language = declaration.model.language
             if declaration.kind == "function":
                 if language.is_property(declaration):
@@ -474,7 +474,7 @@ class Evaluator:
         self._active.add(mark)
         self._depth += 1
         try:
-            found = union(self.value_of_declaration(one) for one in _told(symbol, as_type=False))
+            found = union(self.value_of_declaration(one) for one in _value_declarations(symbol, as_type=False))
         finally:
             self._depth -= 1
             self._active.discard(mark)
@@ -496,14 +496,16 @@ class Evaluator:
         if declaration.kind == "alias" and declaration.type_node is not None:
             return self.denoted(model, declaration.type_node, env)
         if declaration.type_node is not None:
-            return language.told_type(declaration, language.as_type(self.denoted(model, declaration.type_node, env)))
+            return language.value_of_type(
+                declaration, language.as_type(self.denoted(model, declaration.type_node, env))
+            )
         if declaration.value_node is None:
             return language.implicit(self, declaration)
         values = self.infer(model, declaration.value_node)
         if declaration.how == "element":
-            return language.held(self, values)
+            return language.items_of(self, values)
         if declaration.how == "item":
-            return language.held(self, values, declaration.index)
+            return language.items_of(self, values, declaration.index)
         return language.entered(self, values) if declaration.how == "enter" else values
 
     # Types
@@ -579,7 +581,7 @@ class Evaluator:
             if symbol.key in env:
                 found.append(env[symbol.key])
                 continue
-            for declaration in _told(symbol, as_type=True):
+            for declaration in _value_declarations(symbol, as_type=True):
                 if declaration.kind == "typeparam":
                     bound = declaration.type_node
                     found.append(self.denoted(declaration.model, bound, env) if bound else UNKNOWN)
@@ -717,11 +719,11 @@ class Evaluator:
                 yield from self._bound_by(model, parts[0], own, inner_values)
 
     def _unwrapped(self, language: "LanguageRules", values: Callable[[], Values], *, is_class: bool) -> Values:
-        return instances(values()) if is_class else language.held(self, values())
+        return instances(values()) if is_class else language.items_of(self, values())
 
 
-def _told(symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
-    return symbol.declarations[0].model.language.told(symbol, as_type=as_type)
+def _value_declarations(symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
+    return symbol.declarations[0].model.language.defining(symbol, as_type=as_type)
 
 
 def _order(value: Value) -> tuple[int, object]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator, Meaning
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
-_TELLING = frozenset({"class", "function", "import", "namespace"})
+_TYPED_KINDS = frozenset({"class", "function", "import", "namespace"})
 _MOST_ARGUMENTS = 8
 _CAMEL = re.compile(r"_*[A-Z]\w*[a-z]")
 
@@ -110,11 +110,11 @@ class LanguageRules:
         """What an import stands for."""
         raise NotImplementedError
 
-    def told(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
+    def defining(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
         """The declarations that say what a symbol is: those with a type where there are any."""
         if len(symbol.declarations) == 1:
             return symbol.declarations
-        typed = [one for one in symbol.declarations if one.type_node is not None or one.kind in _TELLING]
+        typed = [one for one in symbol.declarations if one.type_node is not None or one.kind in _TYPED_KINDS]
         return typed or symbol.declarations
 
     def exported(self, ev: "Evaluator", model: Model, name: str) -> "Meaning | None":
@@ -128,7 +128,9 @@ class LanguageRules:
     def part(self, ev: "Evaluator", one: Declaration) -> Values:
         """What a name in a pattern stands for."""
         return (
-            self.held(ev, self.held(ev, ev.infer(one.model, one.value_node)), one.index) if one.value_node else UNKNOWN
+            self.items_of(ev, self.items_of(ev, ev.infer(one.model, one.value_node)), one.index)
+            if one.value_node
+            else UNKNOWN
         )
 
     def root(self, ev: "Evaluator", symbol: BoundSymbol) -> BoundSymbol:
@@ -211,7 +213,7 @@ class LanguageRules:
         """What a module holds that its file does not bind."""
         return None
 
-    def told_type(self, one: Declaration, values: Values) -> Values:
+    def value_of_type(self, one: Declaration, values: Values) -> Values:
         """What something is whose declared type stands for these values."""
         return values
 
@@ -231,7 +233,7 @@ class LanguageRules:
         """What a class's own field is when taken from the class."""
         return values
 
-    def held(self, ev: "Evaluator", values: Values, index: int | None = None) -> Values:
+    def items_of(self, ev: "Evaluator", values: Values, index: int | None = None) -> Values:
         """What collections of these values hold, or their item at `index`."""
         return union(self._held(ev, value, index) for value in values)
 
@@ -260,7 +262,7 @@ class LanguageRules:
         owner, _, method = called.name.rpartition(".")
         kind = owner.rpartition(".")[2]
         if called.arguments and method in self.giving:
-            return self.held(ev, frozenset({Outside(owner, called.arguments)}))
+            return self.items_of(ev, frozenset({Outside(owner, called.arguments)}))
         if called.arguments and method in self.keeping:
             return outside(owner, *called.arguments)
         if kind in self.plain:

@@ -26,7 +26,7 @@ from code_intel_server.codebase.symbols.cache import INLINE_LIMIT, SymbolCache
 from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.kinds import CALLABLE, DECLARATION, STYLE_KINDS, TYPES, wanted_kinds
-from code_intel_server.codebase.symbols.names import held, readings, style_kind, style_spellings
+from code_intel_server.codebase.symbols.names import definition_text, readings, style_kind, style_spellings
 from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.errors import Rejected
 
@@ -178,7 +178,7 @@ def bring_up_to_date(
     Returns what was left out, a sentence each, and when (by the cache's clock) the tree was walked for it. On a cold cache only files that hold the name are tagged: a definition holds the name it defines. They are looked for at most `seconds`.
     """
     *_, last = readings(name)[-1] or [name]
-    name = held(last)
+    name = definition_text(last)
     difference = cache.verify()
     problems, walked_at = difference.problems, difference.walked_at
     if not difference.pending and not difference.unseen:

@@ -14,7 +14,7 @@ _RUN = 3
 
 def folded(outline: LookupAnswer[SymbolRow]) -> LookupAnswer[SymbolRow]:
     """The outline with all its names in fewer rows; a note says how many symbols there are."""
-    rows = [row for run in _runs(outline.results) for row in _told(run)]
+    rows = [row for run in _runs(outline.results) for row in _rows_of(run)]
     if len(rows) == len(outline.results):
         return outline
     note = f"{outline.total} symbols; members and constants that follow each other are named in one row"
@@ -38,7 +38,7 @@ def _runs(rows: Sequence[SymbolRow]) -> Iterator[list[SymbolRow]]:
         yield run
 
 
-def _told(run: list[SymbolRow]) -> Iterator[SymbolRow]:
+def _rows_of(run: list[SymbolRow]) -> Iterator[SymbolRow]:
     """The run in as few rows as have room for its names."""
     if len(run) < _RUN:
         yield from run

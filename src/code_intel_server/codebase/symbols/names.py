@@ -49,7 +49,7 @@ def written(name: str) -> str:
     return selector[1] if selector else name
 
 
-def held(name: str) -> str:
+def definition_text(name: str) -> str:
     """A text that every file holds which defines `name`: an operator may be written with a space before it."""
     return "operator" if _OPERATOR.fullmatch(name) else written(name)
 

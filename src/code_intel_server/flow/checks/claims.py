@@ -95,7 +95,7 @@ def _place(claimed: Reference, names: Sequence[str], lines: Sequence[str], files
     """A name and where it is: as defined in the claimed file, else nearest in it, else as defined elsewhere; ('', '') if unknown."""
     elsewhere = ("", "")
     for name, places in files.definitions(names).items():
-        standing = [place for place in places if _stands(name, place, files)]
+        standing = [place for place in places if _holds_name(name, place, files)]
         here = [place for place in standing if place.path == claimed.path]
         if any(place.start <= claimed.start <= place.end for place in here):
             return "", ""
@@ -109,6 +109,6 @@ def _place(claimed: Reference, names: Sequence[str], lines: Sequence[str], files
     return elsewhere
 
 
-def _stands(name: str, place: Reference, files: _Files) -> bool:
+def _holds_name(name: str, place: Reference, files: _Files) -> bool:
     lines = files.lines(place.path)
     return lines is not None and _within(name, lines[place.start - 1 : place.end])

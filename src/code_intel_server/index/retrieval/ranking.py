@@ -205,7 +205,7 @@ def _raise_definitions(
     opened = _opened(found)
     for one in found:
         chunk = one.row.chunk
-        value = _said_by(chunk, exact, folded, weights)
+        value = _named_in(chunk, exact, folded, weights)
         if not value:
             continue
         value *= _KIND_VALUE.get(chunk.kind, 1.0) / opened.get(chunk.symbol, 1)
@@ -220,7 +220,7 @@ def _raise_definitions(
         one.reasons.append(f"defines {next((n for n in (chunk.symbol, *chunk.names) if flat(n) in folded), '')}")
 
 
-def _said_by(chunk: Chunk, exact: set[str], folded: set[str], weights: Weights) -> float:
+def _named_in(chunk: Chunk, exact: set[str], folded: set[str], weights: Weights) -> float:
     """How much a chunk is the definition of one of the names: most where it is about nothing else and the case agrees."""
     own = lookup_names(chunk.kind, chunk.symbol)
     if exact.intersection(own):

@@ -54,7 +54,7 @@ def find(
         near = _meanwhile(lambda: dense(DENSE_CANDIDATES, allowed) if dense is not None else {})
         total = max(1, connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
         frequencies = _frequencies(connection, question.terms)
-        terms = _telling(question.terms, frequencies, total)
+        terms = _rare_terms(question.terms, frequencies, total)
         lexical = _by_words(connection, terms, scope)
         named = _by_names(connection, (*question.names, *question.hints))
         placed = _by_path(connection, question, terms, frequencies)
@@ -98,7 +98,7 @@ def _frequencies(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[s
     )
 
 
-def _telling(terms: Sequence[str], frequencies: dict[str, int], total: int) -> list[str]:
+def _rare_terms(terms: Sequence[str], frequencies: dict[str, int], total: int) -> list[str]:
     """The terms worth looking for: those that occur, without the common ones where rarer ones are left."""
     present = [term for term in terms if frequencies.get(term)]
     share = COMMON_FRACTION if total <= MANY_CHUNKS else COMMON_FRACTION * MANY_CHUNKS / total

@@ -67,10 +67,10 @@ def route_in_lane(
     configured = settings.config.config.lane
     lane = (advice.lane if advice else Lane.AUTO) if configured == "advised" else Lane(configured)
     led = replace(route, flags=with_lane(route.flags, lane))
-    return led, _said(settings, advice, lane) if advice else None
+    return led, _lane_note(settings, advice, lane) if advice else None
 
 
-def _said(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | None:
+def _lane_note(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
         return None if advice.why.key == _NOTHING_KNOWN else advice.why
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}

@@ -22,7 +22,7 @@ def rebuild_answer(contract: Contract, done: "SyncReport") -> Fields:
     """The answer where nothing else was wanted. Raises Unavailable('tool_errors.sync_index.rebuild_unfinished')."""
     if done.cancelled:
         raise Unavailable(_UNFINISHED, reason=_why(done))
-    return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": _told(contract, done)}
+    return {"success": True, "phase": str(End.COMPLETE), "call": "none", "message": _rebuild_note(contract, done)}
 
 
 def after_rebuild(answer: Fields, contract: Contract, done: "SyncReport") -> Fields:
@@ -33,11 +33,11 @@ def after_rebuild(answer: Fields, contract: Contract, done: "SyncReport") -> Fie
         warnings = [*known] if isinstance(known, list) else []
         return answer | {"warnings": [*warnings, f"{message.text} {message.instruction or ''}".rstrip()]}
     if answer.get("call") == "none":
-        return answer | {"message": f"{answer['message']} {_told(contract, done)}"}
+        return answer | {"message": f"{answer['message']} {_rebuild_note(contract, done)}"}
     return answer
 
 
-def _told(contract: Contract, done: "SyncReport") -> str:
+def _rebuild_note(contract: Contract, done: "SyncReport") -> str:
     return responses.say(contract, Note("success.session.rebuild_done", {"files": done.files, "chunks": done.chunks}))
 
 

@@ -20,7 +20,7 @@ _PLACES, _LOOKED_AT = 3, 20
 
 
 class LookupRelevance:
-    """Implements the `Relevance` port over the desk's symbol cache and index."""
+    """Implements the `Relevance` port over the project's symbol cache and index."""
 
     def __init__(self, services: "ProjectServices") -> None:
         self._services = services

@@ -92,11 +92,11 @@ class Abandon:
         if large:
             self._warnings.append(f"too large to be shelved, left where they are: {_named(large)}")
         work, removable = self._work(tip, fresh.difference(large), found.keys() - large)
-        shelf = Archiver(self.git, self.session_id)
-        shelved = _shelve(shelf, found, work, tip, self.branch.name)
+        archiver = Archiver(self.git, self.session_id)
+        shelved = _shelve(archiver, found, work, tip, self.branch.name)
         if work and not in_progress(self.git) and status.staged(self.git):
-            shelved.append(shelf.of_index(tip))
-        shelf.keep(*shelved)
+            shelved.append(archiver.of_index(tip))
+        archiver.keep(*shelved)
         self._archived.extend(each.ref for each in shelved)
         permissions = permissions_of(self.git, self.before)
         self._intend(tip, permissions)
@@ -163,9 +163,9 @@ class Abandon:
         """Where the user is on another branch his files stay as they are; what they were before the session is kept."""
         found, tip = self._earlier(), self.git.oid("HEAD")
         if found and tip:
-            shelf = Archiver(self.git, self.session_id)
-            shelved = _shelve(shelf, found, [], tip, self.branch.name)
-            shelf.keep(*shelved)
+            archiver = Archiver(self.git, self.session_id)
+            shelved = _shelve(archiver, found, [], tip, self.branch.name)
+            archiver.keep(*shelved)
             self._archived.extend(each.ref for each in shelved)
 
     def _give_back(self, permissions: Mapping[str, int]) -> None:
@@ -195,12 +195,12 @@ class Abandon:
 
 
 def _shelve(
-    shelf: Archiver, earlier: Mapping[str, tuple[str, str]], work: Sequence[str], tip: str, branch: str
+    archiver: Archiver, earlier: Mapping[str, tuple[str, str]], work: Sequence[str], tip: str, branch: str
 ) -> list[ArchivedContent]:
     """What the user's files were before, and on top of it what they are now: so each can be brought back in place of the other."""
-    shelved = [shelf.of_entries(earlier, tip, ArchiveKind.EARLIER, branch=branch)] if earlier else []
+    shelved = [archiver.of_entries(earlier, tip, ArchiveKind.EARLIER, branch=branch)] if earlier else []
     if work:
-        shelved.append(shelf.of_files(work, shelved[0].commit if shelved else tip, ArchiveKind.WORK, branch=branch))
+        shelved.append(archiver.of_files(work, shelved[0].commit if shelved else tip, ArchiveKind.WORK, branch=branch))
     return shelved
 
 
@@ -242,9 +242,9 @@ def copy_work(git: Git, session_id: str, touched: Collection[str], earlier: Save
     held = {path: oid for path, (_, oid) in tree_entries(git, tip, work).items()}
     gone = earlier.stored.keys()
     copied = [path for path in work if path not in large and (path in gone or raw_oid(git, path) != held.get(path, ""))]
-    shelf = Archiver(git, session_id)
-    shelved = _shelve(shelf, earlier.stored, copied, tip, git.current())
-    shelf.keep(*shelved)
+    archiver = Archiver(git, session_id)
+    shelved = _shelve(archiver, earlier.stored, copied, tip, git.current())
+    archiver.keep(*shelved)
     since = f"changed since session {session_id} began"
     said = (
         (copied, f"{since}, left as they are (a copy is in the trash)"),

@@ -152,9 +152,9 @@ class Commit:
         self._keep += [path for path in self._discard if head.get(path) != wanted.get(path)]
         if not paths:
             return
-        on_shelf = Archiver(self._git, self._request.session_id)
-        shelved = on_shelf.of_files(paths, self._request.expected_tip, ArchiveKind.DISCARD, branch=self._branch)
-        on_shelf.keep(shelved)
+        archiver = Archiver(self._git, self._request.session_id)
+        shelved = archiver.of_files(paths, self._request.expected_tip, ArchiveKind.DISCARD, branch=self._branch)
+        archiver.keep(shelved)
         self._archived = (*self._archived, shelved.ref)
         self._intend("")
         put_back(self._git, paths, base, shelved.commit)
@@ -266,9 +266,9 @@ class Commit:
         entries = IndexEntries(listed)
         present = {path: (entry.mode, entry.oid) for path in paths if (entry := entries.get(path))}
         if any(entry not in {mine.get(path), before.get(path)} for path, entry in present.items()):
-            on_shelf = Archiver(self._git, self._request.session_id)
-            staged = on_shelf.of_index(old)
-            on_shelf.keep(staged)
+            archiver = Archiver(self._git, self._request.session_id)
+            staged = archiver.of_index(old)
+            archiver.keep(staged)
             self._archived = (*self._archived, staged.ref)
         zero = self._git.zero()
         stale = [path for path in paths if present.get(path) != mine.get(path)]

@@ -344,8 +344,8 @@ def remove_branches(git: Git, names: Sequence[str], *, reason: str) -> list[str]
             changes += drop_changes(git, name)  # git killed between two refs of its transaction
             continue
         base = read_base(git, name) or BaseRecord("", "")
-        shelf = Archiver(git, name.removeprefix(TASK_PREFIX))
-        shelved = shelf.of_commit(tip, ArchiveKind.BRANCH, branch=name, base=base.base, base_oid=base.oid)
+        archiver = Archiver(git, name.removeprefix(TASK_PREFIX))
+        shelved = archiver.of_commit(tip, ArchiveKind.BRANCH, branch=name, base=base.base, base_oid=base.oid)
         refs.append(shelved.ref)
         changes += [shelved.change, RefChange(HEADS + name, tip, ""), *drop_changes(git, name)]
     if changes:

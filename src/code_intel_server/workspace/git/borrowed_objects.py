@@ -1,4 +1,4 @@
-"""Copies between a reading room and the repository it borrows from: git stores no object that the repository has already.
+"""Copies between an isolated git directory and the repository it borrows from: git stores no object that the repository has already.
 
 There it may be nobody's: what was staged once and changed since is gone after the user's next `git gc --prune=now`, and
 whoever is to give the user's file back needs it. So the room keeps what a snapshot has beyond a tree that cannot vanish.

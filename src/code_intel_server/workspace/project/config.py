@@ -283,7 +283,7 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
             for problem in error.errors(include_url=False, include_context=False):
                 name = str(problem["loc"][0])
                 where = ".".join(str(part) for part in problem["loc"])
-                why = f"{printable(where)[:100]}: {printable(_said(problem))}; the default serves"
+                why = f"{printable(where)[:100]}: {printable(_problem_text(problem))}; the default serves"
                 warnings.append(_warning(_line_of(text, name), why))
                 known.pop(name, None)
                 fell_back.add(name)
@@ -299,7 +299,7 @@ def _nothing_to_index(path: Path, text: str, folders: tuple[str, ...]) -> tuple[
     return (_warning(_line_of(text, "source_dirs"), said),)
 
 
-def _said(problem: ErrorDetails) -> str:
+def _problem_text(problem: ErrorDetails) -> str:
     """What pydantic found, in words for people."""
     if problem["type"] == "extra_forbidden":
         part = _PARTS.get(str(problem["loc"][0]))

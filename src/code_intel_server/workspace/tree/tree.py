@@ -1,7 +1,7 @@
 """The content of the project's files, hashed as git would, without running or changing anything (SPEC 4, 6.7).
 
 A snapshot is a git tree id over the *raw* bytes of every tracked and every untracked, not ignored file, made through
-the private index of a reading room. New content is kept as objects of that room, so two snapshots can be compared after
+the private index of an isolated git directory. New content is kept as objects of it, so two snapshots can be compared after
 a restart; a file over `big` bytes is hashed as a stream and not stored.
 
 Raw is compared with raw: where a checkout converts (line endings, filter drivers), `head_snapshot` gives what the

@@ -189,8 +189,8 @@ class Go(LanguageRules):
             return UNKNOWN
         outer = parent.parent
         if outer.type == "keyed_element" and outer.parent is not None:
-            return self.held(ev, self._wanted(ev, model, outer.parent))
-        return self.held(ev, self._wanted(ev, model, outer))
+            return self.items_of(ev, self._wanted(ev, model, outer.parent))
+        return self.items_of(ev, self._wanted(ev, model, outer))
 
     # Expressions
 
@@ -205,7 +205,7 @@ class Go(LanguageRules):
         if kind == "unary_expression":
             operand, operator = node.child_by_field_name("operand"), node.child_by_field_name("operator")
             values = ev.infer(model, operand) if operand else UNKNOWN
-            return self.held(ev, values) if operator is not None and operator.type == "<-" else values
+            return self.items_of(ev, values) if operator is not None and operator.type == "<-" else values
         if kind in {"type_assertion_expression", "type_conversion_expression"}:
             declared = node.child_by_field_name("type")
             return self.as_type(ev.denoted(model, declared)) if declared else UNKNOWN
@@ -247,7 +247,7 @@ class Go(LanguageRules):
         operand = node.child_by_field_name("operand")
         values = ev.infer(model, operand) if operand else UNKNOWN
         kept = frozenset(value for value in values if isinstance(value, Function | Class))
-        return kept | self.held(ev, values - kept) if values - kept else kept
+        return kept | self.items_of(ev, values - kept) if values - kept else kept
 
     def _switched(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
         """What the case around it says of the variable of a type switch."""
@@ -265,7 +265,8 @@ class Go(LanguageRules):
     def iterated(self, ev: "Evaluator", value: Instance) -> Values:
         """What the type that it is made of holds."""
         return (
-            self.held(ev, frozenset(made for made in self._made_of(ev, value) if isinstance(made, Outside))) or UNKNOWN
+            self.items_of(ev, frozenset(made for made in self._made_of(ev, value) if isinstance(made, Outside)))
+            or UNKNOWN
         )
 
     def call_of_instance(
@@ -302,7 +303,7 @@ class Go(LanguageRules):
         if values and values[0].type == "call_expression":
             made = ev.infer(model, values[0])
             tuples = frozenset(each for each in made if isinstance(each, Outside) and each.name == "tuple")
-            return (self.held(ev, tuples, place) if tuples else frozenset()) | (
+            return (self.items_of(ev, tuples, place) if tuples else frozenset()) | (
                 made - tuples if not place else frozenset()
             ) or UNKNOWN
         return ev.infer(model, values[0]) if values and not place else outside("bool")
@@ -357,7 +358,7 @@ class Go(LanguageRules):
         """A constant is a number or a text; of several arguments there is a list."""
         return outside("int") if one_.kind == "constant" else UNKNOWN
 
-    def told_type(self, one_: Declaration, values: Values) -> Values:
+    def value_of_type(self, one_: Declaration, values: Values) -> Values:
         """Several arguments are a list."""
         return outside("list", values) if one_.kind == "several" else values
 

@@ -239,7 +239,7 @@ class Java(LanguageRules):
             return values if kind == "cast_expression" else outside("list", values)
         if kind == "array_access":
             array = node.child_by_field_name("array")
-            return self.held(ev, ev.infer(model, array)) if array else UNKNOWN
+            return self.items_of(ev, ev.infer(model, array)) if array else UNKNOWN
         if kind in {"this", "super"}:
             owner = self.class_of(model, node.start_byte)
             return one(Instance(owner, (), above=kind == "super")) if owner else UNKNOWN
@@ -387,7 +387,7 @@ class Java(LanguageRules):
             return UNKNOWN
         return None
 
-    def told_type(self, one_: Declaration, values: Values) -> Values:
+    def value_of_type(self, one_: Declaration, values: Values) -> Values:
         """Several arguments are a list."""
         return outside("list", values) if one_.kind == "several" else values
 

@@ -401,15 +401,15 @@ class Python(LanguageRules):
         if name == "type" and len(given) == 1:
             return self._classes(ev.infer(model, given[0]))
         if name in {"iter", "list", "tuple", "set", "sorted", "reversed", "frozenset"} and given:
-            return outside("list", self.held(ev, ev.infer(model, given[0])))
+            return outside("list", self.items_of(ev, ev.infer(model, given[0])))
         if name in {"next", "anext", "max", "min"} and given:
-            return self.held(ev, ev.infer(model, given[0]))
+            return self.items_of(ev, ev.infer(model, given[0]))
         if name in {"copy.copy", "copy.deepcopy", "copy", "deepcopy"} and given:
             return ev.infer(model, given[0])
         if name == "enumerate" and given:
-            return outside("list", outside("tuple", outside("int"), self.held(ev, ev.infer(model, given[0]))))
+            return outside("list", outside("tuple", outside("int"), self.items_of(ev, ev.infer(model, given[0]))))
         if name == "zip" and given:
-            return outside("list", outside("tuple", *(self.held(ev, ev.infer(model, part)) for part in given)))
+            return outside("list", outside("tuple", *(self.items_of(ev, ev.infer(model, part)) for part in given)))
         return None
 
     @staticmethod
@@ -427,9 +427,9 @@ class Python(LanguageRules):
                 elif index is not None and index.type == "slice":
                     found.append(one(value))
                 elif index is not None and index.type == "integer" and last in {"tuple", "Tuple"}:
-                    found.append(self.held(ev, one(value), int((index.text or b"0").replace(b"_", b""), 0)))
+                    found.append(self.items_of(ev, one(value), int((index.text or b"0").replace(b"_", b""), 0)))
                 else:
-                    found.append(self.held(ev, one(value)))
+                    found.append(self.items_of(ev, one(value)))
             elif isinstance(value, Instance):
                 found.append(ev.called(model, ev.taken(one(value), "__getitem__"), []))
             else:
@@ -476,7 +476,7 @@ class Python(LanguageRules):
             meant = ev.member(value, name)
             if meant.symbols:
                 made = ev.called(next(iter(meant.symbols)).declarations[0].model, ev.taken(one(value), name), [])
-                return made if name == "__getitem__" else self.held(ev, frozenset(v for v in made if v != value))
+                return made if name == "__getitem__" else self.items_of(ev, frozenset(v for v in made if v != value))
         return UNKNOWN
 
     def entered(self, ev: "Evaluator", values: Values) -> Values:
@@ -494,7 +494,7 @@ class Python(LanguageRules):
                 ]
                 found.append(union(made) - UNKNOWN or one(value) if made else one(value))
             elif isinstance(value, Outside) and value.arguments and value.name.rpartition(".")[2] in self.elements:
-                found.append(self.held(ev, one(value)))
+                found.append(self.items_of(ev, one(value)))
             else:
                 found.append(one(value))
         return union(found)
@@ -639,7 +639,7 @@ class Python(LanguageRules):
                 if any("fixture" in mark for mark in _decorators(declaration)):
                     made = ev.returns(declaration)
                     yields = frozenset(v for v in made if isinstance(v, Outside) and v.name in self.elements)
-                    return (made - yields) | self.held(ev, yields) if yields else made
+                    return (made - yields) | self.items_of(ev, yields) if yields else made
         return UNKNOWN
 
     def is_property(self, one_: Declaration) -> bool:

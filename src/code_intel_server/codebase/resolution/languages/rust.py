@@ -359,7 +359,7 @@ class Rust(LanguageRules):
         if kind in {"reference_expression", "type_cast_expression", "unary_expression", "index_expression"}:
             return self._operand(ev, model, node)
         if kind == "try_expression":
-            return self.held(ev, ev.infer(model, node.named_children[0])) if node.named_children else UNKNOWN
+            return self.items_of(ev, ev.infer(model, node.named_children[0])) if node.named_children else UNKNOWN
         if kind == "block":
             last = node.named_children[-1] if node.named_children else None
             return (
@@ -395,7 +395,7 @@ class Rust(LanguageRules):
             (child for child in node.named_children if child.type != "mutable_specifier"), None
         )
         values = ev.infer(model, inner) if inner is not None else UNKNOWN
-        return self.held(ev, values) if node.type == "index_expression" else values
+        return self.items_of(ev, values) if node.type == "index_expression" else values
 
     def _self(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         scope = model.scope_at(node.start_byte).around("class")
@@ -471,9 +471,9 @@ class Rust(LanguageRules):
         if kind == "tuple_struct_pattern":
             return self._in_variant(ev, model, parent, node)
         if kind == "tuple_pattern":
-            return self.held(ev, self._given(ev, model, parent), parent.named_children.index(node))
+            return self.items_of(ev, self._given(ev, model, parent), parent.named_children.index(node))
         if kind == "slice_pattern":
-            return self.held(ev, self._given(ev, model, parent))
+            return self.items_of(ev, self._given(ev, model, parent))
         if kind == "field_pattern":
             name = parent.child_by_field_name("name")
             return ev.values(self._field(ev, model, parent, model.text(name))) if name is not None else UNKNOWN
@@ -487,7 +487,7 @@ class Rust(LanguageRules):
             return ev.infer(model, value) if value is not None else UNKNOWN
         if kind == "for_expression":
             value = parent.child_by_field_name("value")
-            return self.held(ev, ev.infer(model, value)) if value is not None else UNKNOWN
+            return self.items_of(ev, ev.infer(model, value)) if value is not None else UNKNOWN
         if kind == "closure_parameters" and parent.parent is not None:
             return self._of_closure(ev, model, parent.parent, parent.named_children.index(node))
         return UNKNOWN
@@ -499,7 +499,7 @@ class Rust(LanguageRules):
         if declared is None:
             return UNKNOWN
         if model.text(declared) in _HOLDING:
-            return self.held(ev, self._given(ev, model, pattern))
+            return self.items_of(ev, self._given(ev, model, pattern))
         if model.text(declared) == "Err":
             every = [value for value in self._given(ev, model, pattern) if isinstance(value, Outside)]
             return union(value.arguments[1] for value in every if len(value.arguments) > 1) or UNKNOWN
@@ -522,7 +522,9 @@ class Rust(LanguageRules):
         holder = function.child_by_field_name("value")
         values = ev.infer(model, holder) if holder is not None else UNKNOWN
         return (
-            self.held(ev, frozenset(v for v in values if isinstance(v, Outside))) or UNKNOWN if index == 0 else UNKNOWN
+            self.items_of(ev, frozenset(v for v in values if isinstance(v, Outside))) or UNKNOWN
+            if index == 0
+            else UNKNOWN
         )
 
     # Types

@@ -229,7 +229,7 @@ class TypeScript(LanguageRules):
         if marked and function is not None and function.parent is not None and function.parent.kind == "class":
             function.parent.symbols.setdefault(one_.name, symbol)
 
-    def told(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
+    def defining(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
         """Types where a type is asked for, else what is not only a type."""
         if len(symbol.declarations) == 1:
             return symbol.declarations
@@ -241,7 +241,7 @@ class TypeScript(LanguageRules):
             ]
         else:
             found = [one_ for one_ in symbol.declarations if one_.kind != "alias" and one_.node.type not in _TYPES_ONLY]
-        return super().told(BoundSymbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
+        return super().defining(BoundSymbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
 
     def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
         """What is behind `extends` and `implements`."""
@@ -520,9 +520,9 @@ class TypeScript(LanguageRules):
         if name in {"Object.freeze", "Object.assign", "Object.seal", "structuredClone"} and given:
             return ev.infer(model, given[0])
         if name == "Object.values" and given:
-            return outside("list", self.held(ev, ev.infer(model, given[0])))
+            return outside("list", self.items_of(ev, ev.infer(model, given[0])))
         if name in {"Array.from"} and given:
-            return outside("list", self.held(ev, ev.infer(model, given[0])))
+            return outside("list", self.items_of(ev, ev.infer(model, given[0])))
         if name == "Promise.all" and given:
             return ev.infer(model, given[0])
         return None
@@ -534,7 +534,7 @@ class TypeScript(LanguageRules):
         values = ev.infer(model, holder)
         if index.type == "string":
             return ev.taken(values, model.text(index).strip("'\"`"))
-        found = [self.held(ev, one(value)) if isinstance(value, Outside) else UNKNOWN for value in values]
+        found = [self.items_of(ev, one(value)) if isinstance(value, Outside) else UNKNOWN for value in values]
         return union(found)
 
     def outside_call(
@@ -581,7 +581,7 @@ class TypeScript(LanguageRules):
             return self.expected(ev, model, parent)
         if kind == "array":
             holder = self.expected(ev, model, parent)
-            return self.held(ev, holder) if holder else NO_VALUES
+            return self.items_of(ev, holder) if holder else NO_VALUES
         if kind in {"return_statement", "arrow_function"}:
             return self._expected_return(ev, model, parent)
         return NO_VALUES
@@ -621,7 +621,7 @@ class TypeScript(LanguageRules):
             elif isinstance(value, Outside):
                 owner, _, method = value.name.rpartition(".")
                 if method in _ON_ELEMENTS and value.arguments and index == 0:
-                    found.append(one(Outside("Callback", (self.held(ev, one(Outside(owner, value.arguments))),))))
+                    found.append(one(Outside("Callback", (self.items_of(ev, one(Outside(owner, value.arguments))),))))
         return union(found)
 
     def _argument(
@@ -633,7 +633,7 @@ class TypeScript(LanguageRules):
             return NO_VALUES
         values = self.as_type(ev.denoted(function.model, declared, ev.environment(receiver)))
         if parameter is not None and parameter.named_children and parameter.named_children[0].type == "rest_pattern":
-            return self.held(ev, values)
+            return self.items_of(ev, values)
         return values
 
     def implicit(self, ev: "Evaluator", one_: Declaration) -> Values:
@@ -690,9 +690,9 @@ class TypeScript(LanguageRules):
 
     def _at_index(self, ev: "Evaluator", values: Values, index: int) -> Values:
         return union(
-            self.held(ev, one(value), index)
+            self.items_of(ev, one(value), index)
             if isinstance(value, Outside) and value.name == "tuple"
-            else self.held(ev, one(value))
+            else self.items_of(ev, one(value))
             for value in values
         )
 
@@ -713,7 +713,7 @@ class TypeScript(LanguageRules):
             node, parent = parent, parent.parent
         if parent is not None and parent.type == "for_in_statement":
             right = parent.child_by_field_name("right")
-            return self.held(ev, ev.infer(model, right)) if right is not None else UNKNOWN
+            return self.items_of(ev, ev.infer(model, right)) if right is not None else UNKNOWN
         if parent is not None and parent.type == "formal_parameters" and parent.parent is not None:
             return self._given(ev, model, parent.parent, parent.named_children.index(node))
         if parent is not None and parent.type in {"pair_pattern", "array_pattern"}:
