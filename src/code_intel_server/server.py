@@ -11,7 +11,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     PARSE_ERROR,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.explorer import Explorer
     from code_intel_server.tools.guard import Reply
     from code_intel_server.tools.services import ToolProgress
+    from code_intel_server.tools.session.user_words import Ask
     from code_intel_server.tools.shaping import Fields
 
 INSTRUCTIONS = (
@@ -59,6 +61,7 @@ APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempoten
 ALWAYS = {"anthropic/alwaysLoad": True}
 _MOST_LINES = 250
 """Rows of a page of `search_text` at most: each is compared with its file."""
+_ANSWER_SECONDS = 300
 _MEANT = {"extra_forbidden": "unknown argument"}
 
 
@@ -91,6 +94,8 @@ class _Server(MCPServer):
     """Answers a call whose arguments do not fit as every other refusal: in the contract's words, with the re-instruction."""
 
     late: LazyTools
+    asks = True
+    """Whether its client has answered every question so far."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context | None = None
@@ -165,7 +170,36 @@ def reporting(ctx: Context) -> "ToolProgress":
     return report
 
 
-def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
+def asking(ctx: Context, mcp: _Server) -> "Ask":
+    """Questions to the user, from a worker thread: '' where the client has no form, or nobody answers it.
+
+    A client that once gave no proper answer in time is not asked again.
+    """
+    session = ctx.request_context.session
+
+    async def answer(question: str, choices: Sequence[str]) -> str:
+        choice = {"type": "string", "title": "Your choice", "enum": [*choices]}
+        schema: dict[str, Any] = {"type": "object", "properties": {"choice": choice}, "required": ["choice"]}
+        mcp.asks = False
+        with anyio.move_on_after(_ANSWER_SECONDS):
+            said = await session.elicit_form(question, schema, ctx.request_id)
+            mcp.asks = True
+            return str((said.content or {}).get("choice", "")) if said.action == "accept" else ""
+        return ""
+
+    def ask(question: str, choices: Sequence[str]) -> str:
+        params = session.client_params
+        if not mcp.asks or params is None or params.capabilities.elicitation is None:
+            return ""
+        try:
+            return anyio.from_thread.run(answer, question, choices)
+        except (MCPError, ValueError, RuntimeError):
+            return ""
+
+    return ask
+
+
+def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
     @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
     def start_session(
         ctx: Context,
@@ -190,7 +224,7 @@ def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
             note = tools.caller.caller_note(sessions)
             sessions.hooked = note is not None
             sessions.conversation = str(note.get("conversation") or "") if note else ""
-            answer = sessions.start(query, intent, flags, reporting(ctx))
+            answer = sessions.start(query, intent, flags, reporting(ctx), asking(ctx, mcp))
             return tools.caller.with_warnings(sessions, answer, note, _client(ctx) if repo_path in {"", "."} else "")
 
         return call("start_session", work)
@@ -206,7 +240,7 @@ def _session_tools(mcp: MCPServer, late: LazyTools, call: RunTool) -> None:
         ],
     ) -> Reported:
         """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
-        return call("submit_phase", lambda: late.current.sessions.submit(data, reporting(ctx)))
+        return call("submit_phase", lambda: late.current.sessions.submit(data, reporting(ctx), asking(ctx, mcp)))
 
     @mcp.tool(title="Session status", annotations=WRITE, meta=ALWAYS)
     def get_session_status(
