@@ -18,6 +18,7 @@ from code_intel_server.cli.words import TITLE_WIDTH, TITLES
 from code_intel_server.contract.skills import Skill, prompt
 from code_intel_server.flow.access import ACCESS
 from code_intel_server.flow.phases import FLAG_ALIASES, FLAG_NAMES, STEPS, Phase
+from code_intel_server.workspace.project.config import Config
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import session, state
 from tests.e2e.driver import ENVIRONMENT, git, repository
@@ -127,6 +128,7 @@ def test_the_specification_names_every_tool_phase_flag_and_command() -> None:
     assert [name for name in FLAG_NAMES if name not in sections["3.2"]] == []
     assert [place for place in STEPS if not re.search(rf"^\|.*\b{place.phase}\b", sections["4.2"], re.MULTILINE)] == []
     assert [name for name in COMMANDS if name not in sections["12"]] == []
+    assert [name for name in Config.model_fields if name not in "".join(sections.values())] == []
 
 
 def _spellings(text: str) -> dict[str, str]:

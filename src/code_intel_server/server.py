@@ -141,7 +141,7 @@ def build(late: LazyTools) -> MCPServer:
 
 
 RunTool = Callable[[str, "Callable[[], Fields]"], CallToolResult]
-Look = Callable[[str, int, int, "Callable[[Explorer, Page], LookupAnswer[object]]"], CallToolResult]
+AskLookup = Callable[[str, int, int, "Callable[[Explorer, Page], LookupAnswer[object]]"], CallToolResult]
 """A lookup by name, limit and offset, and how it is asked of the project's lookups."""
 Reported = Annotated[CallToolResult, Answer]
 Listed = Annotated[CallToolResult, Listing]
@@ -256,7 +256,7 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
         return call("get_session_status", work)
 
 
-def _text_tools(mcp: MCPServer, listed: Look) -> None:
+def _text_tools(mcp: MCPServer, listed: AskLookup) -> None:
     @mcp.tool(title="Search text", annotations=READ_ONLY)
     def search_text(
         patterns: Annotated[str | list[str], Field(description="One pattern, or several in one pass")],
@@ -299,7 +299,7 @@ def _text_tools(mcp: MCPServer, listed: Look) -> None:
         )
 
 
-def _name_tools(mcp: MCPServer, listed: Look) -> None:
+def _name_tools(mcp: MCPServer, listed: AskLookup) -> None:
     @mcp.tool(title="Find definitions", annotations=READ_ONLY)
     def find_definitions(
         symbol: Symbol_ = None,

@@ -64,7 +64,7 @@ def test_a_flag_that_the_user_typed_is_heard_and_its_text_is_kept_nowhere(
     given, marks = user(root).flags(Flags(quick=True, no_verify=True))
     assert given == Flags(quick=True, no_verify=True)
     assert marks == {"--no_verify": "said by the agent", "--quick": "heard by the hook"}
-    (file,) = (root / ".git" / "code-intel" / heard.FOLDER).iterdir()
+    (file,) = (root / ".git" / "code-intel" / heard.HEARD_FOLDER).iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     assert "goodbye" not in file.read_text()
     assert not [*(root / ".code-intel").iterdir()]
@@ -74,7 +74,7 @@ def test_what_begins_no_session_is_not_noted_and_a_new_request_takes_the_place_o
     monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     hear(monkeypatch, root, prompt("delete the old branches"))
-    assert not (root / ".git" / "code-intel" / heard.FOLDER).exists()
+    assert not (root / ".git" / "code-intel" / heard.HEARD_FOLDER).exists()
     for text in ("/code -q a", "/code -f b", "yes, continue"):
         hear(monkeypatch, root, prompt(text))
     _, marks = user(root).flags(Flags(quick=True))
@@ -142,7 +142,7 @@ def test_a_damaged_forged_renamed_or_huge_record_says_nothing_and_is_in_nobodys_
     monkeypatch: pytest.MonkeyPatch, root: Path, damage: object
 ) -> None:
     hear(monkeypatch, root, prompt("/code -q x"))
-    (file,) = (root / ".git" / "code-intel" / heard.FOLDER).iterdir()
+    (file,) = (root / ".git" / "code-intel" / heard.HEARD_FOLDER).iterdir()
     damage(file)  # type: ignore[operator]
     for name in (heard.NO_SESSION, "20260201_123456"):
         _, marks = user(root, name, "").flags(Flags(quick=True, clean=True))
@@ -155,7 +155,7 @@ def test_no_prompt_is_held_up(monkeypatch: pytest.MonkeyPatch, root: Path) -> No
         whole = json.dumps({"session_id": TALK, "cwd": str(root), **prompt("x" * 100)}).encode()
         monkeypatch.chdir(root)
         assert hear(monkeypatch, root, whole[:-20]) == (0, "")
-        (root / ".git" / "code-intel" / heard.FOLDER).write_text("a file in its place")
+        (root / ".git" / "code-intel" / heard.HEARD_FOLDER).write_text("a file in its place")
         assert hear(monkeypatch, root, prompt("stop")) == (0, "")
         assert hear(monkeypatch, root, {"hook_event_name": "UserPromptSubmit", "prompt": {"no": "text"}}) == (0, "")
         assert hear(monkeypatch, root, {"hook_event_name": "UserPromptSubmit", "session_id": 7}) == (0, "")
@@ -170,7 +170,7 @@ def test_rows_and_files_are_bounded_and_two_conversations_keep_their_own(root: P
     assert len(heard.rows(services.local, services.key, "next", "mine")) == heard.ROWS_AT_MOST
     assert heard.rows(services.local, services.key, "next", "talk 36") == [["--quick"]]
     assert heard.rows(services.local, services.key, "next", "talk 0") == []
-    assert len([*(services.local / heard.FOLDER).iterdir()]) == heard.FILES_AT_MOST
+    assert len([*(services.local / heard.HEARD_FOLDER).iterdir()]) == heard.FILES_AT_MOST
 
 
 def test_the_session_takes_what_was_heard_with_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ def test_the_session_takes_what_was_heard_with_it(root: Path, monkeypatch: pytes
     bench.sessions.conversation = TALK
     answer = bench.sessions.start("Say goodbye.", "IMPLEMENT", {"quick": True})
     assert answer["decisions"] == {"--quick": "heard by the hook"}
-    folder = root / ".git" / "code-intel" / heard.FOLDER
+    folder = root / ".git" / "code-intel" / heard.HEARD_FOLDER
     assert not [*folder.iterdir()]
     hear(monkeypatch, root, prompt("stop"))
     assert [*folder.iterdir()]

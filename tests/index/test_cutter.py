@@ -15,7 +15,7 @@ from code_intel_server import process
 from code_intel_server.common.child_link import ChildLink
 from code_intel_server.common.child_wire import frame
 from code_intel_server.index.chunks import cutter as cutter_module
-from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
+from code_intel_server.index.chunks.cutter import MIN_FILES_FOR_PROCESSES, Cutter, Job
 from code_intel_server.index.chunks.cutting import Cut, Rules, cut_file, from_frame, to_frame
 from code_intel_server.index.retrieval.lexical import words_of
 from code_intel_server.index.retrieval.words import Vocabulary, packed_bag
@@ -24,7 +24,7 @@ from code_intel_server.index.vectors.embedding import MODEL_DIR, load_encoder
 from tests.index.builders import children_of, write_files
 
 RULES = Rules(ChunkStrategy.AST, 512, 1_000_000)
-FILES = WORTH_A_PROCESS + 40
+FILES = MIN_FILES_FOR_PROCESSES + 40
 NAMES = [f"src/m{number:03}.py" for number in range(FILES)]
 HEAVY = "".join(
     f"class C{n}:\n    def m{n}(self, a):\n        return [a, {n}, 'x', (a or {n})]\n\n" for n in range(11_000)
@@ -74,7 +74,7 @@ def test_processes_find_the_files_of_a_relative_root(tmp_path: Path, monkeypatch
 
 
 def test_few_files_start_no_process(tmp_path: Path) -> None:
-    paths = many(tmp_path)[: WORTH_A_PROCESS - 1]
+    paths = many(tmp_path)[: MIN_FILES_FOR_PROCESSES - 1]
     one = cutter(tmp_path)
     cuts = one.cut(paths)
     next(cuts)

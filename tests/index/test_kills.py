@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS
+from code_intel_server.index.chunks.cutter import MIN_FILES_FOR_PROCESSES
 from code_intel_server.index.values import ChromaMode
 from tests.index.builders import children_of, everything_found, everything_held, make_index, ready, write_files
 
@@ -38,7 +38,7 @@ sys.stdin.readline()
 
 
 SMALL = 60
-LARGE = 3 * WORTH_A_PROCESS
+LARGE = 3 * MIN_FILES_FOR_PROCESSES
 """So many that those that change in one generation are cut in processes of their own."""
 
 SERVER, CHROMA, CUTTER = (

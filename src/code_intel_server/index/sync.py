@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from code_intel_server.index.chunks.chunker import CHUNKER_VERSION
-from code_intel_server.index.chunks.cutter import WORTH_A_PROCESS, Cutter, Job
+from code_intel_server.index.chunks.cutter import MIN_FILES_FOR_PROCESSES, Cutter, Job
 from code_intel_server.index.chunks.cutting import Cut, Rules
 from code_intel_server.index.storage.rows import FileWrite, pack
 from code_intel_server.index.storage.store import Store
@@ -295,7 +295,7 @@ class Synchroniser:
     ) -> bool:
         done = 0
         cutter = self._cutter(should_stop)
-        bulk = self._store.in_bulk() if len(todo) >= WORTH_A_PROCESS else contextlib.nullcontext()
+        bulk = self._store.in_bulk() if len(todo) >= MIN_FILES_FOR_PROCESSES else contextlib.nullcontext()
         with bulk, contextlib.closing(cutter.cut(todo)) as cuts:
             for batch in self._batches(cuts, tally):
                 if should_stop():

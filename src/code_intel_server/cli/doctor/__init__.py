@@ -23,7 +23,7 @@ CHECKS: tuple[Check, ...] = (
     checkup_project.scaffold,
     checkup_project.texts,
     checkup_project.trust,
-    checkup_project.outside,
+    checkup_project.outside_gate,
     checkup_project.index,
     checkup_project.sessions,
     checkup_clients.launcher,

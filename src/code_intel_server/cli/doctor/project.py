@@ -136,7 +136,7 @@ def trust(root: Path) -> Iterator[Finding]:
         )
 
 
-def outside(root: Path) -> Iterator[Finding]:
+def outside_gate(root: Path) -> Iterator[Finding]:
     """What is said at the end of a turn that changed files outside a session."""
     mode, commands = outside_sessions.settings(str(root))
     text = outside_sessions.described(str(root))[0].removeprefix("outside sessions: ")

@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     if from_user := dialects.is_from_user(event):
         from code_intel_server.cli.hook import user_prompt
 
-        user_prompt.note(event, root)
+        user_prompt.note_prompt(event, root)
     allow = ALLOW_WRITES in arguments
     if str(event.get("tool_name")).endswith(_STARTS):
         _note_caller(event, root, allow=allow)
@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
 def _outside(event: Fields, root: str, left: list[Session]) -> None:
     """Ask the gate outside of sessions; whatever fails in it lets the turn go its way."""
     try:
-        from code_intel_server.cli.hook.outside_sessions import answer as of_turn
+        from code_intel_server.cli.hook.outside_sessions import answer_turn as of_turn
 
         of_turn(event, root, left)
     except Exception:  # noqa: BLE001 - a reminder that cannot be made holds nobody up

@@ -31,7 +31,7 @@ _TRIES = 2
 _NAMED = 5
 
 
-def answer(event: Fields, root: str, left: list[Session]) -> None:
+def answer_turn(event: Fields, root: str, left: list[Session]) -> None:
     """Note the files as a turn begins; where it ends, hold it once or say how a run stands."""
     mode, commands = settings(root)
     if mode == "off" or not commands or (place := place_of(root)) is None:

@@ -15,7 +15,7 @@ from code_intel_server.workspace.state.key import load_key
 Fields = dict[str, object]
 
 
-def note(event: Fields, root: str) -> None:
+def note_prompt(event: Fields, root: str) -> None:
     """Note what a prompt names of a session's choices; outside a session only one that may begin it."""
     prompt = dialects.user_text(event)
     try:

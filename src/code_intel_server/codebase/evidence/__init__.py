@@ -8,8 +8,8 @@ from code_intel_server.codebase.evidence.location import (
     Reference,
     Replaced,
     find_claims,
-    find_references,
     parse_references,
+    references_in,
 )
 from code_intel_server.codebase.evidence.reader import ProjectEvidence
 
@@ -19,6 +19,6 @@ __all__ = [
     "Reference",
     "Replaced",
     "find_claims",
-    "find_references",
     "parse_references",
+    "references_in",
 ]

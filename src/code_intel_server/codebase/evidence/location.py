@@ -63,7 +63,7 @@ def parse_references(text: str) -> list[Reference]:
     return found
 
 
-def find_references(text: str) -> list[Reference]:
+def references_in(text: str) -> list[Reference]:
     """Every reference that occurs in a sentence; paths with spaces are only found as the whole text."""
     whole = parse_reference(text.strip())
     found = [_reference(path, lines) for path, lines in _occurring(text)]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from code_intel_server.codebase.evidence import find_references
+from code_intel_server.codebase.evidence import references_in
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.access import LOOKUPS
@@ -75,7 +75,7 @@ def semantic(turn: Turn[SemanticPayload]) -> Outcome:
 def _not_shown(turn: Turn[SemanticPayload] | Turn[VerificationPayload], texts: Iterable[str]) -> tuple[Note, ...]:
     """A hint that names the files of claimed places which nothing has shown in this session."""
     shown = shown_files(turn.ports)
-    places = (turn.ports.evidence.normal(one.path) for text in texts for one in find_references(text))
+    places = (turn.ports.evidence.normal(one.path) for text in texts for one in references_in(text))
     unseen = sorted({path for path in places if path and path not in shown and turn.ports.evidence.exists(path)})
     return (Note("hints.not_shown", {"files": list_of_paths(unseen)}),) if unseen else ()
 
@@ -102,7 +102,7 @@ def _names_a_tool(evidence: str, tools: set[str]) -> bool:
 
 
 def _place_exists(turn: Turn[VerificationPayload], evidence: str) -> bool:
-    for reference in find_references(evidence):
+    for reference in references_in(evidence):
         path = turn.ports.evidence.normal(reference.path)
         total = turn.ports.evidence.total_lines(path) if path else None
         if total is not None and 1 <= reference.start <= reference.end <= total:

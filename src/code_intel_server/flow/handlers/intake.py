@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from pydantic import JsonValue
 
-from code_intel_server.codebase.evidence import find_references
+from code_intel_server.codebase.evidence import references_in
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.authors import decided
@@ -90,7 +90,7 @@ def _path_of(evidence: Evidence, entry: str) -> str:
     """The path of a reviewed document, of which the entry may say more: `docs/rules.md:12 - every option is documented`."""
     if files_named(evidence, entry):
         return entry
-    found = find_references(entry)
+    found = references_in(entry)
     return found[0].path if found else entry.partition(" - ")[0].strip()
 
 

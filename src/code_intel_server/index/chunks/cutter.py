@@ -22,7 +22,7 @@ from code_intel_server.index.chunks.cutting import Cut, Rules, cut_file, from_fr
 from code_intel_server.index.retrieval.words import Vocabulary
 from code_intel_server.index.values import ChunkStrategy
 
-WORTH_A_PROCESS = 200
+MIN_FILES_FOR_PROCESSES = 200
 """From so many files on: fewer are cut before a process has come up."""
 
 HERE_FIRST = 16
@@ -90,7 +90,7 @@ class Cutter:
 
     def cut(self, paths: Sequence[str]) -> Generator[Cut | None]:
         """What becomes of each file, about in order; ends early where it should stop. Close the iterator when done with it."""
-        if len(paths) < WORTH_A_PROCESS:
+        if len(paths) < MIN_FILES_FOR_PROCESSES:
             yield from map(self._job.cut, paths)
             return
         waiting, here = deque(paths[HERE_FIRST:]), deque(paths[:HERE_FIRST])

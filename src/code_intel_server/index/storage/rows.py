@@ -68,7 +68,7 @@ def row_of(row: tuple[Any, ...]) -> ChunkRow:
     return ChunkRow(seq, Chunk(ident, path, start, end, text, kind, symbol, scope, header, defined), language, terms)
 
 
-def placeholders(values: Sequence[object]) -> str:
+def sql_placeholders(values: Sequence[object]) -> str:
     """The placeholders of a statement that takes so many values."""
     return ",".join("?" * len(values))
 

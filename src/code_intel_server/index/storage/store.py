@@ -21,8 +21,8 @@ from code_intel_server.index.storage.rows import (
     delete_chunks,
     enqueue,
     matrix_of,
-    placeholders,
     row_of,
+    sql_placeholders,
     write_files,
 )
 from code_intel_server.index.values import Agreement, FileState
@@ -62,7 +62,7 @@ class Store(Database):
         with self.reading() as connection:
             for at in range(0, len(wanted), VARIABLES):
                 part = wanted[at : at + VARIABLES]
-                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({placeholders(part)})"  # noqa: S608
+                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({sql_placeholders(part)})"  # noqa: S608
                 found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
         return found
 
@@ -107,7 +107,7 @@ class Store(Database):
                 part = digests[at : at + VARIABLES]
                 found.update(
                     connection.execute(
-                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({placeholders(part)})",  # noqa: S608
+                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({sql_placeholders(part)})",  # noqa: S608
                         part,
                     ).fetchall()
                 )
@@ -122,7 +122,7 @@ class Store(Database):
         with self.reading() as connection:
             for at in range(0, len(wanted), VARIABLES):
                 part = wanted[at : at + VARIABLES]
-                query = f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({placeholders(part)})"
+                query = f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({sql_placeholders(part)})"
                 found.update((row[0], row_of(row)) for row in connection.execute(query, part))
         return found
 
@@ -130,7 +130,7 @@ class Store(Database):
         """Public ids by sequence number; vanished ones are left out."""
         wanted = list(ids)
         with self.reading() as connection:
-            query = f"SELECT seq, id FROM chunks WHERE id IN ({placeholders(wanted)})"  # noqa: S608
+            query = f"SELECT seq, id FROM chunks WHERE id IN ({sql_placeholders(wanted)})"  # noqa: S608
             return dict(connection.execute(query, wanted).fetchall())
 
     def neighbours(self, chunk_id: str, distance: int) -> list[ChunkRow]:

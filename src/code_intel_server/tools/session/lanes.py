@@ -18,7 +18,7 @@ from code_intel_server.flow.turn import Note
 from code_intel_server.tools.services import ProjectServices, SessionSettings
 
 FEW_FILES, MANY_FILES = 5, 40
-SEARCH_SECONDS = 0.5
+LANE_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
@@ -91,7 +91,7 @@ def advise(services: ProjectServices, settings: SessionSettings, query: str) -> 
     found: Sequence[str] | None = None if names else ()
     if names:
         with contextlib.suppress(CodeIntelError, OSError):
-            found = services.explorer.files_mentioning([*map(_word, names)], SEARCH_SECONDS)
+            found = services.explorer.files_mentioning([*map(_word, names)], LANE_SECONDS)
     if found is None:
         return None
     if not found:

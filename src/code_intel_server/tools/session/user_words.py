@@ -78,7 +78,7 @@ class SessionUser:
         """What was heard until now answers no later question."""
         heard.forget(self.services.local, self.session_id, self.conversation)
 
-    def _rows(self) -> heard.Rows:
+    def _rows(self) -> heard.HeardRows:
         return heard.rows(self.services.local, self.services.key, self.session_id, self.conversation)
 
     def _asked(self, what: str, choices: Sequence[str], **params: object) -> str:

@@ -25,9 +25,9 @@ from code_intel_server.workspace.branches.archive_refs import (
 from code_intel_server.workspace.branches.messages import (
     commit_object,
     judged,
-    listed,
     run_hook,
     stamped,
+    trailer_list,
     with_missing,
     with_trailers,
     without_trailers,
@@ -94,7 +94,7 @@ class Commit:
             return with_missing(message, trailers)
         said = [row for row in trailers if row[0] == LEFT]
         rest = sorted(left[path] for path in left.keys() - {*changed})
-        true = [row for row in trailers if row not in said] + ([(LEFT, listed(rest))] if rest else [])
+        true = [row for row in trailers if row not in said] + ([(LEFT, trailer_list(rest))] if rest else [])
         return with_missing(without_trailers(message, said), true)
 
     def discard_only(self) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from code_intel_server.workspace.branches.commits import identity_missing
 from code_intel_server.workspace.branches.messages import (
     commit_object,
     judged,
-    listed,
     run_hook,
+    trailer_list,
     with_missing,
     with_trailers,
 )
@@ -214,7 +214,7 @@ def hand_trailers(by_hand: HandMerges) -> list[tuple[str, str]]:
     """What the merge commit says of merges made by hand."""
     rows = [("Code-Intel-Merged-By-Hand", merge) for merge in by_hand.commits]
     if by_hand.unreviewed:
-        rows.append(("Code-Intel-Unreviewed", listed(by_hand.unreviewed)))
+        rows.append(("Code-Intel-Unreviewed", trailer_list(by_hand.unreviewed)))
     return rows
 
 

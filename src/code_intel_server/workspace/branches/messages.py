@@ -60,7 +60,7 @@ def without_trailers(message: str, trailers: Sequence[tuple[str, str]]) -> str:
     return "".join(line for line in message.splitlines(keepends=True) if line.strip() not in lines)
 
 
-def listed(paths: Sequence[str]) -> str:
+def trailer_list(paths: Sequence[str]) -> str:
     """Paths for a trailer: at most twenty, the rest counted."""
     more = f" and {len(paths) - NAMED_FILES} more" if len(paths) > NAMED_FILES else ""
     return " ".join(", ".join(paths[:NAMED_FILES]).split()) + more

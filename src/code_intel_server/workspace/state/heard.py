@@ -16,19 +16,19 @@ from pathlib import Path
 from code_intel_server.workspace.files import discard, make_folder, read_regular, write_whole
 from code_intel_server.workspace.state.signature import signed, verified
 
-FOLDER = "heard"
+HEARD_FOLDER = "heard"
 NO_SESSION = "next"
 """In place of a session's id, for what is heard while none is led: the next one may begin with it."""
 ROWS_AT_MOST = 16
 FILES_AT_MOST = 32
 _FILE_BYTES = 16_000
 
-Rows = list[list[str]]
+HeardRows = list[list[str]]
 
 
 def add(folder: Path, key: bytes, session: str, conversation: str, words: Sequence[str], *, afresh: bool) -> None:
     """Keep the words of one prompt; `afresh` in place of all earlier rows of its conversation. Raises OSError."""
-    make_folder(folder / FOLDER, 0o700)
+    make_folder(folder / HEARD_FOLDER, 0o700)
     file = _file(folder, session, conversation)
     kept = [] if afresh else _rows(file, key)
     content = json.dumps({"of": file.name, "rows": [*kept, [*words]][-ROWS_AT_MOST:]}).encode()
@@ -36,7 +36,7 @@ def add(folder: Path, key: bytes, session: str, conversation: str, words: Sequen
     _drop_old(file.parent)
 
 
-def rows(folder: Path, key: bytes, session: str, conversation: str) -> Rows:
+def rows(folder: Path, key: bytes, session: str, conversation: str) -> HeardRows:
     """What was heard in a conversation, oldest first; where it is not known ('') in any of this session's."""
     return [row for file in _files(folder, session, conversation) for row in _rows(file, key)]
 
@@ -49,16 +49,16 @@ def forget(folder: Path, session: str, conversation: str = "") -> None:
 
 def _file(folder: Path, session: str, conversation: str) -> Path:
     digest = hashlib.sha256(conversation.encode("utf-8", "replace")).hexdigest()[:16]
-    return folder / FOLDER / f"{session}.{digest}.json"
+    return folder / HEARD_FOLDER / f"{session}.{digest}.json"
 
 
 def _files(folder: Path, session: str, conversation: str) -> list[Path]:
     if conversation:
         return [_file(folder, session, conversation)]
-    return sorted((folder / FOLDER).glob(f"{session}.*.json"))
+    return sorted((folder / HEARD_FOLDER).glob(f"{session}.*.json"))
 
 
-def _rows(file: Path, key: bytes) -> Rows:
+def _rows(file: Path, key: bytes) -> HeardRows:
     try:
         content = json.loads(verified(key, read_regular(file, _FILE_BYTES)))
         return [[str(word) for word in row] for row in content["rows"]] if content["of"] == file.name else []

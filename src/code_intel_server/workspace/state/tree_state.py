@@ -26,7 +26,7 @@ _HASHED_FILES = 200
 """Larger files, and those beyond so many, are known by size and time."""
 _FILES_AT_MOST = 2_000
 
-Files = dict[str, str]
+FileStates = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TreeState:
     """HEAD, the files that differ from it by their path from the top, and when they were looked at (Unix time)."""
 
     head: str
-    files: Files
+    files: FileStates
     at: int
 
     @property

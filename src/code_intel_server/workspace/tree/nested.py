@@ -17,7 +17,7 @@ from code_intel_server.workspace.tree.snapshot_index import read_json, write_jso
 from code_intel_server.workspace.values import Change
 
 
-class Judge(Protocol):
+class NestedJudge(Protocol):
     """What is asked of a repository's own working tree; see `TreeJudge`."""
 
     def repository(self) -> Repository | None:
@@ -39,7 +39,7 @@ class Judge(Protocol):
         """Forget what is only true within one session."""
 
 
-AnyJudge = TypeVar("AnyJudge", bound=Judge)
+AnyJudge = TypeVar("AnyJudge", bound=NestedJudge)
 
 
 class Nested(Generic[AnyJudge]):
