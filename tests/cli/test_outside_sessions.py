@@ -311,8 +311,8 @@ class TestVerify:
         assert "are running in the background" in noted(event("Stop"))
         os.waitpid(started[0], 0)
         said = held(event("Stop"))
-        assert "test_greet" in said
-        assert "failed" in said
+        assert "1 test failed\ntest_app.py::test_greet" in said
+        assert "Try 1" not in said
         assert event("Stop") == ""
         assert len(started) == 1
         edit(root, "Hello")
@@ -325,6 +325,19 @@ class TestVerify:
         git(root, "commit", "-qm", "more")
         assert event("Stop") == "", "a commit of what was proven"
         assert len(started) == 2
+
+    def test_a_test_that_is_gone_is_asked_for_and_one_that_shows_nothing_new_is_not(
+        self, root: Path, event: Event
+    ) -> None:
+        event("SessionStart")
+        (root / "test_app.py").write_text(TEST.replace("greet():", "greeting():"))
+        (root / "app.py").write_text((root / "app.py").read_text() + "# nothing else\n")
+        run_here(root)
+        assert "verified" in noted(event("Stop"))
+        (root / "test_app.py").write_text("def test_nothing():\n    assert True\n")
+        edit(root, "Hi")
+        run_here(root)
+        assert "test_app.py::test_greet: passed before this change and fails with it" in held(event("Stop"))
 
     def test_while_one_runs_no_other_is_started_and_its_owner_is_told(
         self, root: Path, event: Event, started: list[int], capsys: pytest.CaptureFixture[str], tmp_path: Path

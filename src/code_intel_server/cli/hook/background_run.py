@@ -7,6 +7,7 @@ begins, and its children with it. A lock says that it lives; the same file, and 
 import contextlib
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import place_of, settings
 from code_intel_server.cli.hook.sessions import live_session
 from code_intel_server.common import lifetime
 from code_intel_server.errors import CodeIntelError
+from code_intel_server.receipts.compare import NONE_RED
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.proofs import ProofRunner
@@ -28,6 +30,8 @@ OUTSIDE = "00000000_000000"
 _GRACE_SECONDS = 30.0
 _TIMES_THE_LIMITS = 4
 _TEXT_CHARACTERS = 1_500
+_TRIED = re.compile(r"\nTry \d+ on these files, .*\Z")
+"""What a session says of its tries."""
 
 
 class _SessionBegan(Exception):
@@ -115,9 +119,12 @@ def _keep(place: Worktree, seen: TreeState, key: bytes, status: str, text: str) 
 
 
 def _status(proof: Proof, *, same: bool) -> ProofStatus:
-    """Proven only where nothing asks for a reason either, and where all that ran saw these files."""
+    """Proven only where no test asks for a reason either, and where all that ran saw these files.
+
+    That none of the tests fails without the change is said, and asked for in sessions only.
+    """
     in_place = proof.tests is None or not proof.tests.seen
-    asked = proof.tests is not None and (proof.tests.questions or proof.tests.unavailable)
+    asked = proof.tests is not None and (proof.tests.questions.keys() - {NONE_RED} or proof.tests.unavailable)
     if proof.status is ProofStatus.PROVEN and (asked or (in_place and not same)):
         return ProofStatus.UNPROVEN
     return proof.status
@@ -127,7 +134,7 @@ def _outcome_text(proof: Proof, *, same: bool) -> str:
     """Each command with how it ended, what failed, and which tests ask for a reason."""
     lines = []
     for run in proof.runs:
-        said = "; ".join(filter(None, (run.reason, run.output_tail)))
+        said = "; ".join(filter(None, (run.reason, _TRIED.sub("", run.output_tail))))
         lines.append(f"`{' '.join(run.argv)}`: {run.outcome}{f': {said}' if said else ''}")
     if proof.tests is not None:
         counts = proof.tests.counts

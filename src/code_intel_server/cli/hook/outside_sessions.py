@@ -145,7 +145,7 @@ def _at_the_end(stop: _Stop) -> None:
     elif any(not path.lower().endswith(_PROSE) for path in stop.edited) and not stop.tested():
         stop.hold(
             f"code-intel: {_files(stop)}, and no run of the verify commands has seen them since: {_commands(stop)}."
-            f"{_unfinished(stop)} Run them and mend what fails, or tell the user that they were not run; then end your"
+            f"{_unfinished(stop, start=' ')} Run them and mend what fails, or tell the user that they were not run; then end your"
             " turn again. If you ran them after your last change, or the user wanted to stop, just end it."
         )
 
@@ -157,8 +157,8 @@ def _tell_verdict(stop: _Stop, last: dict[str, object]) -> None:
             dialects.note(stop.event, f"code-intel: the files as they are now were verified. {text}")
         return
     stop.hold(
-        f"code-intel: the verify commands ran on the files as they are now, outside a session. {text}\n"
-        f"{_unfinished(stop).strip()} Mend it or tell the user how it stands, then end your turn again."
+        f"code-intel: the verify commands ran on the files as they are now, outside a session. {text}\n\n"
+        f"{_unfinished(stop, end=' ')}Mend it or tell the user how it stands, then end your turn again."
     )
 
 
@@ -273,11 +273,14 @@ def _which_files(place: "Worktree | None", last: dict[str, object]) -> str:
 
 def _files(stop: _Stop) -> str:
     """What changed, since when."""
+    from code_intel_server.workspace.state.tree_state import FILES_AT_MOST
+
     paths = sorted(stop.unproven)
     named = ", ".join(printable(os.path.relpath(path, _prefix(stop.place))) for path in paths[:_NAMED])
     more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
     since = f"since {printable(str(stop.verdict.get('by')))}" if stop.proven else "in this turn"
-    return f"{len(paths)} file{'s' if len(paths) != 1 else ''} changed outside a session {since}: {named}{more}"
+    most = "at least " if len(stop.now.files) >= FILES_AT_MOST else ""
+    return f"{most}{len(paths)} file{'s' if len(paths) != 1 else ''} changed outside a session {since}: {named}{more}"
 
 
 def _prefix(place: "Worktree") -> str:
@@ -288,8 +291,10 @@ def _commands(stop: _Stop) -> str:
     return "; ".join(f"`{command[:200]}`" for command in stop.commands[:_NAMED])
 
 
-def _unfinished(stop: _Stop) -> str:
-    return f" Session {stop.left[0].id} waits unfinished at step {stop.left[0].step} of 19." if stop.left else ""
+def _unfinished(stop: _Stop, start: str = "", end: str = "") -> str:
+    if not stop.left:
+        return ""
+    return f"{start}Session {stop.left[0].id} waits unfinished at step {stop.left[0].step} of 19.{end}"
 
 
 def _members(content: dict[str, object], name: str) -> dict[str, object]:

@@ -24,7 +24,7 @@ _READ_LIMIT = 4_000_000
 _HASHED_BYTES = 128 * 1024
 _HASHED_FILES = 200
 """Larger files, and those beyond so many, are known by size and time."""
-_FILES_AT_MOST = 2_000
+FILES_AT_MOST = 2_000
 
 FileStates = dict[str, str]
 
@@ -87,7 +87,7 @@ class Worktree:
         prefix = os.path.relpath(self.root, self.top)
         told = self._git(*asked, "--", *([] if prefix == "." else [prefix]))
         paths = [os.fsdecode(row[3:]) for row in told.split(b"\0") if row]
-        paths = sorted(path for path in paths if not is_written(path))[:_FILES_AT_MOST]
+        paths = sorted(path for path in paths if not is_written(path))[:FILES_AT_MOST]
         return TreeState(self.head, {path: self._known(path, number) for number, path in enumerate(paths)}, at)
 
     def changed(self, since: TreeState, now: TreeState) -> set[str]:
