@@ -17,7 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import place_of, settings
 from code_intel_server.cli.hook.sessions import live_session
 from code_intel_server.common import lifetime
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.receipts.compare import NONE_RED
+from code_intel_server.receipts import NONE_RED
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.proofs import ProofRunner
