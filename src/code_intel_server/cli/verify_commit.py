@@ -23,7 +23,7 @@ _ORIGINAL = "Code-Intel-Original-Tests"
 
 
 def main(arguments: list[str]) -> int:
-    """Verify a commit; exit status 0 where it is good, 1 where not, 3 where nothing can be said."""
+    """Verify a commit; exit status 0 where it is good, 1 where not, 3 where nothing can be reported."""
     made = parser(
         "verify-commit",
         "Run the trusted verify commands in clean checkouts of a commit and of its parent, and say test by test what the"

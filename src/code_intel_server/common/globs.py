@@ -14,7 +14,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 MATCH_SECONDS = 15.0
-"""How long paths are compared with patterns; what was not reached is said."""
+"""How long paths are compared with patterns; what was not reached is reported."""
 
 _CLASS = re.compile(r"\[[!^]?+(\]?+[^\]]*)\]")
 _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
@@ -56,7 +56,7 @@ def meant(
     clock: Callable[[], float] = time.monotonic,
     seconds: float = MATCH_SECONDS,
 ) -> tuple[list[Item], str]:
-    """Those whose `path` one of the patterns means, and what is to be said of those that were not reached in time, '' for none."""
+    """Those whose `path` one of the patterns means, and what to report of those that were not reached in time, '' for none."""
     means = [matcher(pattern) for pattern in patterns]
     deadline = clock() + seconds
     kept: list[Item] = []

@@ -48,7 +48,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk has ended it already; and nothing is said here instead of what went wrong.
+        # A full disk has ended it already; and nothing is reported here instead of what went wrong.
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise

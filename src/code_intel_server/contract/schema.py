@@ -55,7 +55,7 @@ ToolAllowed = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class PhasePart:
-    """What is said about a phase or a variant of it; None and {} leave what lies below."""
+    """What is reported of a phase or a variant of it; None and {} leave what lies below."""
 
     instruction: str | None = None
     expected_payload: Mapping[str, str] = field(default_factory=dict)

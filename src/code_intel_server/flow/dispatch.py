@@ -213,7 +213,7 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
     payload, state = turn.payload, turn.state
     assert isinstance(payload, ReportPayload)  # noqa: S101 - asked for READY_IMPL only
     if not state.tasks or WRITE_CHECK not in required:
-        return required if state.tasks else ()  # without a plan that is what has to be said
+        return required if state.tasks else ()  # without a plan that is what has to be reported
     files = unchecked(state, turn.ports, turn.now)
     if files:
         raise Rejected("failures.READY.write_not_checked", details={"unchecked": [*files]}, files=list_of_paths(files))

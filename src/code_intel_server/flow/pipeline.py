@@ -127,7 +127,7 @@ def list_answer(answer: Fields, accepted: int, total: int, contract: Contract) -
 
 
 def _refused(answer: Fields, number: int, before: SessionState | None, contract: Contract) -> Fields:
-    """The refusal of element `number`, with what is to be said of those `before` it, which stay accepted."""
+    """The refusal of element `number`, with what to report of those `before` it, which stay accepted."""
     named = Note("common_failures.list_element", {"number": number, "message": answer["message"]})
     said = responses.with_earlier_notes(answer, before.last_submit if before else None)
     return said | {"message": responses.say(contract, named), "element": number, "accepted": number - 1}

@@ -1,7 +1,7 @@
 """The index of one project as the tools see it: search, sync, chunks and agreements behind one door (SPEC 9).
 
 Nothing is opened, loaded or started before it is needed. The first process that asks owns the index and writes it;
-another one reads it and answers from what is there. Whatever is missing or broken makes an answer poorer and is said in its
+another one reads it and answers from what is there. Whatever is missing or broken makes an answer poorer and is reported in its
 notes, but it never stops a session.
 """
 
@@ -229,7 +229,7 @@ class CodeIndex:
         return tuple(round(float(score), 4) for score in scores)
 
     def status(self) -> Status:
-        """How the index stands."""
+        """The state of the index."""
         opened = self._open()
         store = opened.store
         return Status(

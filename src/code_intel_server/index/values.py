@@ -235,7 +235,7 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How the index stands. `age_hours` since the last complete sync, None where there was none."""
+    """The state of the index. `age_hours` since the last complete sync, None where there was none."""
 
     owner: bool
     files: int

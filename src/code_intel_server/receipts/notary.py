@@ -40,7 +40,7 @@ _BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 class Verdict:
     """What the runs of one change showed.
 
-    `problems` refuse it, besides tests that fail or are unexplained; `notes` are said. `exit_status_only` where no run
+    `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `exit_status_only` where no run
     named a test: then the exit statuses are all there is.
     """
 
@@ -192,7 +192,7 @@ class _Work:
         return self._said(found, not new.listed)
 
     def _nothing_seen(self) -> str:
-        """Why nothing can be said: every command fails before and with the change, and none lists a test; else ''."""
+        """Why nothing can be reported: every command fails before and with the change, and none lists a test; else ''."""
         runs = [run for name in ("base", "new") for run in self._runs.get(name, ())]
         if any(run.suite.listed or not run.status for run in runs):
             return ""

@@ -126,7 +126,7 @@ def _semantic_answer(current: CurrentProject, text: str, most: int) -> LookupAns
 def semantic_search(
     current: CurrentProject, text: str, limit: int, path: str, language: str | None, collection: str
 ) -> Fields:
-    """Map first, then Forest; what the answer is worth is said with it."""
+    """Map first, then Forest; what the answer is worth is reported with it."""
     where = "" if path in {"", "."} else current.services.project.inside(path)
     if not current.services.root.joinpath(
         where

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Grade(StrEnum):
-    """How a finding stands; only BAD makes the doctor's exit status 1."""
+    """The state of a finding; only BAD makes the doctor's exit status 1."""
 
     GOOD = "ok"
     WARNING = "warning"
@@ -15,7 +15,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was examined, how it stands, and what to do where it does not stand well."""
+    """What was examined, its state, and what to do where it does not stand well."""
 
     name: str
     grade: Grade

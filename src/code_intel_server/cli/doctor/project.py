@@ -137,7 +137,7 @@ def trust(root: Path) -> Iterator[Finding]:
 
 
 def outside_gate(root: Path) -> Iterator[Finding]:
-    """What is said at the end of a turn that changed files outside a session."""
+    """What is reported at the end of a turn that changed files outside a session."""
     mode, commands = outside_sessions.settings(str(root))
     text = outside_sessions.described(str(root))[0].removeprefix("outside sessions: ")
     if mode == "off" or not commands:
@@ -147,7 +147,7 @@ def outside_gate(root: Path) -> Iterator[Finding]:
 
 
 def index(root: Path) -> Iterator[Finding]:
-    """How the index stands, as far as its files tell; nothing is opened for writing."""
+    """The state of the index, as far as its files tell; nothing is opened for writing."""
     seen = look_at_index(root)
     if seen is not None:
         yield good("index", seen.described().removeprefix("index "))

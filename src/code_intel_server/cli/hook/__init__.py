@@ -117,7 +117,7 @@ def answer_event(event: Fields, session: Session, *, allow: bool) -> int:
 
 
 def after_a_kill(event: Fields, left: list[Session]) -> int:
-    """Judge one event where sessions were interrupted: a conversation is told of the last one, writes are held to it."""
+    """Judge one event where sessions were interrupted: a conversation is informed of the last one, writes are held to it."""
     name = event.get("hook_event_name")
     guarding = next((one for one in left if is_here(one)), None)
     if name == "SessionStart":

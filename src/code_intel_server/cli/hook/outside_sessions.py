@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 def answer_turn(event: Fields, root: str, left: list[Session]) -> None:
-    """Note the files as a turn begins; where it ends, hold it once or say how a run stands."""
+    """Note the files as a turn begins; where it ends, hold it once or report the state of a run."""
     mode, commands = settings(root)
     if mode == "off" or not commands or (place := place_of(root)) is None:
         return
@@ -240,7 +240,7 @@ def runs_now(place: "Worktree") -> dict[str, object]:
 
 
 def described(root: str) -> tuple[str, dict[str, object]]:
-    """How the gate stands, for people: a line, and the same as data."""
+    """The state of the gate, for people: a line, and the same as data."""
     root = os.path.realpath(root)
     mode, commands = settings(root)
     place = place_of(root)

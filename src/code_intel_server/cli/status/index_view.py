@@ -16,7 +16,7 @@ _CACHE = Path(FOLDER) / "cache"
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """How the index stands. `pending` are files its owner knows to want indexing, `age_hours` since the last whole sync.
+    """The state of the index. `pending` are files its owner knows to want indexing, `age_hours` since the last whole sync.
 
     `engine` is what a server answers with: ChromaDB where it is used and has acknowledged every vector, else SQLite's own
     vectors, else words alone. `model` is '' before the first sync, `owner_pid` None where no server has the index open.

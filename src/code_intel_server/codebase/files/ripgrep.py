@@ -207,7 +207,7 @@ def search(
 
 
 def _stopped(root: Path, binary: Sequence[str]) -> Iterator[str]:
-    """What is said of files that match and hold a NUL, unless that is where all of us take them for binary (SPEC 8)."""
+    """What is reported of files that match and hold a NUL, unless that is where all of us take them for binary (SPEC 8)."""
     names = [name for name in there(root, binary) if not begins_binary(root, name)]
     yield from (f"{valid_text(name)} is binary; only its beginning was searched" for name in names[:_BINARIES_NAMED])
     if len(names) > _BINARIES_NAMED:

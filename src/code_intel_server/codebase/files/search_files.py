@@ -40,7 +40,7 @@ def search_files(
 ) -> LookupAnswer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    What a glob could not be compared with within `globs.MATCH_SECONDS` is said. Raises Rejected('tool_errors.query.no_pattern') and
+    What a glob could not be compared with within `globs.MATCH_SECONDS` is reported. Raises Rejected('tool_errors.query.no_pattern') and
     the errors of `path_inside`.
     """
     if not of_length(pattern, "pattern").strip():

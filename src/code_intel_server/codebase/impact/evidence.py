@@ -101,7 +101,7 @@ class ImpactLedger:
             self.places.get(path, {}).values(), key=lambda one: (-one.certain, -one.strength, one.depth, one.line)
         )
         together = self.together.get(path)
-        # History is a witness of its own: it is said besides the places, never in their stead.
+        # History is a witness of its own: it is reported besides the places, never in their stead.
         said = (AffectedLine(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
         chosen = (*places[: MOST_PLACES - len(said)], *said) or tuple(places[:1])
         chance = 1 / (

@@ -93,7 +93,7 @@ def find_references(
 
     `Class.method` and names behind their module mean one symbol; a bare name means all that are defined under it; of a selector
     (`move:to:`) the first word is looked for. Comments, strings and prose only with `include_comments`. `kinds` narrows to some of definition,
-    call, import, attribute, type, other, comment, string. Of a name in many files as many are told as the page needs, beginning with those
+    call, import, attribute, type, other, comment, string. Of a name in many files as many are reported as the page needs, beginning with those
     that define it and those that know it; `total` then is what is known so far. Raises Rejected('tool_errors.query.no_symbol'),
     Rejected('tool_errors.query.no_name_at'), Rejected('tool_errors.query.unknown_qualifier'), Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
     """
@@ -207,7 +207,7 @@ def collect(
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
-    Of many files only as many are told as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
+    Of many files only as many are reported as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
     A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
     """
     found = ripgrep.search(project, _query(names), path=path)
@@ -244,7 +244,7 @@ def collect(
 def _as_wanted(
     teller: "_Teller", files: Sequence[FileMatches], first: int, wanted: PageRequest, bind: Bind
 ) -> Iterator[tuple[list[Told], Sequence[ReferenceRow]]]:
-    """What is told of the first files, and the rows of that, until they are as many as are wanted.
+    """What is found of the first files, and the rows of that, until they are as many as are wanted.
 
     The rows' order must not depend on the page: but for the `first` files it is that of the files.
     """
@@ -277,7 +277,7 @@ class _Teller:
         self.standing = SourceFiles(self.project.root)
 
     def tell(self, files: Sequence[FileMatches]) -> list[Told]:
-        """What is told of each file, unless that was done for these lines of this file as it still looks."""
+        """What is found of each file, unless that was done for these lines of this file as it still looks."""
         stamps = [stamp_of(self.project, file.path) for file in files]
         looks = [(stamp, hash(file.printed)) for file, stamp in zip(files, stamps, strict=True)]
         questions = [(file.path, self.asked) for file in files]
@@ -318,7 +318,7 @@ def _query(names: Sequence[str]) -> Query:
 
 
 def _broken(project: ProjectScope, name: str, path: str) -> Iterator[str]:
-    """What is said of an operator's name that goes over several lines: ripgrep tells lines."""
+    """What is reported of an operator's name that goes over several lines: ripgrep tells lines."""
     if pattern := broken(name):
         files, problems = ripgrep.matching_files(
             project, Query((pattern,)), path=path_inside(project.root, path), extra=("--multiline",)

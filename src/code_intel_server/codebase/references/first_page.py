@@ -1,4 +1,4 @@
-"""Of a name in many files as many are told as the page needs: telling all of them takes seconds, and nobody reads them all (SPEC 2).
+"""Of a name in many files as many are reported as the page needs: telling all of them takes seconds, and nobody reads them all (SPEC 2).
 
 The order of the files must then be known before they are told, and be the same for the next page. So it is decided by how
 large all files with the name are, and by what the symbol cache says they define, never by what is remembered of them.
@@ -29,7 +29,7 @@ class PageRequest:
     def ordered(self, project: ProjectScope, files: Sequence[FileMatches]) -> tuple[Sequence[FileMatches], int] | None:
         """The files, those first that are likely to define the name, then those `near`, and how many of them to tell first, whatever the page.
 
-        None where they are few enough to be told whole.
+        None where they are few enough to be classified whole.
         """
         if not _is_more(WHOLE_BYTES, (_size(project, file) for file in files)):
             return None

@@ -92,7 +92,7 @@ class Meaning:
         )
 
     def __bool__(self) -> bool:
-        """Whether anything is said."""
+        """Whether anything is known."""
         return bool(self.symbols or self.modules or self.outside or self.unknown)
 
 

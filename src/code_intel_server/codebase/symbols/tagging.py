@@ -35,7 +35,7 @@ _ANNOTATED = re.compile(rb"[ \t]+([^\W\d]\w*)[ \t]*:[ \t]*[\w\"'\[]")
 """A line of a class's body that may declare a field by its type."""
 
 _NAMED_ABOVE = frozenset({"go", "php"})
-"""Languages in which a line names the package or namespace of all that follows, and which is said with every name."""
+"""Languages in which a line names the package or namespace of all that follows, and which is reported with every name."""
 
 _UNTAGGED_KINDS = frozenset({LanguageKind.DOCS, LanguageKind.CONFIG, LanguageKind.MARKUP})
 _TAGGED_ANYWAY = frozenset({"makefile", "terraform", "hcl", "cmake", "vue", "svelte", "astro"})

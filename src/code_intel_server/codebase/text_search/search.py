@@ -77,7 +77,7 @@ class TextRow(InFile):
 
 
 class SearchOptions(TypedDict, total=False):
-    """What may be said of a search besides its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
+    """What may be given to a search besides its patterns. Globs as in `.gitignore`; a leading '!' excludes."""
 
     regex: bool
     word: bool

@@ -39,5 +39,5 @@ def settle_entries(state: SessionState, kept: Collection[str]) -> list[str]:
 
 
 def undecided(entries: Mapping[str, str]) -> list[str]:
-    """The places of which nothing is said."""
+    """The places of which nothing is reported."""
     return [entry.partition(" ")[2] for entry, words in entries.items() if not words]

@@ -168,7 +168,7 @@ def refuse_unexplored(
 def unchecked(state: SessionState, ports: Ports, now: str) -> list[str]:
     """The paths changed since the last judgement that were allowed at no time of the session (SPEC 4, READY impl).
 
-    `check_write_target` allows, and so does a reason given for a path once it may be written or was. None while there are strays: what nobody explored has to be said first.
+    `check_write_target` allows, and so does a reason given for a path once it may be written or was. None while there are strays: what nobody explored has to be reported first.
     """
     before = state.trees.judged
     if not before or not now or before == now or unexplored(state, ports, before, now):

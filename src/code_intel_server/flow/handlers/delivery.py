@@ -79,7 +79,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
 
 
 def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> tuple[str, list[str], Note] | None:
-    """Keep what a reason was given for; why the rest of what is undone goes back to the plan, its items, and what is said."""
+    """Keep what a reason was given for; why the rest of what is undone goes back to the plan, its items, and what is reported."""
     found = undone(turn, now, left)
     state = turn.state
     lost = [one for one in found if not one.reason and one.task_id in state.round_tasks]
@@ -401,7 +401,7 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
 
 
 def _hand_merges_proven(turn: Turn[MergePayload], by_hand: HandMerges) -> tuple[Note, ...]:
-    """Run the proofs on what was merged by hand, which no phase has seen; what is to be said of it.
+    """Run the proofs on what was merged by hand, which no phase has seen; what to report of it.
 
     Raises Rejected where they fail, or where files that are not in the merge could make them pass. Where none runs,
     such files prove nothing, and somebody may be writing them: they are named.

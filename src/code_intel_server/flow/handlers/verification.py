@@ -150,7 +150,7 @@ def proof_fields(proof: Proof) -> dict[str, JsonValue]:
 
 
 def proof_warnings(proof: Proof) -> tuple[Note, ...]:
-    """What must be said about a verdict that the server did not fully prove."""
+    """What must be reported about a verdict that the server did not fully prove."""
     notes = [
         Note(f"warnings.{run.outcome}", {"command": " ".join(run.argv), "reason": run.reason})
         for run in proof.runs

@@ -139,7 +139,7 @@ def _by_asking(report: IssueReport, ask: AskIndex) -> Iterator[ScoredRange]:
 
 
 def _by_lookup(report: IssueReport, connection: sqlite3.Connection) -> Iterator[ScoredRange]:
-    """What is said by the frames, paths and names of a report."""
+    """What is reported by the frames, paths and names of a report."""
     known = _known_files(connection) if report.frames or report.paths else {}
     yield from _by_frames(connection, report, known)
     for path in report.paths:

@@ -147,7 +147,7 @@ class Database:
         return self._temporary is not None
 
     def rebuild(self, reason: str = "", *, seen_at: int | None = None) -> bool:
-        """Replace the file by an empty one while running; without a reason it was wanted, and nobody needs to be told.
+        """Replace the file by an empty one while running; without a reason it was wanted, and nobody needs to be informed.
 
         False where nothing was done: the store is closed, and the file another process's by now, or the one in which
         something was `seen_at` that epoch was replaced already.

@@ -157,7 +157,7 @@ def delete_chunks(connection: sqlite3.Connection, chunks: Sequence[tuple[int, st
 
 
 def enqueue(connection: sqlite3.Connection, collection: str, ids: Iterable[str], *, removed: bool) -> None:
-    """Note that ids of a collection were put or removed, for ChromaDB to be told."""
+    """Note that ids of a collection were put or removed, for ChromaDB to be informed."""
     connection.executemany(
         "INSERT INTO outbox (collection, id, removed) VALUES (?, ?, ?)",
         [(collection, one, int(removed)) for one in ids],

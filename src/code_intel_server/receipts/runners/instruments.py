@@ -183,7 +183,7 @@ def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
 
 
 def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
-    """What `_GO` is told of a selection; the packages, by folder or import path, in a file."""
+    """What `_GO` is given of a selection; the packages, by folder or import path, in a file."""
     wanted = {os.path.dirname(file) for file in selection.files or ()}  # noqa: PTH120 - text in, text out
     wanted |= {id_.partition(":")[0] for id_ in selection.ids or ()}
     added = {}

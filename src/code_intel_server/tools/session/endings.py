@@ -88,7 +88,7 @@ class Endings:
         )
 
     def keep_earlier(self, settings: SessionSettings, state: SessionState) -> tuple[str, ...]:
-        """Shelve what the user had uncommitted at the session's start and its tasks took away; what is to be said of that.
+        """Shelve what the user had uncommitted at the session's start and its tasks took away; what to report of that.
 
         The commit holds what became of it, the session's own snapshots alone what it was.
         """
@@ -108,7 +108,7 @@ class Endings:
         return states
 
     def drop(self, settings: SessionSettings, state: SessionState) -> tuple[str, ...]:
-        """Give up a fresh session for one that is restored, its work kept recoverably; what is to be said of that."""
+        """Give up a fresh session for one that is restored, its work kept recoverably; what to report of that."""
         left = self.abandon(settings, state).warnings if state.branch_policy is None else ()
         learning.record_end(self._services, state, "abandoned", "another session was restored", now())
         self.forget(state.session_id)

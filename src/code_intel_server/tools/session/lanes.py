@@ -60,7 +60,7 @@ def with_lane(flags: Flags, lane: Lane) -> Flags:
 def route_in_lane(
     services: ProjectServices, settings: SessionSettings, query: str, route: Route, *, chosen: bool
 ) -> tuple[Route, Note | None]:
-    """The road in the configured lane, and what is to be said of lanes; as it is where the call has `chosen` or changes nothing."""
+    """The route in the configured lane, and what to report of lanes; as it is where the call has `chosen` or changes nothing."""
     if chosen or route.investigating or route.flags.only_verify:
         return route, None
     advice = advise(services, settings, query)

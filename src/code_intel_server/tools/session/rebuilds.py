@@ -26,7 +26,7 @@ def rebuild_answer(contract: Contract, done: "SyncReport") -> Fields:
 
 
 def after_rebuild(answer: Fields, contract: Contract, done: "SyncReport") -> Fields:
-    """What a start or `clean` answers after a rebuild: a session needs to be told only of one that ended early."""
+    """What a start or `clean` answers after a rebuild: a session needs to be informed only of one that ended early."""
     if done.cancelled:
         message = contract.message(_UNFINISHED, {"reason": _why(done)})
         known = answer.get("warnings")

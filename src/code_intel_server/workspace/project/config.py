@@ -290,7 +290,7 @@ def _validated(text: str, content: dict[str, object]) -> tuple[Config, tuple[str
 
 
 def _nothing_to_index(path: Path, text: str, folders: tuple[str, ...]) -> tuple[str, ...]:
-    """What is said where none of the source folders is there: the index would be empty without a word."""
+    """What is reported where none of the source folders is there: the index would be empty without a word."""
     if not folders or path.parent.name != FOLDER:
         return ()
     if any(os.path.exists(path.parents[1] / folder) for folder in folders):  # noqa: PTH110 - raises for no name

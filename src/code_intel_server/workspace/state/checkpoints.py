@@ -147,7 +147,7 @@ class CheckpointStore:
         """
         try:
             found = self._load(session_id)
-        except Rejected:  # no id at all, so no file was looked for: what there is has to be said all the same
+        except Rejected:  # no id at all, so no file was looked for: what there is has to be reported all the same
             found = Unusable(str(session_id)[:60], self._folder, CheckpointProblem.MISSING)
         if isinstance(found, Unusable):
             raise found.as_error(tuple(entry.session_id for entry in self.usable()))
