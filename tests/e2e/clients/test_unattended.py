@@ -76,7 +76,7 @@ def test_after_init_unattended_neither_client_needs_more_and_uninstall_takes_all
     codex.write_text("# mine\n")
     done = machine.run(["sh", "-c", f"{SET_UP} --no-proof --no-index --yes"])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3 hooks approved in Codex" in done.stdout
+    assert "4 hooks approved in Codex" in done.stdout
     assert "claude -p '/code" in done.stdout
 
     script = Script(machine.work())
@@ -95,13 +95,13 @@ def test_after_init_unattended_neither_client_needs_more_and_uninstall_takes_all
     assert "approved in Codex" in machine.run(["code-intel-server", "doctor"]).stdout
 
     done = machine.run(["code-intel-server", "init", "--no-unattended", "--no-proof", "--no-index"])
-    assert "3 approvals of hooks taken out" in done.stdout, done.stdout + done.stderr
+    assert "4 approvals of hooks taken out" in done.stdout, done.stdout + done.stderr
     assert json.loads(settings.read_text()) == before
     assert "trusted_hash" not in codex.read_text()
     assert "not approved in Codex" in machine.run(["code-intel-server", "doctor"]).stdout
     machine.run(["sh", "-c", f"{SET_UP} --no-proof --no-index --yes"])
     done = machine.run(["code-intel-server", "init", "--uninstall"])
-    assert "3 approvals of hooks taken out" in done.stdout, done.stdout + done.stderr
+    assert "4 approvals of hooks taken out" in done.stdout, done.stdout + done.stderr
     assert "trusted_hash" not in codex.read_text()
     assert not settings.exists()
 
