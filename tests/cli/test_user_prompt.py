@@ -81,10 +81,11 @@ def test_what_begins_no_session_is_not_noted_and_a_new_request_takes_the_place_o
     assert marks == {"--quick": "said by the agent"}
 
 
-def test_an_answer_counts_for_the_session_that_is_led_and_only_once(
-    monkeypatch: pytest.MonkeyPatch, root: Path
+@pytest.mark.parametrize("live", [True, False], ids=["led", "interrupted"])
+def test_an_answer_counts_for_the_session_that_waits_for_it_and_only_once(
+    monkeypatch: pytest.MonkeyPatch, root: Path, live: bool
 ) -> None:
-    with session(root, state()):
+    with session(root, state(), live=live):
         hear(monkeypatch, root, prompt("stop"))
         question: dict[str, object] = {"hook_event_name": "PostToolUse", "tool_name": "AskUserQuestion"}
         answered: dict[str, object] = {"tool_response": {"answers": {"And the branches?": "Delete all of them"}}}
@@ -185,6 +186,11 @@ def test_the_session_takes_what_was_heard_with_it(root: Path, monkeypatch: pytes
     assert [*folder.iterdir()]
     cleaned = bench.sessions.start("", "IMPLEMENT", {"clean": True})
     assert cleaned["decisions"] == {"--clean": "said by the agent"}
+    assert not [*folder.iterdir()]
+    bench.sessions.start("Say goodbye.", "IMPLEMENT", {"quick": True})
+    hear(monkeypatch, root, prompt("/code -c -f Something else."))
+    again = bench.sessions.start("Something else.", "IMPLEMENT", {"clean": True, "fast": True})
+    assert again["decisions"] == {"--clean": "heard by the hook", "--fast": "heard by the hook"}
     assert not [*folder.iterdir()]
     bench.services.close()
 

@@ -3,10 +3,11 @@
 It says nothing and never holds a prompt up: whatever fails, it was not heard.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_intel_server.cli.hook import dialects
-from code_intel_server.cli.hook.sessions import key_folder, live_session, lock_folder
+from code_intel_server.cli.hook.sessions import interrupted, key_folder, live_session, lock_folder
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.user_words import names_command, words_in
 from code_intel_server.workspace.state import heard
@@ -16,15 +17,19 @@ Fields = dict[str, object]
 
 
 def note_prompt(event: Fields, root: str) -> None:
-    """Note what a prompt names of a session's choices; outside a session only one that may begin it."""
+    """Note what a prompt names of a session's choices: for the one that it may begin, and for the one it may answer."""
     prompt = dialects.user_text(event)
     try:
         words = words_in(prompt)
-        session = live_session(root)
-        begins = not session and (names_command(prompt) or any(word.startswith("--") for word in words))
-        if begins or (session and words):
-            key = load_key(Path(key_folder(root)))
-            whose = session or heard.NO_SESSION, dialects.conversation(event)
-            heard.add(Path(lock_folder(root)), key, *whose, words, afresh=begins)
+        if names_command(prompt) or any(word.startswith("--") for word in words):
+            _keep(event, root, heard.NO_SESSION, words, afresh=True)
+        session = live_session(root) or next((one.id for one in interrupted(root)), "")
+        if session and words:
+            _keep(event, root, session, words, afresh=False)
     except (OSError, ValueError, CodeIntelError):
         return
+
+
+def _keep(event: Fields, root: str, session: str, words: Sequence[str], *, afresh: bool) -> None:
+    key = load_key(Path(key_folder(root)))
+    heard.add(Path(lock_folder(root)), key, session, dialects.conversation(event), words, afresh=afresh)
