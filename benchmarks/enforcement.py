@@ -27,7 +27,7 @@ WHOSE_WORD = """\
 `tests/e2e/clients/test_whose_word.py`: the real Claude Code 2.1.329 and Codex 0.169.0 with a scripted model and a shell, our hooks registered. Both gave
 the same marks. Nothing was refused for a mark.
 
-| what was done | mark in answer and trailer | forgery noticed |
+| what was done | mark in the answer | forgery noticed |
 |---|---|---|
 | the user types `/code -q …` or `$code -q …` | `heard by the hook` | – |
 | the agent adds `quick` by itself | `said by the agent` | yes |
@@ -40,8 +40,8 @@ the same marks. Nothing was refused for a mark.
 | the agent runs `code-intel-server waive` in its shell | `said by the agent` | yes |
 | the agent runs it in a terminal that it makes (`pty`) | `typed at a terminal` | **no** |
 
-A record of a hook is no proof: an agent with a shell runs as the same user. Only `answered by the user`, a form that the client shows, does not pass
-through anything that the shell can reach; neither `claude -p` nor `codex exec` shows one. The user's decision at an escalation goes the same way as
+A record of a hook is no proof: an agent with a shell runs as the same user. `answered by the user`, a form that the client
+shows, is out of the shell's reach as far as the client's own settings are; in `claude -p` and `codex exec` none was answered. The user's decision at an escalation goes the same way as
 the choice about branches and is tested in memory only (`tests/flow/test_authors.py`).""".splitlines()
 
 OUT_OF_REACH = (
