@@ -53,6 +53,12 @@ def test_only_what_there_is_becomes_a_trailer(counts: dict[str, int], passed_bef
     assert [name for name, _ in trailers(SeenTests(NONE | counts, passed_before=passed_before), {})] == names
 
 
+def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> None:
+    tests = SeenTests(NONE, not_loaded=["a.py", "b.py"])
+    assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "not_loaded": ["a.py", "b.py"]}
+    assert trailers(tests, {}) == [("Code-Intel-Not-Loaded", "a.py; b.py")]
+
+
 def test_what_has_a_reason_is_counted_with_it() -> None:
     tests = SeenTests(NONE, questions=ASKED)
     reasons = dict.fromkeys(ASKED, "The rule\nwas changed.")

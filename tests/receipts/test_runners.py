@@ -90,6 +90,38 @@ def test_a_product_that_softens_assertions_is_shown_by_the_test_that_must_fail(r
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems), verdict
 
 
+@pytest.mark.needs("node")
+def test_an_assertion_that_fails_behind_the_end_of_its_test_is_seen_beside_the_test_that_must_fail(repo: Repo) -> None:
+    begin = RUNNERS["node"][1] + TEST
+    _base(repo, begin)
+    late = begin + "test('late', () => { setTimeout(() => a.equal(add(1, 1), 3), 20) })\n"
+    _write(repo, {"add.js": ADD + "exports.twice = (n) => n * 2\n", "late.test.js": late})
+    verdict = _verdict(repo, "node", "--test")
+    assert verdict.receipt.failing == ("late.test.js",)
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize("module", [False, True])
+def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) -> None:
+    begin = "import test from 'node:test'\nimport './add.js'\n" if module else RUNNERS["node"][1] + TEST
+    kind = "module" if module else "commonjs"
+    one = begin + "test('adds', () => {})\n"
+    add = "export const add = 1\n" if module else ADD
+    _write(repo, {"package.json": json.dumps({"type": kind}), "add.js": add, "one.test.js": one})
+    _write(repo, {"add.js": add + "\n", "other.js": "\n"})
+    verdict = _verdict(repo, "node", "--test")
+    assert {path for run in verdict.runs["new"] for path in run.loaded} == {"add.js", "one.test.js"}
+
+
+@pytest.mark.needs("go", "make")
+def test_make_around_go_is_believed_though_its_exit_status_is_its_own(repo: Repo) -> None:
+    _write(repo, GO | {"Makefile": "test:\n\tgo test ./...\n"})
+    new = 'package calc\n\nimport "testing"\n\nfunc TestNew(t *testing.T) { _ = Add(1, 2) }\n'
+    _write(repo, {"new_test.go": new})
+    verdict = _verdict(repo, "make", "test")
+    assert verdict.good, verdict
+
+
 def test_unittest_is_watched_and_a_file_that_hangs_or_cannot_be_imported_is_named(repo: Repo) -> None:
     begin = "import unittest\nfrom add import add\n\nclass Test(unittest.TestCase):\n"
     one = (

@@ -246,6 +246,23 @@ def test_what_the_tests_borrow_and_no_commit_holds_is_asked_for_when_it_changed(
     assert [what for what, why in judged.tests.questions.items() if "in no commit" in why] == [site]
 
 
+def test_folders_beside_a_manifest_that_the_change_adds_are_asked_for_too(world: World) -> None:
+    world.repo.write(".git/info/exclude", "node_modules\n")
+    runs = world.runs()
+    runs.begin("s", world.config, world.config.verify_commands, world.base)
+    assert _soon((world.folder / "s.borrowed.json").exists)
+    world.repo.write("lib/node_modules/core/index.js", "exports.price = 1\n")
+    judged = world.judge(calc__py=FIXED, **{"lib/package__json": '{"name": "lib"}\n'})
+    assert judged.tests is not None
+    assert [what for what, why in judged.tests.questions.items() if "in no commit" in why] == ["lib/node_modules/core"]
+
+
+def test_changed_code_that_no_test_loads_is_named(world: World) -> None:
+    judged = world.judge(calc__py=FIXED, test_sum__py=SUM, unused__py="x = 1\n", page__js="f()\n", notes__md="#\n")
+    assert judged.tests is not None
+    assert judged.tests.not_loaded == ["unused.py"]
+
+
 _SERVER = """
 import sys, tempfile
 from pathlib import Path

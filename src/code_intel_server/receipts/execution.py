@@ -8,7 +8,7 @@ from pathlib import Path
 
 from code_intel_server import process
 from code_intel_server.receipts.checkout import MARK, end_marked
-from code_intel_server.receipts.isolation import IsolatedCheckout
+from code_intel_server.receipts.isolation import IsolatedCheckout, relative
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, merged_runs
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
@@ -29,13 +29,17 @@ class _Stalled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SuiteRunRecord:
-    """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end."""
+    """One verify command in one checkout: what it listed, its exit status (None where it was ended) and its output's end.
+
+    `loaded` are the project's files that the processes of its tests had loaded, where the runner tells.
+    """
 
     argv: tuple[str, ...]
     suite: SuiteRun
     status: int | None
     output: bytes = b""
     runners: frozenset[str] = frozenset()
+    loaded: frozenset[str] = frozenset()
 
     @property
     def contradiction(self) -> str:
@@ -75,7 +79,9 @@ class Execution:
                 break
             selection = replace(selection, skip=(*selection.skip, *hung))
         suite = _joined([one.suite for one in done])
-        return replace(done[-1], suite=suite, status=done[-1].status if len(done) == 1 else done[-1].status or 1)
+        loaded = frozenset().union(*(one.loaded for one in done))
+        status = done[-1].status if len(done) == 1 else done[-1].status or 1
+        return replace(done[-1], suite=suite, status=status, loaded=loaded)
 
     def _once(self, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         results = self.instruments.results()
@@ -100,7 +106,9 @@ class Execution:
             suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
         if watch.flooded:
             suite = replace(suite, unavailable="more results were written than can be those of tests")
-        return SuiteRunRecord(command.argv, suite, status, output, frozenset(events.runners))
+        inner = {relative(file, place.seen_at) for file in events.census | events.loaded}
+        loaded = inner.intersection(self.tracked)
+        return SuiteRunRecord(command.argv, suite, status, output, frozenset(events.runners), frozenset(loaded))
 
     def _start(
         self,

@@ -118,10 +118,10 @@ class IsolatedCheckout:
             return led
         ours = {path.removeprefix("src/").removeprefix("lib/") for path in tracked}
         for file in census:
-            inside = _relative(file, self.seen_at)
+            inside = relative(file, self.seen_at)
             if inside in tracked:
                 continue
-            if not self.mounted and _relative(file, self.top) in tracked:
+            if not self.mounted and relative(file, self.top) in tracked:
                 return file
             tail = file.partition("/site-packages/")[2]
             if "/" in tail and tail in ours:
@@ -179,6 +179,7 @@ def fingerprint(found: Mapping[str, str]) -> str:
     return hashlib.sha256(rows.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _relative(file: str, folder: Path) -> str:
+def relative(file: str, folder: Path) -> str:
+    """A file's path inside a folder; '' where it is not below it."""
     prefix = str(folder) + "/"
     return file.removeprefix(prefix) if file.startswith(prefix) else ""

@@ -32,6 +32,9 @@ from code_intel_server.workspace.project.config import VerifyCommand
 
 STALL_SECONDS = 120.0
 _NAMED_FILES = 6
+_MANIFESTS = (":(glob)**/package.json", ":(glob)**/pyproject.toml")
+_SIGNALS = 126
+"""From here on an exit status is a shell's word for a command that could not run or was ended."""
 _TIMES_THE_LIMITS = 3
 _BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 
@@ -112,6 +115,9 @@ class Notary:
 
     def _inventory(self) -> dict[str, str]:
         listed = frozenset(split_z(self.git.must("ls-files", "-z")))
+        # A package that the change adds has folders beside its manifest too, and those are in no commit either.
+        others = split_z(self.git.must("ls-files", "-z", "--others", "--exclude-standard", "--", *_MANIFESTS))
+        listed |= {path for path in others if not {*path.split("/")} & {*self.borrow}}
         return inventory(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow))
 
     def _begin(self) -> float:
@@ -269,6 +275,8 @@ class _Work:
         found = [case for case in run.suite.cases if selection.canary in case.id]
         if found:
             self._canaries[command] = all(case.outcome is CaseOutcome.FAILED for case in found)
+            if self._canaries[command] and run.status and run.status < _SIGNALS:
+                run = replace(run, status=1)  # of a wrapper too, such as make's 2: the failing test accounts for it
         others = tuple(case for case in run.suite.cases if selection.canary not in case.id)
         return replace(run, suite=replace(run.suite, cases=others))
 

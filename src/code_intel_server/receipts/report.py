@@ -1,6 +1,7 @@
 """A verdict in the words and the size in which a session keeps it and an agent reads it (SPEC 4, Receipts)."""
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.common.printable import printable
@@ -24,6 +25,7 @@ _QUESTIONS_AT_MOST = 200
 _MESSAGE_CHARACTERS = 400
 _ID_CHARACTERS = 300
 _NOTES_AT_MOST = 10
+_FAMILIES = {".py": "python", **dict.fromkeys((".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx"), "node")}
 
 
 def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenTests:
@@ -51,9 +53,25 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         questions={_short(id_): why for id_, why in [*asked.items()][:_QUESTIONS_AT_MOST]},
         runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
         notes=[*([NO_TEST_CHANGED] if code and not steering else []), *_notes(verdict)],
+        not_loaded=_not_loaded(verdict, changes),
         seconds=round(verdict.seconds, 1),
         tries=tries,
     )
+
+
+def _not_loaded(verdict: Verdict, changes: Sequence[Change]) -> list[str]:
+    """The changed code that no test's process loaded, in languages whose runners tell what they load."""
+    loaded = {path for name in ("original", "new") for run in verdict.runs.get(name, ()) for path in run.loaded}
+    told = {_FAMILIES.get(PurePosixPath(path).suffix) for path in loaded} - {None}
+    return [
+        printable(change.path)
+        for change in changes
+        if change.kind is not ChangeKind.DELETED
+        and file_class(change.path) is FileClass.PRODUCT
+        and role(change.path) is Role.CODE
+        and _FAMILIES.get(PurePosixPath(change.path).suffix) in told
+        and change.path not in loaded
+    ][:_LISTED_AT_MOST]
 
 
 def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:

@@ -240,7 +240,7 @@ class SeenTests:
 
     `counts` has every list's length, `listed` the first ids of each. `questions` maps what needs a reason (a test's id, or a
     sentence) to why. `only_status` where no test was named, `unavailable` why nothing can be concluded; `tries` counts the
-    times that the same tree was run.
+    times that the same tree was run. `not_loaded` are changed files of code that the tests' processes loaded no line of.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -249,6 +249,7 @@ class SeenTests:
     questions: dict[str, str] = field(default_factory=dict)
     runs: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    not_loaded: list[str] = field(default_factory=list)
     only_status: bool = False
     unavailable: str = ""
     seconds: float = 0.0

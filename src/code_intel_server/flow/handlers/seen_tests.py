@@ -52,6 +52,8 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
     if with_reason:
         fields["with_a_reason"] = with_reason
+    if tests.not_loaded:
+        fields["not_loaded"] = [*tests.not_loaded[:_SHOWN_AT_MOST]]
     if tests.notes:
         fields["notes"] = [*tests.notes]
     return {"tests": fields}
@@ -74,6 +76,8 @@ def test_trailers(
             rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
         if tests.counts["flaky"]:
             rows.append(("Code-Intel-Flaky", str(tests.counts["flaky"])))
+    if tests.not_loaded:
+        rows.append(("Code-Intel-Not-Loaded", _joined(tests.not_loaded)[:_TRAILER_CHARACTERS]))
     given = [reasons[what] for what in tests.questions if what in reasons]
     if given:
         why = "; ".join(dict.fromkeys(" ".join(reason.split()) for reason in given))

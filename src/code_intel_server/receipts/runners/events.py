@@ -24,6 +24,7 @@ class Events:
 
     roots: tuple[str, ...] = ()
     census: frozenset[str] = frozenset()
+    loaded: frozenset[str] = frozenset()
     unreadable: int = 0
     runners: set[str] = field(default_factory=set)
     _ends: list[dict[str, Any]] = field(default_factory=list)
@@ -66,7 +67,9 @@ class Events:
             case None if len(line) <= LINE_AT_MOST:
                 self._take_text(line.decode("utf-8", "replace"))
             case {"event": "census", "files": list(files)}:
-                self.census = frozenset(map(str, files))
+                self.census |= frozenset(map(str, files))
+            case {"event": "loaded", "files": list(files)}:
+                self.loaded |= frozenset(map(str, files))
             case _:
                 self.unreadable += 1
 

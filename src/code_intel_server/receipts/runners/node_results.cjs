@@ -203,9 +203,27 @@ function start() {
   } else if (/[/\\]jest(-cli)?[/\\]bin[/\\]jest\.js$/.test(program)) startJest(path.dirname(path.dirname(program)))
   else if (/[/\\]vitest[/\\]vitest\.mjs$/.test(program)) startVitest()
 }
+// Which of the project's files this process has loaded, as scripts or as modules.
+function tellLoaded() {
+  const loaded = new Set()
+  try {
+    const session = new (require('node:inspector').Session)()
+    session.connect()
+    session.on('Debugger.scriptParsed', ({ params: { url } }) => {
+      const file = url.startsWith('file:') ? require('node:url').fileURLToPath(url) : url
+      if (!unit(file).startsWith('..') && path.isAbsolute(file) && !file.includes('node_modules')) loaded.add(file)
+    })
+    session.post('Debugger.enable')
+    session.disconnect()
+    if (loaded.size) write({ event: 'loaded', files: [...loaded].slice(0, 1000) })
+  } catch {} // a Node.js without inspector
+}
 module.exports = Mocha
 Object.assign(module.exports, { Jest, jestFilter, jestRunner, mustFail, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
 if (results && !globalThis.codeIntelStarted) {
   globalThis.codeIntelStarted = true
-  if (require('node:worker_threads').isMainThread) start()
+  if (require('node:worker_threads').isMainThread) {
+    process.on('exit', tellLoaded)
+    start()
+  }
 }

@@ -4,21 +4,28 @@ import hook from './node_results.cjs'
 
 const { named, unit, wantsFile, write } = hook
 
+const isFile = ({ nesting, name, file }) => nesting === 0 && path.resolve(name) === file
+
 export default async function* (source) {
   const open = new Map()
+  const late = new Map()
   let diagnosed = ''
   yield ''
   for await (const { type, data } of source) {
     const names = open.get(data?.file) ?? open.set(data?.file, []).get(data?.file)
     if (type === 'test:diagnostic' && /^(Error|Warning): /.test(data.message)) diagnosed = data.message
-    else if (type === 'test:start') names[data.nesting] = data.name
+    else if (type === 'test:complete' && diagnosed.startsWith('Error: ') && isFile(data)) {
+      late.set(data.file, diagnosed)
+      diagnosed = ''
+    } else if (type === 'test:start') names[data.nesting] = data.name
     else if (type === 'test:pass' || type === 'test:fail') {
-      const whole = data.nesting === 0 && path.resolve(data.name) === data.file
+      const whole = isFile(data)
       if (whole && !wantsFile(data.file)) continue
       const error = data.details?.error
       const cause = error?.cause ?? error
       const message = type === 'test:fail' ? String(cause?.stack ?? cause).slice(-1500) : ''
-      const said = diagnosed || String(error?.message ?? '')
+      const said = late.get(data.file) || diagnosed || String(error?.message ?? '')
+      if (whole) late.delete(data.file)
       if (whole) write({ event: 'unbuilt', unit: unit(data.file), message: said.slice(0, 500) })
       diagnosed = ''
       const skipped = data.skip !== undefined || data.todo !== undefined
@@ -27,4 +34,6 @@ export default async function* (source) {
       write({ event: 'end', id, unit: unit(data.file), outcome, seconds: (data.details?.duration_ms ?? 0) / 1000, message })
     }
   }
+  // What fails behind the end of its test fails the file, which node does not say where another test of it fails too.
+  for (const [file, message] of late) write({ event: 'end', id: unit(file), unit: unit(file), outcome: 'failed', seconds: 0, message })
 }

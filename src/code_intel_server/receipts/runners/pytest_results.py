@@ -20,6 +20,8 @@ _ONLY = os.environ.get("CODE_INTEL_ONLY", "")
 _CANARY = os.environ.get("CODE_INTEL_CANARY", "")
 _ROOT = os.environ.get("CODE_INTEL_ROOT", "")
 _LOADED_BY = " -p pytest_results"
+_A_LINE = 500
+"""Files of one line: longer lines are not read."""
 _writes = [bool(_RESULTS)]
 _below = [""]
 _sessions: list[Any] = []
@@ -39,8 +41,8 @@ class _Canary(pytest.Item):
 
 def _write(**event: object) -> None:
     if _writes[0]:
-        with open(_RESULTS, "a", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
-            file.write(json.dumps(event) + "\n")
+        with open(_RESULTS, "ab", buffering=0) as file:  # noqa: PTH123  one write, whole beside those of workers
+            file.write(json.dumps(event).encode() + b"\n")
 
 
 def _named(nodeid: str) -> str:
@@ -133,6 +135,9 @@ def _write_end(report: Any) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Which files the loaded modules came from: whether the checkout is what was tested."""
+    """Which files the loaded modules came from, of workers too: whether the checkout is what was tested."""
     files = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
-    _write(event="census", files=sorted(files - {""}))
+    named = sorted(files - {""})
+    _writes[0] = bool(_RESULTS)
+    for number in range(0, len(named), _A_LINE):
+        _write(event="census", files=named[number : number + _A_LINE])
