@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from code_intel_server.codebase.evidence.equal_forms import shorter_form
 from code_intel_server.codebase.evidence.node_kinds import (
     ASSERTED,
     BLANK,
@@ -87,6 +88,8 @@ class DeadCode:
 
     def core(self, node: "Node") -> "list[Node] | None":
         """What a node comes to that adds nothing to it: what always runs, what is caught to be thrown on, `x and True`."""
+        if self._is_code and (shorter := self._shorter(node)) is not None:
+            return shorter
         if node.child_count == 3 and (side := self._neutral(node)) is not None:
             return [node.children[2 if side == 0 else 0]]
         if not self._is_code or not (node.type.startswith("if") or node.type.startswith("try")):
@@ -100,6 +103,12 @@ class DeadCode:
         else:
             adds_nothing = bool(rest) and all(RETHROWS.fullmatch(node_text(one)[:LONGEST_STUB]) for one in rest)
         return blocks[0].named_children if adds_nothing else None
+
+    def _shorter(self, node: "Node") -> "list[Node] | None":
+        above = node.parent
+        ends = above is not None and means("sequence", above.type) and node.next_named_sibling is None
+        ends_function = ends and above is not None and self._ends_function(above)
+        return shorter_form(node, self._language, ends_function=ends_function)
 
     def _neutral(self, node: "Node") -> int | None:
         """Which side of an operator changes nothing; None where both count."""
@@ -279,6 +288,8 @@ class DeadCode:
         """Whether a mark says nothing that the tree does not: an end of line, a last comma, brackets around a whole value."""
         if node.type == ";":
             return self._language in ENDS_ON_ITS_OWN
+        if node.type == "array" and above.type == "array_creation_expression":
+            return True
         if node.type in {"#else", "#endif"} or (node.type == ":" and above.type == "field_declaration_list"):
             return True
         if node.type == ",":

@@ -169,7 +169,7 @@ def is_pure(node: "Node", language: str) -> bool:
             return False
         if is_decided(one):
             continue
-        if one.is_named and means("effect", one.type):
+        if one.is_named and (means("effect", one.type) or means("jump", one.type)):
             return False
         if language in CALLS_BY_NAME and one.type in {"identifier", "word", "command_name"}:
             return False
@@ -199,6 +199,8 @@ def normal_text(node: "Node", language: str) -> str:
         return node.type  # a keyword that may be written in any case
     if language == "ruby" and node.type in {"do", "end"} and node.parent is not None and node.parent.type == "do_block":
         return "{" if node.type == "do" else "}"
+    if node.parent is not None and node.parent.type == "array_creation_expression" and text in {"(", ")"}:
+        return "[" if text == "(" else "]"
     if re.fullmatch(r"0[xXbBoO][\da-fA-F_]+|[1-9][\d_]*", text):
         return str(int(text.replace("_", ""), 0))
     return text
