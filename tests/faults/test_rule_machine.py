@@ -258,7 +258,10 @@ class SessionMachine(RuleBasedStateMachine):
         return [*data, {"summary": f"All is done, {self.number}."}] if whole else data
 
     def _may_pass(self, data: dict[str, object]) -> bool:
-        return bool(str(data.get("summary", "")).strip()) and self.model.at in {"MERGE", "READY 14"}
+        if not str(data.get("summary", "")).strip():
+            return False
+        framed = self.model.at == "QUERY_FRAME" and bool(str(data.get("action_type", "")).strip())
+        return framed or self.model.at in {"MERGE", "READY 14"}
 
     def _follow_unmeant(self) -> None:
         self.model.ok()

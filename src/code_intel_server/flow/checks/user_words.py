@@ -33,8 +33,9 @@ _DECISIONS: Mapping[str, str] = {
 }
 _EDGE = 4_000
 _COMMAND = re.compile(r"(?:^|\s)[/$](?:[\w-]+:)?code(?=\s|$)")
-_EXPANDED = re.compile(r"^The request: (.*?)\n\nThe code-intel server leads", re.MULTILINE | re.DOTALL)
-"""The request in the skill's own text, which some clients put in place of the command before they tell of the prompt."""
+_BEFORE_REQUEST = "\nThe request: "
+_BEHIND_REQUEST = "\n\nThe code-intel server leads"
+"""Around the request in the skill's own text, which some clients put in place of the command before the prompt hook."""
 _TYPED = re.compile(r"--?([A-Za-z][\w-]*)(?:=(\w+))?")
 _WORDS = re.compile(r"[^\W\d_]+(?:['\u2019]t)?|[.,;:!?\n]")
 _NOT = frozenset({"not", "never", "without", "cannot", "dont"})
@@ -43,7 +44,14 @@ _REACH = 3
 
 def names_command(prompt: str) -> bool:
     """Whether a prompt calls for a session by the skill's name, as `/code` or `$code`."""
-    return bool(_EXPANDED.search(prompt) or _COMMAND.search(prompt[:_EDGE]))
+    return _expanded(prompt) is not None or bool(_COMMAND.search(prompt[:_EDGE]))
+
+
+def _expanded(prompt: str) -> str | None:
+    """The request of a prompt that is the skill's own text; None for any other."""
+    begin = f"\n{prompt}".find(_BEFORE_REQUEST)
+    end = prompt.find(_BEHIND_REQUEST, begin) if begin >= 0 else -1
+    return prompt[begin + len(_BEFORE_REQUEST) - 1 : end] if end >= 0 else None
 
 
 def words_in(prompt: str) -> tuple[str, ...]:
@@ -51,9 +59,9 @@ def words_in(prompt: str) -> tuple[str, ...]:
 
     Flags count at its beginning, behind the skill's name, or at its end; a decision that is negated does not.
     """
-    expanded = _EXPANDED.search(prompt)
-    start = None if expanded else _COMMAND.search(prompt[:_EDGE])
-    request = expanded[1] if expanded else prompt[start.end() :] if start else prompt
+    expanded = _expanded(prompt)
+    start = _COMMAND.search(prompt[:_EDGE]) if expanded is None else None
+    request = expanded if expanded is not None else prompt[start.end() :] if start else prompt
     found = [*_flags(request[:_EDGE].split()), *_flags([*reversed(request[-_EDGE:].split())])]
     if len(prompt) <= ANSWER_AT_MOST:
         found += _decisions(prompt)
