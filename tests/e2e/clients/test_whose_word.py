@@ -34,9 +34,10 @@ for file in folder.glob("heard/next.*.json"):
     file.write_bytes(signed(key, ('"of": "%s", "rows": [["--quick"]]}' % file.name).encode()))
 """
 TERMINAL = "import pty; pty.spawn(['{program}', 'waive', '2', '--reason', 'slow on this machine'])"
+# A client may write the file of its conversation only while the command runs: look until it is there.
 OWN_CONVERSATION = (
-    'find "$HOME" -name "*.jsonl" -printf "%T@ %p\\n" | sort -n'
-    " | grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.jsonl' | tail -1 | cut -c1-36"
+    'for i in $(seq 100); do find "$HOME" -name "*.jsonl" -newer "$HOME/asked" -printf "%T@ %p\\n" | sort -n'
+    " | grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\.jsonl' | tail -1 | cut -c1-36 | grep . && break; sleep .1; done"
 )
 
 
@@ -146,6 +147,7 @@ def test_flags_that_the_user_types_are_heard_and_forged_ones_are_not_unless_the_
     ]
     for steps, mark in forged:
         assert client.machine.run(["code-intel-server", "abandon", "--yes"]).returncode == 0
+        (client.machine.home / "asked").touch()
         client.ask(asked, started(answers, *steps, quick=True))
         assert answers[-1]["decisions"] == {"--quick": mark}, (steps, answers[-1])
 
