@@ -28,6 +28,7 @@ from yaml.reader import ReaderError
 from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES, Broken, Node, Scalar, Sequence, Table
 
 MAX_NESTING = 12
+TOO_DEEP = f"nested deeper than {MAX_NESTING} levels"
 
 
 @lru_cache(maxsize=4)
@@ -45,7 +46,9 @@ def parse_yaml(data: bytes) -> Table:
         return _root(yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Broken(mark.line + 1 if mark else 1, error.problem or error.context or "not YAML") from None
+        # libyaml 0.2.6 looks ahead far enough to meet a limit of its own before ours: one refusal, the same words.
+        problem = (error.problem or error.context or "not YAML").replace("exceeded maximum nesting depth", TOO_DEEP)
+        raise Broken(mark.line + 1 if mark else 1, problem) from None
     except ReaderError as error:
         line = text.encode().count(b"\n", 0, error.position) + 1
         raise Broken(line, "a character that YAML does not allow") from None
@@ -78,7 +81,7 @@ def _root(events: Iterator[Event]) -> Table:
 def _node(events: Iterator[Event], event: Event, depth: int) -> Node:
     line = _line(event)
     if depth > MAX_NESTING:
-        raise Broken(line, f"nested deeper than {MAX_NESTING} levels")
+        raise Broken(line, TOO_DEEP)
     if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
         raise Broken(line, "anchors and aliases are not allowed")
     assert isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent)  # noqa: S101 - the parser's own grammar
