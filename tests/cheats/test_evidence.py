@@ -157,7 +157,7 @@ def test_an_unchanged_line_of_a_file_that_was_renamed_and_changed(stage: Stage) 
     (stage.root / "app.py").unlink()
     stage.write("main.py", APP_DONE.replace("- 1", "-  1"))
     stage.refused("was not changed", **report(evidence="main.py:6"))
-    stage.refused("changes of white space", **report(evidence="main.py:10"))
+    stage.refused("changes of white space or notation", **report(evidence="main.py:10"))
     stage.accepted(**report(evidence="main.py:2"))
 
 

@@ -59,10 +59,10 @@ def judged(path: str, before: str, after: str) -> RangeVerdict:
 @pytest.mark.parametrize(
     ("path", "before", "after", "why"),
     [
-        ("a.c", "a  = 1;\n", "a = 1;\n", "changes of white space"),
-        ("a.c", "int f() {\nreturn 1; }\n", "int f()\n{\n  return 1;\n}\n", "changes of white space"),
-        ("a.py", "a = 1\r\nb = 2\r\n", "a = 1\nb = 2\n", "changes of white space"),
-        ("a.txt", "a  b\n", "a b\n", "changes of white space"),
+        ("a.c", "a  = 1;\n", "a = 1;\n", "changes of white space or notation"),
+        ("a.c", "int f() {\nreturn 1; }\n", "int f()\n{\n  return 1;\n}\n", "changes of white space or notation"),
+        ("a.py", "a = 1\r\nb = 2\r\n", "a = 1\nb = 2\n", "changes of white space or notation"),
+        ("a.txt", "a  b\n", "a b\n", "changes of white space or notation"),
         ("a.py", "a = 1\n", "a = 1  # one\n", "only comments or documentation"),
         ("a.py", "def f():\n    return 1\n", "def f():\n    return 1\n    f()\n", "code that is never reached"),
         (

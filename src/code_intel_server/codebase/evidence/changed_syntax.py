@@ -27,6 +27,18 @@ _BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
 _AROUND_AN_OPERATOR = re.compile(r" ?([<>=!~]=|[=,]) ?")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
+_IMPORT_OF_ANY_PLACE = {
+    "java": re.compile(r"import\s[\w.*\s]+;"),
+    "kotlin": re.compile(r"import\s[\w.*\s]+;?"),
+    "csharp": re.compile(r"using\s[\w.\s=<>]+;"),
+    "go": re.compile(r'(?:import\s+)?(?:\w+\s+)?"[^"]+"'),
+    "rust": re.compile(r"use\s[^;]+;"),
+    "swift": re.compile(r"import\s[\w.\s]+"),
+    "php": re.compile(r"use\s[\w\\\s,{}]+;"),
+    "dart": re.compile(r"import\s[^;]+;"),
+}
+"""A line that imports, in languages in which importing runs nothing that depends on the order."""
+
 _REAL = RangeVerdict(empty=False, trivial=False)
 _STUB = RangeVerdict(empty=True, trivial=False, why="an implementation without code")
 _PUNCTUATION = RangeVerdict(empty=False, trivial=True, why="only white space or punctuation")
@@ -88,7 +100,7 @@ class Comparison:
         if words and all(map(is_todo, words)):
             return _TO_DO
         prose = bool(words) or any(line in self.before.prose for line in old)
-        why = "only comments or documentation" if prose else "changes of white space"
+        why = "only comments or documentation" if prose else "changes of white space or notation"
         return RangeVerdict(empty=False, trivial=True, why=why, prose=prose)
 
 
@@ -116,8 +128,14 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
         then = _text_effects(path, before, language) if before else Effects()
     changed: list[Token] = []
     gaps: list[tuple[int, int]] = []
-    for old, new in hunks if before is None or not says_the_same(language, before, after) else ():
-        _difference(_among(then.tokens, old), _among(now.tokens, new), new, changed, gaps)
+    if before is not None and says_the_same(language, before, after):
+        return Comparison(tuple(hunks), then, now)
+    moved = _moved_imports(language, before, after, hunks) if before is not None else (set[int](), set[int]())
+    for old, new in hunks:
+        was = [token for token in _among(then.tokens, old) if token.line not in moved[0]]
+        is_now = [token for token in _among(now.tokens, new) if token.line not in moved[1]]
+        if was or is_now:
+            _difference(was, is_now, new, changed, gaps)
     return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps))
 
 
@@ -150,6 +168,23 @@ def _parsed_effects(
 
 def _text_effects(path: str, content: bytes, language: Language | None) -> Effects:
     return _of_lines(split_lines(decode(content)), language, indented=path.endswith(_INDENTED))
+
+
+def _moved_imports(
+    language: Language | None, before: bytes, after: bytes, hunks: Sequence[Replaced]
+) -> tuple[set[int], set[int]]:
+    """The lines before and after that hold an import which only has another place, where its place says nothing."""
+    imported = _IMPORT_OF_ANY_PLACE.get(language.name) if language is not None else None
+    if imported is None:
+        return set(), set()
+    found: list[dict[int, str]] = []
+    for side, content in enumerate((before, after)):
+        lines = split_lines(decode(content))
+        numbers = (n for hunk in hunks for n in range(hunk[side][0], sum(hunk[side])) if 0 < n <= len(lines))
+        found.append({n: lines[n - 1].strip() for n in numbers if imported.fullmatch(lines[n - 1].strip())})
+    old, new = found
+    same = {*old.values()} & {*new.values()}
+    return {n for n, line in old.items() if line in same}, {n for n, line in new.items() if line in same}
 
 
 def _among(tokens: Sequence[Token], lines: tuple[int, int]) -> list[Token]:

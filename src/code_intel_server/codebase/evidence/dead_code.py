@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from code_intel_server.codebase.evidence.equal_forms import shorter_form
+from code_intel_server.codebase.evidence.equal_forms import is_do, shorter_form
 from code_intel_server.codebase.evidence.node_kinds import (
     ASSERTED,
     BLANK,
@@ -72,6 +72,10 @@ class DeadCode:
                 why = "a branch without code"
             elif child.type in {"recipe_line", "run_instruction"} and NO_COMMAND.fullmatch(node_text(child)):
                 why = "a command that does nothing"
+            elif (node.type, child.type) == ("object_creation_expression", "initializer_expression") and not (
+                child.named_child_count
+            ):
+                why = "white space or punctuation"
             elif child.type == "jsx_expression" and any(map(is_decided, child.named_children)):
                 why = "a condition that never holds"
             elif child.type == "rule_set" and not any(
@@ -269,7 +273,7 @@ class DeadCode:
         around = block.parent
         if around is not None and means("sequence", around.type):
             around = around.parent
-        return around is not None and around.id in self._definitions
+        return around is not None and (around.id in self._definitions or around.type == "function_definition")
 
     def _is_empty_condition(self, node: "Node") -> bool:
         """Whether a condition asks for nothing but names, and nothing follows from it."""
@@ -293,11 +297,15 @@ class DeadCode:
         if node.type in {"#else", "#endif"} or (node.type == ":" and above.type == "field_declaration_list"):
             return True
         if node.type == ",":
+            if above.type == "match_arm" or (behind is not None and behind.type == "keywords" and is_do(behind)):
+                return True
             one = self._language == "python" and above.type == "tuple" and above.named_child_count == 1
             return behind is not None and behind.type in {")", "]", "}"} and not one
         if node.type in {"(", ")"} and above.type.startswith("parenthesized"):
             return bool(
-                re.search(r"statement|assign|declarator|clause|^argument|parenthesized|^return|block", further.type)
+                re.search(
+                    r"statement|assign|declarator|clause|^argument|parenthesized|^return|block|^where$", further.type
+                )
             )
         return False
 

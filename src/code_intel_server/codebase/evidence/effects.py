@@ -24,11 +24,13 @@ from code_intel_server.codebase.evidence.definition_parts import (
 from code_intel_server.codebase.evidence.node_kinds import (
     AT_THE_HEAD,
     DIRECTIVE,
+    ENDS_ON_ITS_OWN,
     FRAME,
     HEAD,
     INDENTED,
     PROGRAM,
     SAME_QUOTES,
+    SAME_QUOTES_OF_PLAIN_TEXT,
     WORD_BY_WORD,
     WRAPS,
     is_block,
@@ -166,6 +168,8 @@ class _Walk:
         bounds += self._language in INDENTED and means("bound", node.type)
         at, text = node.start_byte, self._parsed.text
         children = [*self._dead.children(node)]
+        attributes: list[list[Token]] = []
+        mark = len(self.found.tokens)
         for (child, why), behind in zip_longest(children, (child for child, _ in children[1:])):
             if child.start_byte > at:
                 self._between(text[at : child.start_byte], at, child.start_point.row + 1, bounds)
@@ -173,16 +177,28 @@ class _Walk:
             if why:
                 self._note(self.found.idle, child, why)
             elif child.is_named or not self._dead.is_frill(child, behind, node, above):
+                begin = len(self.found.tokens)
                 self._visit(child, node, bounds, depth + 1, is_last=behind is None or not behind.is_named)
+                if child.type == "attribute" and node.type in {"start_tag", "self_closing_tag"}:
+                    attributes.append(self.found.tokens[begin:])
+        if len({one[0].key for one in attributes}) == len(attributes) > 1:
+            self._sort(attributes, mark)
         if node.parent is not None and not self._parsed.injected:
             self._between(text[at : node.end_byte], at, node.end_point.row + 1, bounds)
         return None
+
+    def _sort(self, attributes: list[list[Token]], mark: int) -> None:
+        """Put the attributes of a tag, whose order says nothing, into one order; all of them at the byte of the first."""
+        found = [token for one in sorted(attributes, key=lambda one: [token.key for token in one]) for token in one]
+        place = self.found.tokens.index(attributes[0][0], mark)
+        self.found.tokens[place : place + len(found)] = [token._replace(byte=attributes[0][0].byte) for token in found]
 
     def _between(self, gap: bytes, at: int, end: int, bounds: int) -> None:
         """Text that the grammar gives no node, up to 1-based line `end`."""
         if gap.strip():
             line = end - gap.count(b"\n")
-            for word in gap.decode("utf-8", "replace").split():
+            free = ("\\", ";") if self._language in ENDS_ON_ITS_OWN else ("\\",)
+            for word in (one for one in gap.decode("utf-8", "replace").split() if one not in free):
                 self._take(word, line, at, bounds)
 
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
@@ -198,12 +214,9 @@ class _Walk:
             lines = [" ".join(line.split()) for line in text.split("\n")]
         else:
             lines = text.replace("\r\n", "\n").split("\n")
-            if (
-                self._language in SAME_QUOTES
-                and text[:1] in {"'", '"'}
-                and len(text) > 1
-                and not {"'", '"'} & {*text[1:-1]}
-            ):
+            plain = not {*"\\#$@{"} & {*text} and self._language in SAME_QUOTES_OF_PLAIN_TEXT
+            is_quoted = text[:1] in {"'", '"'} and len(text) > 1 and not {"'", '"'} & {*text[1:-1]}
+            if is_quoted and (plain or self._language in SAME_QUOTES):
                 lines = [line.replace("'", '"') for line in lines]
         for number, line in enumerate(lines):
             if line:

@@ -80,6 +80,9 @@ INDENTED = frozenset(("python", "yaml", "starlark", "gdscript", "nim", "haskell"
 SAME_QUOTES = frozenset(
     ("python", "javascript", "typescript", "tsx", "lua", "css", "scss", "less", "html", "vue", "svelte")
 )
+SAME_QUOTES_OF_PLAIN_TEXT = frozenset(("ruby", "php", "groovy", "dart", "r"))
+"""Languages in which the quotes of a text decide only what a backslash or a sigil in it means."""
+
 WORD_BY_WORD = frozenset({"dockerfile", "makefile"})
 """Languages whose lines may be broken between any two words."""
 
