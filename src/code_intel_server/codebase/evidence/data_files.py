@@ -19,7 +19,7 @@ def _yaml(text: str) -> object:
     """The documents as text without style or order of keys: an alias stays a name, so that none is ever followed."""
     loader = _LOADER(text)
     outer: list[str] = []
-    open_nodes: list[tuple[yaml.Event, list[str]]] = [(yaml.StreamStartEvent(), outer)]
+    open_nodes: list[tuple[str, list[str]]] = [("", outer)]
     try:
         while loader.check_event():
             event = loader.get_event()
@@ -28,13 +28,12 @@ def _yaml(text: str) -> object:
                 tag = tag or loader.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
                 open_nodes[-1][1].append(repr((anchor, tag, event.value)))
             elif isinstance(event, yaml.CollectionStartEvent):
-                open_nodes.append((event, []))
+                open_nodes.append((repr((type(event).__name__, anchor, tag))[:-1], []))
             elif isinstance(event, yaml.CollectionEndEvent):
                 start, inside = open_nodes.pop()
-                if isinstance(start, yaml.MappingStartEvent):
+                if isinstance(event, yaml.MappingEndEvent):
                     inside = _in_order_of_keys(inside)
-                kind = type(start).__name__
-                open_nodes[-1][1].append(repr((kind, start.anchor, start.tag, inside)))
+                open_nodes[-1][1].append(f"{start}, {inside})")
             else:
                 open_nodes[-1][1].append(repr((type(event).__name__, anchor)))
     finally:
