@@ -125,10 +125,10 @@ class Trap:
             (hooks / name).write_text(self.program.read_text())
             (hooks / name).chmod(0o755)
 
-    def set(self, key: str, value: str) -> None:
-        """One line of the repository's configuration."""
+    def set(self, key: str, value: str, root: Path | None = None) -> None:
+        """One line of the configuration of the repository, or of another at `root`."""
         filled = value.format(marker=shlex.quote(str(self.program)), hooks=self.root / "hooks")
-        git(self.root, "config", key, filled)
+        git(root or self.root, "config", key, filled)
 
     def stale(self) -> None:
         """Make git want to look at the files again."""
@@ -168,6 +168,19 @@ def test_no_executable_configuration_key_is_obeyed_by_a_read(trap: Trap) -> None
         read_everything(server)
     assert not trap.sprung
     assert len(EXECUTABLE) >= 40
+
+
+def test_no_executable_configuration_key_of_a_repository_within_the_project_is_obeyed_by_a_read(trap: Trap) -> None:
+    git(trap.root, "init", "-q", "fresh")
+    for inner in (repository(trap.root / "vendor", FILES), trap.root / "fresh"):
+        for key, value in EXECUTABLE.items():
+            trap.set(key, value, inner)
+        (inner / "app.py").write_text("def main():\n    return 2\n")
+    with Server(trap.root) as server:
+        read_everything(server)
+    assert not trap.sprung
+    subprocess.run(["git", "add", "-A"], cwd=trap.root / "vendor", capture_output=True, check=False)
+    assert trap.sprung, "a plain git would have obeyed it"
 
 
 @pytest.mark.full

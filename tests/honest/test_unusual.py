@@ -177,7 +177,7 @@ ROWS = (
     Unusual("a very long line", {"long.py": UNSAFE}, {"long.py": UNSAFE + "x = 2\n"}, "long.py:2"),
     Unusual("a long line that changes", {"long.py": UNSAFE}, {"long.py": UNSAFE.replace("x'", "y'")}, "long.py:1"),
     Unusual("a binary replaced", {"a.bin": b"\0\1"}, {"a.bin": b"\0\2"}, "a.bin"),
-    Unusual("latin-1", {"a.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\n"}, {"a.py": b"# -*- coding: latin-1 -*-\nx = '\xe8'\n"}, "a.py:2", "A letter of another encoding."),
+    Unusual("latin-1", {"a.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\n"}, {"a.py": b"# -*- coding: latin-1 -*-\nx = '\xe8'\n"}, "a.py:2"),
     Unusual("UTF-16", {"a.txt": "one\n".encode("utf-16")}, {"a.txt": "two\n".encode("utf-16")}, "a.txt:1"),
     Unusual("a byte order mark", {"a.cs": b"\xef\xbb\xbfclass A { int x = 1; }\n"}, {"a.cs": b"\xef\xbb\xbfclass A { int x = 2; }\n"}, "a.cs:1"),
     Unusual("no newline at the end", {"a.py": "x = 1"}, {"a.py": "x = 2"}, "a.py:1"),

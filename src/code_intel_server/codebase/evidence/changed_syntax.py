@@ -116,6 +116,8 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
     """Compare two versions of a file, of which the hunks are known; `before` is None where there was none."""
     if is_binary(after):
         return Comparison(tuple(hunks))
+    if before is not None and not (_is_utf8(before) or _is_utf8(after)):
+        before, after = decode(before).encode(), decode(after).encode()
     language = language_of(path, after[:4096])
     olds, news = [old for old, _ in hunks], [new for _, new in hunks]
     try:
@@ -137,6 +139,14 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
         if was or is_now:
             _difference(was, is_now, new, changed, gaps)
     return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps))
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def whole(path: str, content: bytes) -> Comparison:
