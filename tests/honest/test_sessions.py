@@ -1,5 +1,6 @@
 """Sessions of honest but awkward work. None may be blocked: where the server refuses, its own words name a way out that works."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -791,6 +792,37 @@ def test_a_pre_commit_hook_refuses_once(stage: Stage) -> None:
     stage.accepted(**stage.commit())
     (stage.root / ".git/fine").unlink()
     merged(stage)
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("commit-msg", "! grep -q '^Merge' $1 || { echo 'main is protected'; exit 1; }"),
+        (
+            "reference-transaction",
+            "! { [ $1 = prepared ] && grep -q heads/main; } || { echo 'main is protected'; exit 1; }",
+        ),
+    ],
+)
+def test_a_hook_protects_the_base_and_the_user_keeps_the_branch_as_the_refusal_says(
+    stage: Stage, name: str, script: str
+) -> None:
+    stage.committed()
+    main = stage.git("rev-parse", "main")
+    hook = stage.root / ".git/hooks" / name
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{script}\n")
+    hook.chmod(0o755)
+    refused = stage.agent.submit(summary="Merged.")
+    assert not refused["success"]
+    assert "main is protected" in refused["remedy"]
+    assert '`"finish": "branch"`' in refused["remedy"]
+    config = stage.root / ".code-intel/config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "finish": "branch"}))
+    kept = stage.accepted(summary="Kept.")
+    assert kept["phase"] == "SESSION_COMPLETE"
+    assert "(finish mode: branch)" in kept["message"]
+    assert stage.git("rev-parse", "main") == main
 
 
 # -- lanes --------------------------------------------------------------------------------------------------------------

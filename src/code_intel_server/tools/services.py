@@ -316,7 +316,10 @@ class ProjectServices:
         """The git effects of a session under one configuration."""
         from code_intel_server.workspace.branches import BranchManager
 
-        return BranchManager(self.root, self.tree, finish=config.config.finish)
+        def finish_now() -> str:
+            return ConfigFile.load(self.project.config_file).config.finish
+
+        return BranchManager(self.root, self.tree, finish=config.config.finish, finish_now=finish_now)
 
     def read_kit(self) -> SessionSettings:
         """Contract, configuration, context and prompts as they are now."""

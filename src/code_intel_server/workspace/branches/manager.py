@@ -7,7 +7,7 @@ refs first: what is done is not done twice, what is half done is finished.
 import contextlib
 import os
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,12 +55,24 @@ SWITCH_FAILED = "tool_errors.git.switch_failed"
 
 
 class BranchManager:
-    """`finish` is `merge` or `branch` (SPEC 12); `patience` in seconds is how long a held index is waited for."""
+    """`finish` is `merge` or `branch` (SPEC 12); `patience` in seconds is how long a held index is waited for.
 
-    def __init__(self, root: Path, tree: TreeJudge, *, finish: str = "merge", patience: float = 10.0) -> None:
+    `finish_now` is asked when a session ends: who finds only then that the base takes no merge may still keep the branch.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        tree: TreeJudge,
+        *,
+        finish: str = "merge",
+        finish_now: Callable[[], str] = str,
+        patience: float = 10.0,
+    ) -> None:
         self._root = root
         self._tree = tree
         self._finish = finish
+        self._finish_now = finish_now
         self._patience = patience
         self._opened: Git | None = None
 
@@ -239,7 +251,7 @@ class BranchManager:
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             tip = by_hand.commits[-1] if by_hand.commits else expected_tip
             merge = merges.Merge(git, branch, rows, remember, pending, tip=tip)
-            result = merge.keep_branch() if self._finish == "branch" else merge.run()
+            result = merge.keep_branch() if "branch" in {self._finish, self._finish_now()} else merge.run()
             owner = branch.name.removeprefix(TASK_PREFIX)
             return result if owner == session_id or result.pushed_hint else replace(result, retired=(owner,))
         except Rejected:
