@@ -9,7 +9,6 @@ compared with those in each checkout's SQLite. The same four clients with a loca
 
 import argparse
 import json
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -30,6 +29,7 @@ from tests.index.chroma_server import chroma_server, free_port  # noqa: E402
 from wire import Client  # noqa: E402
 
 from code_intel_server.index.storage.open_index import DATABASE  # noqa: E402
+from code_intel_server.index.storage.store import Store  # noqa: E402
 
 PROJECTS = ("alpha", "beta")
 
@@ -131,12 +131,11 @@ def _until_chroma(client: Client) -> None:
 
 def _stored(root: Path) -> dict[str, bytes]:
     """Ids and vectors that SQLite holds."""
-    database = root / ".code-intel" / DATABASE
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    store = Store(root / ".code-intel" / DATABASE, writable=False, shared=root / ".git" / "code-intel")
     try:
-        return dict(connection.execute("SELECT id, vector FROM chunks WHERE vector IS NOT NULL"))
+        return dict(store.sample_ids(10**9))
     finally:
-        connection.close()
+        store.close()
 
 
 def compare(port: int, roots: Sequence[Path]) -> list[list[object]]:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -133,20 +134,25 @@ def _one_file(index: "object", project: Path, number: int) -> float:
 
 
 def _searches(index: "object") -> dict[str, object]:
-    """Ours, and the FTS5 query alone that stands in it, taking turns question by question."""
-    from code_intel_server.index.retrieval.lexical import match_expression, query_terms
+    """Ours, and FTS5's own query over the same words, taking turns question by question."""
+    from code_intel_server.index.retrieval.lexical import index_terms, query_terms
+    from code_intel_server.index.storage.texts import read_texts
 
     store = index._open().store  # type: ignore[attr-defined]
     mine: list[float] = []
     words: list[float] = []
     busy: list[float] = []
+    rows = store.rows(store.view().seqs.tolist()).values()
+    fts5 = sqlite3.connect(":memory:")
+    fts5.execute("CREATE VIRTUAL TABLE lexical USING fts5 (body)")
+    texts = read_texts(index.root, rows, 1_000_000)  # type: ignore[attr-defined]
+    fts5.executemany("INSERT INTO lexical VALUES (?)", [(index_terms(one.row.chunk.text),) for one in texts])
 
     def raw(question: str) -> None:
-        with store.reading() as connection:
-            connection.execute(
-                "SELECT rowid, bm25(lexical) AS score FROM lexical WHERE lexical MATCH ? ORDER BY score LIMIT 100",
-                (match_expression(query_terms(question)),),
-            ).fetchall()
+        fts5.execute(
+            "SELECT rowid, bm25(lexical) AS score FROM lexical WHERE lexical MATCH ? ORDER BY score LIMIT 100",
+            (" OR ".join(f'"{term}"' for term in query_terms(question)),),
+        ).fetchall()
 
     for turn in range(ROUNDS + 1):
         for question in QUESTIONS:

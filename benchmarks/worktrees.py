@@ -3,7 +3,8 @@
     worktrees.py [FILES] [WORKTREES]
 
 The tree is made by corpus.py; each worktree then changes ten files, adds one and removes one. Every index is built in a
-process of its own through the server's `ProjectServices`, and asked one question. Prints a Markdown table.
+process of its own through the server's `ProjectServices`, and asked one question. What a worktree takes on disk is its own
+database and what it adds to the one in the common git folder. Prints a Markdown table.
 """
 
 import json
@@ -43,9 +44,19 @@ def first_search(root: Path) -> None:
 
 def measured(root: Path) -> dict[str, object]:
     """One index in a process of its own, and what it takes on disk."""
+    git = subprocess.run(
+        ["git", "-C", str(root), "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=True
+    )
+    shared = root / git.stdout.strip() / "code-intel"
+    before = _bytes(shared)
     done = subprocess.run([sys.executable, __file__, "--one", str(root)], capture_output=True, text=True, check=True)
-    size = sum(file.stat().st_blocks * 512 for file in (root / ".code-intel").rglob("index.sqlite3*"))
-    return json.loads(done.stdout) | {"MB": size / 1e6}
+    grown = _bytes(shared) - before
+    return json.loads(done.stdout) | {"MB": (_bytes(root / ".code-intel") + grown) / 1e6}
+
+
+def _bytes(folder: Path) -> int:
+    """What the databases of a folder take on disk."""
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*.sqlite3*"))
 
 
 def main() -> None:
@@ -73,14 +84,10 @@ def main() -> None:
         begun.append(measured(other))
         if number % 10 == 0:  # the same worktree from nothing
             shutil.rmtree(other / ".code-intel")
-            (kept := root / ".code-intel").rename(folder / "kept")
-            hidden = [folder / f"other{one}" / ".code-intel" for one in range(number)]
-            for one in hidden:
-                one.rename(one.with_name("hidden"))
+            (shared := root / ".git/code-intel").rename(folder / "kept")
             same += measured(other)["found"] == begun[-1]["found"]
-            for one in hidden:
-                one.with_name("hidden").rename(one)
-            (folder / "kept").rename(kept)
+            shutil.rmtree(shared)
+            (folder / "kept").rename(shared)
     shutil.rmtree(folder)
     rows = [("files", 0), ("chunks", 0), ("seconds", 2), ("busy", 2), ("MB", 1)]
     print(f"{measuring.machine('numpy')}\n\n| | cold | {count} worktrees, median (most) | share |\n|---|---|---|---|")

@@ -301,7 +301,7 @@ def test_sync_builds_the_index_and_says_what_it_did(root: Path, capsys: Said) ->
 def test_sync_leaves_nothing_for_the_next_server_to_hand_to_chromadb(root: Path) -> None:
     assert sync.main([]) == 0
     with contextlib.closing(sqlite3.connect(root / ".code-intel" / "cache" / "index.sqlite3")) as kept:
-        counts = kept.execute("SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM chunks)").fetchone()
+        counts = kept.execute("SELECT (SELECT count(*) FROM outbox), count(content) FROM files").fetchone()
     assert counts[0] == 0 < counts[1]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from code_intel_server.index.storage.contents import CONTENTS
 from code_intel_server.index.values import ChromaSettings
 from tests.index.builders import SAMPLE, ready, write_files
 from tests.index.cases import Case
@@ -29,10 +30,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(tmp_path: Path, filled: Path) -> Iterator[Case]:
     """A filled index in a folder, closed: only that can be damaged under our hands."""
     shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
-    database = tmp_path / ".code-intel" / "cache" / "index.sqlite3"
-    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
-        # As if it had been moved here: a copy is not believed.
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'folder'", (str(database.parent.stat().st_ino),))
+    cache = tmp_path / ".code-intel" / "cache"
+    for name in ("index.sqlite3", CONTENTS):
+        with contextlib.closing(sqlite3.connect(cache / name)) as connection, connection:
+            # As if it had been moved here: a copy is not believed.
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'folder'", (str(cache.stat().st_ino),))
     made = Case(tmp_path, ChromaSettings(min_chunks=0))
     yield made
     made.index.close()

@@ -320,28 +320,33 @@ def test_an_index_that_was_closed_blames_neither_another_process_nor_the_chunk(i
         index.chunk(chunk_id)
 
 
-def damage(index: CodeIndex) -> Path:
+def damage(index: CodeIndex, *, shared: bool) -> Path:
+    """Random bytes in place of the checkout's database, or of what is known of the repository's files."""
     opened = index._open()
     assert opened.store is not None
-    database = opened.store.path
-    opened.store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    owner = opened.store.contents if shared else opened.store
+    database = owner.path
+    owner._writer.execute("PRAGMA main.wal_checkpoint(TRUNCATE)")
     size = database.stat().st_size
     with database.open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom(size - 4096))
     opened.store._drop_idle()
+    opened.store.contents._drop_idle()
     return database
 
 
-def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex) -> None:
-    damage(index)
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_store_damaged_while_running_is_rebuilt(index: CodeIndex, *, shared: bool) -> None:
+    damage(index, shared=shared)
     index.search("login throttle")
     index.sync()
     assert paths(index, "login throttle")[0] == "src/auth/throttle.py"
 
 
-def test_a_damaged_store_that_cannot_be_replaced_is_said_until_it_can(index: CodeIndex) -> None:
-    database = damage(index)
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_damaged_store_that_cannot_be_replaced_is_said_until_it_can(index: CodeIndex, *, shared: bool) -> None:
+    database = damage(index, shared=shared)
     in_the_way = database.with_name(f"{database.name}.damaged")
     (in_the_way / "something").mkdir(parents=True)
     answer = index.search("login throttle")

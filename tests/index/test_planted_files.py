@@ -11,6 +11,7 @@ import pytest
 from code_intel_server.errors import UserActionNeeded
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.map import Map
+from code_intel_server.index.storage.contents import CONTENTS
 from code_intel_server.index.storage.fingerprint import FolderFingerprint
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import ChromaSettings
@@ -93,17 +94,17 @@ def test_a_store_of_another_project_is_not_read_through_a_link(tmp_path: Path, p
 def test_an_index_that_came_with_a_clone_is_not_believed_and_one_that_was_moved_is(
     project: Path, tmp_path: Path
 ) -> None:
-    """Its digests may be those of the very files, and its text a lie."""
+    """Its digests may be those of the very files, and its names a lie."""
     made = make_index(project)
     made.sync()
     made.close()
-    with closing(sqlite3.connect(project / ".code-intel/cache/index.sqlite3")) as database, database:
-        database.execute("UPDATE chunks SET text = 'a lie'")
+    with closing(sqlite3.connect(project / ".code-intel/cache" / CONTENTS)) as database, database:
+        database.execute("UPDATE chunks SET header = 'a lie', symbol = 'a_lie'")
     shutil.copytree(project, tmp_path / "clone")
     cloned = make_index(tmp_path / "clone")
     found = cloned.search(QUERY)
     assert found.hits[0].path == "src/auth/throttle.py"
-    assert all(hit.text != "a lie" for hit in found.hits)
+    assert all("a_lie" not in hit.symbol for hit in found.hits)
     assert any("made in another folder" in note for note in found.notes)
     cloned.close()
     moved = make_index((tmp_path / "clone").rename(tmp_path / "moved"))

@@ -433,9 +433,10 @@ def test_vectors_that_come_late_to_known_chunks_are_searched(project: Path, monk
     store, held = store_of(index), Held()
     brute, really_without = BruteForce(store), store.without_vectors
 
-    def without_vectors(limit: int) -> object:
-        held.wait()
-        return really_without(limit)
+    def without_vectors(limit: int, after: int = 0) -> object:
+        if not after:
+            held.wait()
+        return really_without(limit, after)
 
     monkeypatch.setattr(store, "without_vectors", without_vectors)
     syncing, _ = aside(index.sync)

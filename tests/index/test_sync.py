@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from code_intel_server import process
 from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index import sync
+from code_intel_server.index.storage.contents import model_number
+from code_intel_server.index.storage.postings import find_postings
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import PARTLY_LISTED, Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
@@ -73,13 +75,13 @@ def test_the_end_of_a_large_sync_stops_nobody_who_writes_beside_it(bench: Bench)
 def test_the_log_beside_the_index_is_short_after_a_sync_that_wrote_much_at_once(bench: Bench) -> None:
     body = "\n".join(f"    total += {number} * {number}" for number in range(40))
     text = "".join(f"def function_{number}(total):\n{body}\n\n\n" for number in range(20))
-    write_files(bench.root, {f"many/f{number}.py": text for number in range(200)})
+    write_files(bench.root, {f"many/f{number}.py": text.replace("total", f"total_{number}") for number in range(200)})
     bench.sync.run()
-    index = bench.root / ".code-intel" / "cache" / "index.sqlite3"
-    assert index.stat().st_size > 6_000_000
+    index = bench.store.contents.path
+    assert index.stat().st_size > 2_500_000
     write_files(bench.root, {"many/f0.py": "def needle():\n    pass\n"})
     bench.sync.run()
-    assert index.with_name("index.sqlite3-wal").stat().st_size < 4_500_000
+    assert index.with_name(f"{index.name}-wal").stat().st_size < 4_500_000
 
 
 def test_an_edit_with_the_same_size_and_time_is_noticed_while_the_file_is_young(bench: Bench) -> None:
@@ -137,7 +139,7 @@ def test_a_deleted_file_leaves_nothing_behind(bench: Bench) -> None:
     for path in SAMPLE:
         (bench.root / path).unlink()
     assert bench.sync.run().removed == len(SAMPLE)
-    assert [bench.store.count(table) for table in ("files", "chunks", "symbols", "lexical")] == [0, 0, 0, 0]
+    assert [bench.store.count(table) for table in ("files", "chunks", "definitions")] == [0, 0, 0]
 
 
 def test_a_cancelled_sync_keeps_what_it_did_and_the_next_goes_on(tmp_path: Path) -> None:
@@ -177,9 +179,7 @@ def test_source_dirs_size_and_binaries_are_honoured(tmp_path: Path) -> None:
     bench = Bench(tmp_path, chosen)
     report = bench.sync.run()
     with bench.store.reading() as connection:
-        indexed = {
-            row[0] for row in connection.execute("SELECT DISTINCT path FROM chunks JOIN files f ON f.id = file_id")
-        }
+        indexed = {row[0] for row in connection.execute("SELECT DISTINCT path FROM chunks")}
     assert indexed == {"src/a.py", "lib/b.py"}
     assert report.skipped == {"excluded": 1, "too_large": 1, "binary": 1}
     bench.store.close()
@@ -241,7 +241,8 @@ def test_another_model_replaces_every_vector_without_reading_a_file(bench: Bench
     assert report.chunks == 0
     assert bench.encoder.encoded == bench.store.count("chunks")
     with bench.store.reading() as connection:
-        assert {row[0] for row in connection.execute("SELECT length(vector) FROM chunks")} == {96}
+        model = "SELECT length(vector) FROM chunks c JOIN shared.vectors v ON v.passage = c.passage AND v.model = ?"
+        assert {row[0] for row in connection.execute(model, (model_number("other/48"),))} == {96}
 
 
 def test_another_chunk_size_cuts_everything_again(bench: Bench) -> None:
@@ -273,11 +274,12 @@ def test_an_index_of_another_version_is_built_anew(bench: Bench) -> None:
 
 
 def test_a_full_disk_rolls_the_batch_back_and_the_next_sync_goes_on(bench: Bench) -> None:
-    write_files(bench.root, {f"src/m{n}.py": f"def f{n}():\n" + f"    x = {n}\n" * 90 for n in range(60)})
-    bench.store._writer.execute("PRAGMA max_page_count = 40")
+    lines = "".join(f"    x_{{0}}_{i} = {i}\n" for i in range(90))
+    write_files(bench.root, {f"src/m{n}.py": f"def f{n}():\n{lines.format(n)}" for n in range(60)})
+    bench.store.contents._writer.execute("PRAGMA max_page_count = 20")
     with pytest.raises(sqlite3.OperationalError, match="full"):
         bench.sync.run()
-    bench.store._writer.execute("PRAGMA max_page_count = 1000000")
+    bench.store.contents._writer.execute("PRAGMA max_page_count = 1000000")
     assert bench.sync.run().cancelled is False
     assert bench.store.count("files") == len(SAMPLE) + 60
 
@@ -329,10 +331,12 @@ def test_a_large_sync_is_the_same_with_and_without_processes_and_says_so(
         bench = Bench(tmp_path / str(number))
         report = bench.sync.run()
         with bench.store.reading() as connection:
-            rows = connection.execute(
-                "SELECT c.id, f.path, c.text, c.names, c.vector, l.symbol, l.path, l.body FROM chunks c "
-                "JOIN files f ON f.id = c.file_id JOIN lexical l ON l.rowid = c.seq ORDER BY c.id"
+            rows: list[object] = connection.execute(
+                "SELECT c.id, c.path, c.start_line, c.end_line, c.at, c.size, c.names, v.vector FROM chunks c "
+                "JOIN shared.vectors v ON v.passage = c.passage ORDER BY c.id"
             ).fetchall()
+            words = find_postings(connection, "shared", ["method", "class", "method7"])
+            rows.append({term: sorted(found[["first", "second"]].tolist()) for term, found in words.items()})
         stored.append((report.added, report.chunks, rows))
         assert any("no process for it works" in note for note in report.notes) == (spawn is _refused)
         bench.store.close()

@@ -9,7 +9,7 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from code_intel_server.index.storage.open_index import IndexSources, OpenIndex, 
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.storage.rows import ChunkRow
 from code_intel_server.index.storage.store import Store
+from code_intel_server.index.storage.texts import ReadChunk, read_texts
 from code_intel_server.index.values import (
     Agreement,
     Collection,
@@ -65,15 +66,15 @@ class CodeIndex:
         encoder: Callable[[], Encoder],
         lister: FileLister,
         folder: Path | None = None,
-        siblings: Callable[[], Iterable[Path]] = tuple,
+        shared: Callable[[], Path | None] = lambda: None,
     ) -> None:
-        """`folder` is `.code-intel`, `siblings` are those of other worktrees; `encoder` may raise Unavailable, search then goes by words."""
+        """`folder` is `.code-intel`, `shared` one of all checkouts of the repository; `encoder` may raise Unavailable, search then goes by words."""
         self.root = root
         self.settings = settings
         self._folder = folder or root / ".code-intel"
         self._load_encoder = encoder
         self._lister = lister
-        self._siblings = siblings
+        self._shared = shared
         self._lock = threading.RLock()
         # A sync asks for the encoder, and whoever closes the index holds the lock above until that sync has ended.
         self._encoder_lock = threading.Lock()
@@ -107,13 +108,10 @@ class CodeIndex:
         seen_at = opened.epoch
         question = understand(query)
         try:
-            compared = opened.store is None or bool(opened.store.meta("synced_at"))
             self._prepare(opened, question, wait)
             answer = self._answer(
                 opened, question, limit, SearchScope(path.strip("/"), language.strip().lower()), collection
             )
-            if not compared and opened.store is not None:
-                answer = _of_this_checkout(answer, opened.store)
             if language and not answer.hits:
                 answer = _without_language(answer, language, opened.store)
         except sqlite3.OperationalError as error:
@@ -154,8 +152,10 @@ class CodeIndex:
         rows = store.neighbours(chunk_id, max(0, min(neighbours, 10))) if store is not None else []
         if not rows:
             raise Rejected("tool_errors.fetch_chunk_detail.unknown_chunk", chunk_id=chunk_id)
-        fresh = opened.synchroniser is not None and not opened.stale([rows[0].chunk.path])
-        return tuple(_hit(row, 1.0 if row.chunk.id == chunk_id else 0.0, "", fresh=fresh) for row in rows)
+        return tuple(
+            _hit(one, 1.0 if one.row.chunk.id == chunk_id else 0.0, "")
+            for one in read_texts(self.root, rows, self.settings.max_file_bytes)
+        )
 
     def sync(
         self,
@@ -268,7 +268,8 @@ class CodeIndex:
             if collection is Collection.MAP or (hits and agreements[0].score >= SHORT_CUT):
                 return self._finish(opened, hits, agreements, Collection.MAP, vector is not None)
         found = self._forest(opened, question, vector, limit, scope)
-        hits = [_hit(one.row, one.score, describe(one)) for one in found]
+        texts = read_texts(self.root, [one.row for one in found], self.settings.max_file_bytes)
+        hits = [_hit(read, one.score, describe(one)) for read, one in zip(texts, found, strict=True)]
         return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None)
 
     def _vector(self, opened: OpenIndex, question: Question) -> "Matrix | None":
@@ -303,14 +304,18 @@ class CodeIndex:
         """The chunks that define what the agreements name, those of the best agreement first."""
         store = opened.store
         assert store is not None  # noqa: S101 - checked by _answer
-        hits: dict[str, Hit] = {}
+        rows: dict[int, tuple[ChunkRow, Agreement]] = {}
         for agreement in agreements:
-            if agreement.score < SHORT_CUT and hits:
+            if agreement.score < SHORT_CUT and rows:
                 break
             for row in agreed(store, agreement):
-                why = f'agreed for "{agreement.query}"'
-                hits.setdefault(row.chunk.id, _hit(row, agreement.score, why))
-        return list(hits.values())[:limit]
+                rows.setdefault(row.seq, (row, agreement))
+        found = [*rows.values()][:limit]
+        texts = read_texts(self.root, [row for row, _ in found], self.settings.max_file_bytes)
+        return [
+            _hit(read, agreement.score, f'agreed for "{agreement.query}"')
+            for read, (_, agreement) in zip(texts, found, strict=True)
+        ]
 
     def _finish(
         self,
@@ -320,14 +325,14 @@ class CodeIndex:
         collection: Collection,
         meaning: bool,
     ) -> SearchAnswer:
-        stale = opened.stale({hit.path for hit in hits})
+        stale = {hit.path for hit in hits if not hit.fresh}
         gaps = [*opened.gaps(), *self._encoder_notes()]
         if self._encoder is not None and not opened.has_vectors_of(self._encoder):
             gaps.append("Only words were compared, because the vectors are still those of another model.")
         if stale:
             gaps.append(f"Changed since they were indexed: {', '.join(sorted(stale))}.")
         return SearchAnswer(
-            hits=tuple(replace(hit, fresh=hit.path not in stale) for hit in hits),
+            hits=tuple(hits),
             total=len(hits),
             engine=opened.engine(meaning=meaning),
             complete=not gaps,
@@ -353,7 +358,7 @@ class CodeIndex:
                 return opened
             if opened is not None:
                 opened.close()
-            project = IndexSources(self.root, self._folder, self.settings, self._lister, self._embedder, self._siblings)
+            project = IndexSources(self.root, self._folder, self.settings, self._lister, self._embedder, self._shared)
             self._opened = open_index(project, self._owner)
             return self._opened
 
@@ -417,13 +422,6 @@ class CodeIndex:
         return ()
 
 
-def _of_this_checkout(answer: SearchAnswer, store: Store) -> SearchAnswer:
-    """Without what another worktree has, whose index this one may have begun with, as long as no sync has compared all files."""
-    present = set(store.seqs_by_id(hit.chunk_id for hit in answer.hits).values())
-    hits = tuple(hit for hit in answer.hits if hit.fresh and hit.chunk_id in present)
-    return replace(answer, hits=hits, total=len(hits))
-
-
 def _without_language(answer: SearchAnswer, language: str, store: Store | None) -> SearchAnswer:
     """Nothing was found: say so where nothing in the index is of that language, for it may be misspelt."""
     known = store.languages() if store is not None else []
@@ -433,8 +431,8 @@ def _without_language(answer: SearchAnswer, language: str, store: Store | None) 
     return replace(answer, complete=False, notes=(*answer.notes, note))
 
 
-def _hit(row: ChunkRow, score: float, why: str, *, fresh: bool = True) -> Hit:
-    chunk = row.chunk
+def _hit(read: ReadChunk, score: float, why: str) -> Hit:
+    row, chunk = read.row, read.row.chunk
     return Hit(
         chunk_id=chunk.id,
         path=chunk.path,
@@ -446,5 +444,5 @@ def _hit(row: ChunkRow, score: float, why: str, *, fresh: bool = True) -> Hit:
         why=why,
         text=chunk.text,
         language=row.language,
-        fresh=fresh,
+        fresh=read.fresh,
     )

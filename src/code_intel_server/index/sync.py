@@ -1,23 +1,27 @@
 """Brings the store up to date with the project's files: only what changed, in batches, resumable at any point.
 
 A file is looked at by its stat and, where that differs or is too young to be trusted, by its SHA-256. Each batch is one
-transaction, so a kill loses at most one batch, and the next run goes on with the files that are missing. Files are
-removed last: what was only renamed finds the vectors of its old place and is not embedded anew.
+transaction, so a kill loses at most one batch, and the next run goes on with the files that are missing. What another
+checkout of the repository has indexed already, or this one under another name, is neither cut nor embedded again.
 """
 
 import contextlib
 import hashlib
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.index.chunks.chunker import CHUNKER_VERSION
 from code_intel_server.index.chunks.cutter import MIN_FILES_FOR_PROCESSES, Cutter, Job
-from code_intel_server.index.chunks.cutting import Cut, Rules
-from code_intel_server.index.storage.rows import FileWrite, pack
+from code_intel_server.index.chunks.cutting import HEAD_BYTES, Cut, Rules, written_by_machines
+from code_intel_server.index.storage.contents import FileWrite, key_of, passage_of
+from code_intel_server.index.storage.rows import pack
 from code_intel_server.index.storage.store import Store
+from code_intel_server.index.storage.texts import read_texts
 from code_intel_server.index.sync_queue import SyncQueue
 from code_intel_server.index.values import (
     FileLister,
@@ -30,6 +34,7 @@ from code_intel_server.index.vectors.embedding import Encoder, StaticEncoder
 from code_intel_server.workspace.files import read_beneath
 
 BATCH_CHUNKS = 512
+ADOPTED_FILES = 1000
 RACY_NS = 2_000_000_000
 """A file whose change time lies this close to when it was indexed may have changed since without its stat telling."""
 
@@ -81,6 +86,7 @@ class Synchroniser:
         self._settings = settings
         self._lister = lister
         self._encoder = encoder
+        self._recipe = f"{CHUNKER_VERSION}/{settings.chunk_strategy}/{settings.chunk_max_tokens}"
         self._turns = SyncQueue()
         self.seen_at = 0
         """The store's epoch at which the last run began."""
@@ -146,7 +152,7 @@ class Synchroniser:
 
     def _stat(self, path: str) -> FileState | None:
         try:
-            found = (self._root / path).lstat()
+            found = os.lstat(f"{self._root}/{path}")  # for every file: pathlib would take twice as long
         except (OSError, ValueError):
             return None
         return FileState(path, found.st_size, found.st_ctime_ns, b"", 0)
@@ -207,13 +213,17 @@ class Synchroniser:
         earlier: SyncReport | None,
     ) -> SyncReport:
         joined = self._turns.rebuilt if self._turns.rebuilt is not earlier else None
-        if anew and joined is None and not should_stop():
+        mine = anew and joined is None
+        if mine and not should_stop():
             self._store.rebuild()
         while True:
             self.seen_at = self._store.epoch
-            report = self._run(progress, lambda: self._overtaken() or should_stop(), first)
+            with self._store.contents.in_use():
+                report = self._run(progress, lambda: self._overtaken() or should_stop(), first, anew=mine)
             if self._turns.in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
                 break
+        if not report.cancelled:
+            self._store.contents.clean_up_if_due()
         if joined is not None:
             return replace(joined.and_then(report), notes=(JOINED, *report.notes))
         if anew and not report.cancelled:
@@ -224,7 +234,12 @@ class Synchroniser:
         return self._turns.in_vain.is_set() or self.seen_at != self._store.epoch
 
     def _run(
-        self, progress: SyncProgress, should_stop: Callable[[], bool], first: Callable[[str], float] | None
+        self,
+        progress: SyncProgress,
+        should_stop: Callable[[], bool],
+        first: Callable[[str], float] | None,
+        *,
+        anew: bool,
     ) -> SyncReport:
         started = time.monotonic()
         self._adopt_versions()
@@ -235,7 +250,8 @@ class Synchroniser:
             self._tell_pending(len(todo))
         self._store.touch(scan.touched)
         known = self._store.files()
-        cancelled = not self._index(todo, known, tally, progress, should_stop)
+        wanted = todo if anew else self._adopt(todo, known, tally, should_stop)
+        cancelled = should_stop() or not self._index(wanted, known, tally, progress, should_stop, anew=anew)
         if not cancelled:
             gone = [known[path] for path in scan.gone if path in known]
             tally.counts["renamed"] = sum(_take(tally.added_digests, state.digest) for state in gone)
@@ -266,8 +282,10 @@ class Synchroniser:
         try:
             known = self._store.files_at(paths)
             present = [path for path in paths if self._stat(path) is not None]
-            for batch in self._batches(self._cutter(lambda: False).cut(present), _Tally()):
-                self._write(batch, known, _Tally())
+            with self._store.contents.in_use():
+                wanted = self._adopt(present, known, _Tally(), lambda: False)
+                for batch in self._batches(self._cutter(lambda: False).cut(wanted), _Tally()):
+                    self._write(batch, known, _Tally())
             self._store.remove([path for path in paths if path not in present])
         finally:
             self._turns.running.release()
@@ -275,15 +293,49 @@ class Synchroniser:
 
     def _adopt_versions(self) -> None:
         """Start over where the rules of cutting changed; drop vectors of another model."""
-        settings = self._settings
-        recipe = f"{CHUNKER_VERSION}/{settings.chunk_strategy}/{settings.chunk_max_tokens}"
-        if self._store.meta("recipe") != recipe:
+        if self._store.meta("recipe") != self._recipe:
             self._store.remove(self._store.files())
-            self._store.set_meta(recipe=recipe)
+            self._store.set_meta(recipe=self._recipe)
         encoder = self._encoder()
         if encoder is not None and self._store.meta("model") != model_key(encoder):
             self._store.forget_vectors()
             self._store.set_meta(model=model_key(encoder))
+
+    def _adopt(
+        self, todo: Sequence[str], known: dict[str, FileState], tally: _Tally, should_stop: Callable[[], bool]
+    ) -> list[str]:
+        """Take over what is known of the content of files, and answer which files have other content."""
+        if self._store.contents.empty:
+            return [*todo]
+        left: list[str] = []
+        for at in range(0, len(todo), ADOPTED_FILES):
+            if should_stop():
+                break
+            part = todo[at : at + ADOPTED_FILES]
+            read = {path: found for path in part if (found := self._read(path))}
+            there = self._store.contents.known([key for key, _ in read.values()])
+            adopted = [(state, content) for key, state in read.values() if (content := there.get(key))]
+            if adopted:
+                self._store.adopt(adopted)
+            self._count([state for state, _ in adopted], known, tally)
+            done = {state.path for state, _ in adopted}
+            left += [path for path in part if path not in done]
+            if not done:  # a project like no other here: what it holds is read once, to be cut
+                return [*left, *todo[at + ADOPTED_FILES :]]
+        return left
+
+    def _read(self, path: str) -> tuple[bytes, FileState] | None:
+        """The key of a file's content, and the file as it is; None where it cannot be read or only its path tells what it is."""
+        if written_by_machines(path):
+            return None
+        try:
+            data, before = read_beneath(self._root, path, self._settings.max_file_bytes)
+        except (OSError, ValueError):
+            return None
+        language = language_of(path, data[:HEAD_BYTES])
+        digest, name = hashlib.sha256(data).digest(), language.name if language else ""
+        state = FileState(path, len(data), before.st_ctime_ns, digest, time.time_ns(), name)
+        return key_of(digest, name, self._recipe), state
 
     def _index(
         self,
@@ -292,6 +344,8 @@ class Synchroniser:
         tally: _Tally,
         progress: SyncProgress,
         should_stop: Callable[[], bool],
+        *,
+        anew: bool,
     ) -> bool:
         done = 0
         cutter = self._cutter(should_stop)
@@ -300,7 +354,7 @@ class Synchroniser:
             for batch in self._batches(cuts, tally):
                 if should_stop():
                     return False
-                self._write(batch, known, tally)
+                self._write(batch, known, tally, anew=anew)
                 done += len(batch)
                 self._tell_pending(len(todo) - done)
                 progress(done, len(todo), batch[-1].state.path)
@@ -340,42 +394,51 @@ class Synchroniser:
         if batch:
             yield batch
 
-    def _write(self, batch: Sequence[Cut], known: dict[str, FileState], tally: _Tally) -> None:
-        vectors = self._vectors(batch, tally)
-        self._store.write([FileWrite(cut, [vectors.get(digest) for digest in cut.digests]) for cut in batch])
+    def _write(self, batch: Sequence[Cut], known: dict[str, FileState], tally: _Tally, *, anew: bool = False) -> None:
+        vectors = self._vectors(batch, tally, anew=anew)
+        files = []
         for cut in batch:
-            was_known = cut.state.path in known
-            tally.counts["changed" if was_known else "added"] += 1
-            if not was_known:
-                digest = cut.state.digest
-                tally.added_digests[digest] = tally.added_digests.get(digest, 0) + 1
+            key = key_of(cut.state.digest, cut.state.language, self._recipe)
+            files.append(FileWrite(cut, [vectors.pop(digest, None) for digest in cut.digests], key, anew))
+        self._store.write(files)
+        self._count([cut.state for cut in batch], known, tally)
         tally.counts["chunks"] += sum(len(cut.chunks) for cut in batch)
 
-    def _vectors(self, batch: Sequence[Cut], tally: _Tally) -> dict[bytes, bytes]:
-        """The vectors of all chunks by digest; none without an embedder."""
+    def _count(self, states: Iterable[FileState], known: dict[str, FileState], tally: _Tally) -> None:
+        for state in states:
+            was_known = state.path in known
+            tally.counts["changed" if was_known else "added"] += 1
+            if not was_known:
+                tally.added_digests[state.digest] = tally.added_digests.get(state.digest, 0) + 1
+
+    def _vectors(self, batch: Sequence[Cut], tally: _Tally, *, anew: bool) -> dict[bytes, bytes]:
+        """The vectors of all chunks that have none yet, by digest; none without an embedder."""
         encoder = self._encoder()
-        digests = [digest for cut in batch for digest in cut.digests]
-        if encoder is None or not digests:
+        wanted = {digest: (cut, at) for cut in batch for at, digest in enumerate(cut.digests)}
+        if encoder is None or not wanted:
             return {}
-        known = self._store.vectors_by_digest(digests)
-        wanted = {digest: (cut, at) for cut in batch for at, digest in enumerate(cut.digests) if digest not in known}
-        if wanted:
-            if isinstance(encoder, StaticEncoder) and all(cut.bags for cut, _ in wanted.values()):
-                matrix = encoder.encode_bags([cut.bags[at] for cut, at in wanted.values()])
-            else:
-                matrix = encoder.encode([cut.chunks[at].passage for cut, at in wanted.values()], "passage")
-            known.update(zip(wanted, pack(matrix), strict=True))
-            tally.counts["embedded"] += len(wanted)
-        return known
+        passages = [passage_of(digest) for digest in wanted]
+        there = set() if anew else self._store.contents.passages_with_vectors(passages, model_key(encoder))
+        wanted = {digest: place for digest, place in wanted.items() if passage_of(digest) not in there}
+        if not wanted:
+            return {}
+        if isinstance(encoder, StaticEncoder) and all(cut.bags for cut, _ in wanted.values()):
+            matrix = encoder.encode_bags([cut.bags[at] for cut, at in wanted.values()])
+        else:
+            matrix = encoder.encode([cut.chunks[at].passage for cut, at in wanted.values()], "passage")
+        tally.counts["embedded"] += len(wanted)
+        return dict(zip(wanted, pack(matrix), strict=True))
 
     def _embed_missing(self, progress: SyncProgress, should_stop: Callable[[], bool]) -> bool:
         """Vectors for chunks that were stored without an embedder or under another model."""
-        encoder = self._encoder()
-        while encoder is not None and (rows := self._store.without_vectors(BATCH_CHUNKS)):
+        encoder, after = self._encoder(), 0
+        while encoder is not None and (rows := self._store.without_vectors(BATCH_CHUNKS, after)):
             if should_stop():
                 return False
-            vectors = pack(encoder.encode([row.chunk.passage for row in rows], "passage"))
-            self._store.set_vectors({row.chunk.id: vector for row, vector in zip(rows, vectors, strict=True)})
+            after = rows[-1].seq
+            read = [one.row for one in read_texts(self._root, rows, self._settings.max_file_bytes) if one.fresh]
+            vectors = pack(encoder.encode([row.chunk.passage for row in read], "passage"))
+            self._store.set_vectors({row.seq: vector for row, vector in zip(read, vectors, strict=True)})
             progress(0, 0, "embedding")
         return True
 

@@ -1,5 +1,6 @@
 """The values that the rooms of the index hand to each other: settings, chunks, hits and answers."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -23,6 +24,11 @@ FileLister = Callable[[], "FileListing"]
 
 SyncProgress = Callable[[int, int, str], None]
 """Called with files done, files in all, and a short message."""
+
+
+def path_tag(path: str) -> str:
+    """What the ids of a file's chunks begin with."""
+    return hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 def lookup_names(kind: str, name: str) -> tuple[str, ...]:
@@ -89,6 +95,7 @@ class IndexSettings:
 class Chunk:
     """A piece of a file. Lines are 1-based and inclusive.
 
+    `id` is the path's tag (`path_tag`) and a `key` that is free of the path.
     `symbol` is the name it defines (`''` for none), `scope` the qualified name of what encloses it, `kind` what it is
     (`function`, `class`, `section`, `text` …), `header` the line(s) that introduce the parent, shown before the text
     where the chunk is only a part of it, `names` all that it defines.
@@ -104,6 +111,11 @@ class Chunk:
     scope: str = ""
     header: str = ""
     names: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells it from the other chunks of any file with the same content."""
+        return self.id[8:]
 
     @property
     def qualified(self) -> str:

@@ -19,7 +19,6 @@ from code_intel_server.errors import CodeIntelError, Unavailable
 from code_intel_server.flow.access import ACCESS, LOOKUPS
 from code_intel_server.flow.phases import Phase
 from code_intel_server.flow.ports import Ports, User
-from code_intel_server.workspace.git.worktrees import siblings
 from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.project.context_provider import ContextProvider
@@ -194,7 +193,7 @@ class ProjectServices:
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
             lister=lambda: project_files(self.explorer.project),
-            siblings=self._siblings,
+            shared=self._shared,
         )
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
@@ -207,8 +206,8 @@ class ProjectServices:
 
         return StartingPoints(self)
 
-    def _siblings(self) -> "Iterable[Path]":
-        return () if isinstance(git := self.git, str) else siblings(git)
+    def _shared(self) -> "Path | None":
+        return None if isinstance(git := self.git, str) else private_folder(git.at.common_dir, self.root)
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from code_intel_server.index.storage.database import Database
+from code_intel_server.index.storage.database import IndexFile
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.workspace.paths import FOLDER
 
@@ -48,27 +48,21 @@ def look_at_index(root: Path) -> IndexView | None:
     if not file.is_file():
         return None
     try:
-        database = Database(file, writable=False)
+        database = IndexFile(file, writable=False)
     except (sqlite3.Error, OSError):
         return None
     try:
         with database.reading() as connection:
             told = {str(key): str(value) for key, value in connection.execute("SELECT key, value FROM meta")}
-            files, chunks, waiting, embedded = (
-                int(connection.execute(question).fetchone()[0])
-                for question in (
-                    "SELECT count(*) FROM files",
-                    "SELECT count(*) FROM chunks",
-                    "SELECT count(*) FROM outbox",
-                    "SELECT EXISTS (SELECT 1 FROM chunks WHERE vector IS NOT NULL)",
-                )
-            )
+            files, chunks, waiting = connection.execute(
+                "SELECT count(*), coalesce(sum(last - first + 1), 0), (SELECT count(*) FROM outbox) FROM files"
+            ).fetchone()
     except sqlite3.Error:
         return None
     finally:
         database.close()
     in_chroma = told.get("chroma") and not waiting
-    engine = "bm25" if not embedded else "chromadb+bm25" if in_chroma else "sqlite-vectors+bm25"
+    engine = "bm25" if not told.get("model") else "chromadb+bm25" if in_chroma else "sqlite-vectors+bm25"
     return IndexView(
         files=files,
         chunks=chunks,

@@ -5,8 +5,8 @@ and its members, each under the header; a function that does not is cut at the b
 that are small are put together. What is between definitions is cut the same way as text without a grammar: by
 windows of lines. Markdown is cut by heading.
 
-A chunk's id is made of its path and text, so that the same file gives the same ids; chunks of one file that are alike
-to the letter are distinguished by their number.
+A chunk's id is made of its path and text, so that the same file gives the same ids, in any checkout; chunks of one file
+that are alike to the letter are distinguished by their number.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from code_intel_server.index.chunks.windows import (
     cut,
     sections,
 )
-from code_intel_server.index.values import Chunk, ChunkStrategy, lookup_names
+from code_intel_server.index.values import Chunk, ChunkStrategy, lookup_names, path_tag
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.syntax.structure import Borders
@@ -299,8 +299,10 @@ def _bounded(text: str, limit: int) -> Iterator[str]:
 
 def _identified(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     seen: Counter[bytes] = Counter()
+    tag = ""
     for c in chunks:
-        key = hashlib.blake2b(f"{c.path}\0{c.scope}\0{c.text}".encode("utf-8", "replace"), digest_size=10)
+        tag = tag or path_tag(c.path)
+        key = hashlib.blake2b(f"{c.scope}\0{c.text}".encode("utf-8", "replace"), digest_size=8)
         digest = key.digest()
         number = seen[digest]
         seen[digest] = number + 1
@@ -308,5 +310,14 @@ def _identified(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             key.update(str(number).encode())
         # Spelt out: `replace` takes as long as all the rest of this.
         yield Chunk(
-            key.hexdigest(), c.path, c.start_line, c.end_line, c.text, c.kind, c.symbol, c.scope, c.header, c.names
+            tag + key.hexdigest(),
+            c.path,
+            c.start_line,
+            c.end_line,
+            c.text,
+            c.kind,
+            c.symbol,
+            c.scope,
+            c.header,
+            c.names,
         )

@@ -24,7 +24,8 @@ _WRITTEN_BY_MACHINES = re.compile(
 )
 """Text that nobody wrote and nobody reads; remembered without chunks."""
 
-_BINARY_PROBE = 8192
+HEAD_BYTES = 8192
+"""What tells a file's language and whether it is text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ def cut_file(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None 
         return None
     # The stat is from before the reading: what changes from then on changes it too.
     state = FileState(path, len(data), before.st_ctime_ns, hashlib.sha256(data).digest(), time.time_ns())
-    if looks_binary(data) or _WRITTEN_BY_MACHINES.search(path):
+    if looks_binary(data) or written_by_machines(path):
         return Cut(state, skipped="binary" if looks_binary(data) else "generated")
-    language = language_of(path, data[:_BINARY_PROBE])
+    language = language_of(path, data[:HEAD_BYTES])
     chunks = _chunks(path, data, language, rules)
     terms, bags = [], []
     for chunk in chunks:
@@ -90,9 +91,14 @@ def _chunks(path: str, data: bytes, language: Language | None, rules: Rules) -> 
         return chunk_file(path, data, language, max_tokens=rules.max_tokens, strategy=ChunkStrategy.TEXT)
 
 
+def written_by_machines(path: str) -> bool:
+    """Whether its path says that nobody wrote it and nobody reads it."""
+    return bool(_WRITTEN_BY_MACHINES.search(path))
+
+
 def looks_binary(data: bytes) -> bool:
     """Whether this is no text: a NUL byte early on, unless a mark says UTF-16."""
-    return not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:_BINARY_PROBE]
+    return not data.startswith((b"\xff\xfe", b"\xfe\xff")) and b"\0" in data[:HEAD_BYTES]
 
 
 # Between processes

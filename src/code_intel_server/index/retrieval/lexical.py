@@ -115,8 +115,3 @@ def query_words(query: str) -> list[str]:
 def query_terms(query: str) -> list[str]:
     """The distinct terms to look for, in the order of the question."""
     return list(dict.fromkeys(term for word in query_words(query) for term in expand(word)))
-
-
-def match_expression(terms: list[str]) -> str:
-    """An FTS5 expression that any of the terms satisfies; terms hold letters and digits only and are quoted anyway."""
-    return " OR ".join('"{}"'.format(term.replace('"', "")) for term in terms)

@@ -221,16 +221,13 @@ def _chunks(connection: sqlite3.Connection, query: str, values: Sequence[object]
         yield CodeRange(path, start, end, ".".join(filter(None, (scope, symbol))))
 
 
-_COLUMNS = "f.path, c.start_line, c.end_line, c.symbol, c.scope"
+_COLUMNS = "path, start_line, end_line, symbol, scope"
 _DEFINED = (
-    f"SELECT {_COLUMNS}, s.own FROM symbols s JOIN chunks c ON c.seq = s.seq JOIN files f ON f.id = c.file_id "  # noqa: S608
-    "WHERE s.name = ?1 AND s.name = ?1 COLLATE BINARY ORDER BY f.path, c.start_line LIMIT 200"
+    f"SELECT {_COLUMNS}, own FROM definitions WHERE name = ?1 COLLATE NOCASE AND name = ?1 COLLATE BINARY "  # noqa: S608
+    "ORDER BY path, start_line LIMIT 200"
 )
-_OF_FUNCTION = (
-    f"SELECT {_COLUMNS} FROM files f JOIN chunks c ON c.file_id = f.id JOIN symbols s ON s.seq = c.seq "  # noqa: S608
-    "WHERE f.path = ? AND s.name = ? ORDER BY s.own DESC, c.start_line LIMIT 1"
-)
+_OF_FUNCTION = f"SELECT {_COLUMNS} FROM definitions WHERE path = ? AND name = ? COLLATE NOCASE ORDER BY own DESC, start_line LIMIT 1"  # noqa: S608
 _AT_LINE = (
-    f"SELECT {_COLUMNS} FROM files f JOIN chunks c ON c.file_id = f.id "  # noqa: S608
-    "WHERE f.path = ? AND c.start_line <= ? AND c.end_line >= ? ORDER BY c.start_line DESC LIMIT 1"
+    f"SELECT {_COLUMNS} FROM chunks WHERE path = ? AND start_line <= ? AND end_line >= ? "  # noqa: S608
+    "ORDER BY start_line DESC LIMIT 1"
 )

@@ -12,41 +12,20 @@ from pathlib import Path
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
 from code_intel_server.workspace.paths import aimed_elsewhere
 
-INDEX_SCHEMA = "1"
 BUSY_SECONDS = 10.0
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps besides the file, by the endings of their names."""
 
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE files (
-    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    digest BLOB NOT NULL, indexed_ns INTEGER NOT NULL, language TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, file_id INTEGER NOT NULL, start_line INTEGER NOT NULL,
-    end_line INTEGER NOT NULL, kind TEXT NOT NULL, symbol TEXT NOT NULL, scope TEXT NOT NULL, header TEXT NOT NULL,
-    names TEXT NOT NULL, text TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB
-);
-CREATE INDEX chunks_file ON chunks (file_id, start_line);
-CREATE INDEX chunks_digest ON chunks (digest);
-CREATE TABLE symbols (name TEXT NOT NULL COLLATE NOCASE, own INTEGER NOT NULL, seq INTEGER NOT NULL);
-CREATE INDEX symbols_name ON symbols (name);
-CREATE INDEX symbols_seq ON symbols (seq);
-CREATE VIRTUAL TABLE lexical USING fts5 (symbol, path, body, tokenize = "unicode61 remove_diacritics 0");
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab (lexical, 'row');
-CREATE TABLE agreements (
-    id TEXT PRIMARY KEY, query TEXT NOT NULL, symbols TEXT NOT NULL, files TEXT NOT NULL, session_id TEXT NOT NULL,
-    vector BLOB
-) WITHOUT ROWID;
-CREATE TABLE outbox (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, id TEXT NOT NULL, removed INTEGER NOT NULL
-);
-"""
+OTHER_VERSION = "it was written by another version"
 
 
 class Database:
     """The file and its connections; safe to use from many threads. `writable` is False where another process owns it."""
+
+    NAME = "The index"
+    VERSION = ""
+    SCHEMA = ""
+    """Its tables, a statement each, `;` at the end of a line between them; `meta` is one of them."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         """Open `path`, making or replacing it where `writable`; `notes` say what had to be set aside.
@@ -67,7 +46,7 @@ class Database:
         """Grows where the file was replaced: what was read before is of another one."""
         if writable:
             self._open_for_writing()
-            self._written = _identity(self.path)
+            self._written = identity(self.path)
         else:
             with self.reading() as connection:
                 if reason := self._why_not(connection):
@@ -84,7 +63,9 @@ class Database:
             if not _cannot_write(error):
                 raise
             self._temporary = tempfile.TemporaryDirectory(prefix="code-intel-index-")
-            self.notes.append(f"The index is kept in a temporary folder, because {self.path.parent} cannot be written.")
+            self.notes.append(
+                f"{self.NAME} is kept in a temporary folder, because {self.path.parent} cannot be written."
+            )
             self.path = Path(self._temporary.name) / self.path.name
             self._writer = self._prepare()
 
@@ -108,8 +89,10 @@ class Database:
     def _why_not(self, connection: sqlite3.Connection) -> str:
         """Why the file is not to be believed, '' where it is: what came with a clone may say anything of the files."""
         known = _meta(connection)
-        if known.get("schema") != INDEX_SCHEMA:
-            return "it was written by another version"
+        if "schema" not in known:
+            return "it is none of ours"
+        if known["schema"] != self.VERSION:
+            return OTHER_VERSION
         return "" if known.get("folder") == self._folder() else "it was made in another folder"
 
     def _folder(self) -> str:
@@ -117,9 +100,9 @@ class Database:
         return str(self.path.parent.stat().st_ino)
 
     def _create(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        known = {"store": uuid.uuid4().hex, "schema": INDEX_SCHEMA, "folder": self._folder()}
+        known = {"store": uuid.uuid4().hex, "schema": self.VERSION, "folder": self._folder()}
         with transaction(connection):
-            for statement in _SCHEMA.split(";\n"):
+            for statement in self.SCHEMA.split(";\n"):
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", known.items())
         return connection
@@ -138,8 +121,11 @@ class Database:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(kept)
-        if reason:
-            self.notes.append(f"The index was set aside as {kept.name} and built anew, because {reason}.")
+        if reason == OTHER_VERSION:
+            kept.unlink(missing_ok=True)  # nobody looks at it: it is whole, and of no use
+            self.notes.append(f"{self.NAME} was built anew, because {reason}.")
+        elif reason:
+            self.notes.append(f"{self.NAME} was set aside as {kept.name} and built anew, because {reason}.")
 
     @property
     def temporary(self) -> bool:
@@ -160,15 +146,23 @@ class Database:
                 self._writer.close()
                 self.set_aside(reason)
                 self._writer = self._create(self._connect())
-                self._written = _identity(self.path)
+                self._written = identity(self.path)
                 self.epoch += 1
             return True
 
+    def reopen(self) -> None:
+        """Take up the file that another process has put in place of ours."""
+        with self._write_lock, self._idle_lock:
+            self._drop_idle()
+            self._writer.close()
+            self._writer = self._prepare()
+            self._written = identity(self.path)
+            self.epoch += 1
+
     def _connect(self) -> sqlite3.Connection:
         self._check_place()
-        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if self.writable else 'ro'}{self._immutable()}"
         connection = sqlite3.connect(
-            uri,
+            self.uri,
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -188,10 +182,10 @@ class Database:
             connection.execute("PRAGMA secure_delete = OFF")
         return connection
 
-    def _immutable(self) -> str:
-        """Read without a log where nobody can be writing one: SQLite would otherwise want to make its files here."""
-        alone = not self.path.with_name(self.path.name + "-wal").exists() and not os.access(self.path.parent, os.W_OK)
-        return "&immutable=1" if alone and not self.writable else ""
+    @property
+    def uri(self) -> str:
+        """How SQLite is told which file to open, and for what."""
+        return f"{self.path.absolute().as_uri()}?mode=rwc" if self.writable else uri_for_reading(self.path)
 
     def close(self) -> None:
         """Close every connection, and let nothing be written any more; what is still being read is read to its end."""
@@ -235,13 +229,13 @@ class Database:
     def removed(self) -> bool:
         """Whether somebody took our file away or put another one in its place: what is written to it is lost."""
         with self._idle_lock:  # not while we replace it ourselves
-            return self.writable and _identity(self.path) != self._written
+            return self.writable and identity(self.path) != self._written
 
     def file_version(self) -> object:
         """What tells the file that is there from the one before it, which a connection would go on reading for ever."""
         if self.writable:
             return self.epoch
-        return _identity(self.path)  # its owner replaces it without telling us
+        return identity(self.path)  # its owner replaces it without telling us
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -270,6 +264,18 @@ class Database:
             raise sqlite3.OperationalError("it was closed meanwhile")
 
 
+class IndexFile(Database):
+    """The database of one checkout, for who looks at it alone; `store` knows what is in it."""
+
+    VERSION = "2"
+
+
+def uri_for_reading(path: Path) -> str:
+    """How SQLite is told to read a file; without a log where nobody can be writing one: it would otherwise want to make its files there."""
+    alone = not path.with_name(path.name + "-wal").exists() and not os.access(path.parent, os.W_OK)
+    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}"
+
+
 def _meta(connection: sqlite3.Connection) -> dict[str, str]:
     """What the file says of itself; nothing where it is none of ours."""
     try:
@@ -281,7 +287,7 @@ def _meta(connection: sqlite3.Connection) -> dict[str, str]:
     return {str(key): str(value) for key, value in rows}
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path) -> tuple[int, int] | None:
     """What tells a file from any other; None where there is none."""
     try:
         status = path.stat()

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from code_intel_server.index.background import BackgroundSync
 from code_intel_server.index.map import Map
 from code_intel_server.index.retrieval.search import DenseSearch
-from code_intel_server.index.sibling import begin_with_sibling
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import Synchroniser, model_key
@@ -102,7 +101,7 @@ class OpenIndex:
     def remarks(self) -> list[str]:
         """What was repaired or is done in a slower way, a sentence each; the answers are none the worse."""
         remarks = [self._note] if self._note else []
-        remarks += self.store.notes if self.store is not None else []
+        remarks += self.store.remarks() if self.store is not None else []
         if self.chroma is not None:
             remarks += [*self.chroma.rebuilt, *([self.chroma.reason] if self.chroma.reason else [])]
         return list(dict.fromkeys(remarks))
@@ -126,14 +125,14 @@ class OpenIndex:
     def dense(self, vector: "Matrix") -> DenseSearch:
         """A vector search for this question."""
 
-        def search(limit: int, allowed: Sequence[int] | None) -> dict[int, float]:
+        def search(limit: int, files: Collection[int] | None) -> dict[int, float]:
             # Within a folder or language the store answers: exactly, and without asking ChromaDB for too many.
-            near = self.chroma.near("forest", vector, limit) if self.chroma is not None and allowed is None else None
+            near = self.chroma.near("forest", vector, limit) if self.chroma is not None and files is None else None
             if near is not None and self.store is not None:
                 if self._brute is not None:
                     self._brute.forget_unused()
                 return {seq: near[ident] for seq, ident in self.store.seqs_by_id(near).items()}
-            return self._brute.search(vector, limit, allowed) if self._brute is not None else {}
+            return self._brute.search(vector, limit, files) if self._brute is not None else {}
 
         return search
 
@@ -190,8 +189,8 @@ class IndexSources:
     settings: IndexSettings
     lister: FileLister
     encoder: Callable[[], Encoder | None]
-    siblings: Callable[[], Iterable[Path]] = tuple
-    """The `.code-intel` of the repository's other worktrees."""
+    shared: Callable[[], Path | None] = lambda: None
+    """The folder in which the checkouts of one repository keep what their files hold; None where each keeps its own."""
 
 
 def open_index(project: IndexSources, owner: OwnerLock) -> OpenIndex:
@@ -206,8 +205,7 @@ def open_index(project: IndexSources, owner: OwnerLock) -> OpenIndex:
         # Nobody can write here, so nobody owns it: read what there is, or work in a temporary folder.
         if not (aimed_elsewhere(database) or not os.access(database, os.R_OK)):
             return _open_reader(project, database, gap=f"The index folder cannot be written ({error.strerror}).")
-    begin_with_sibling(database, (folder / DATABASE for folder in project.siblings()))
-    store = Store(database, writable=True)
+    store = Store(database, writable=True, shared=project.shared())
     chroma_settings = project.settings.chroma
     if store.temporary and chroma_settings.mode is ChromaMode.LOCAL:
         chroma_settings = replace(chroma_settings, mode=ChromaMode.OFF)
@@ -223,7 +221,7 @@ def open_index(project: IndexSources, owner: OwnerLock) -> OpenIndex:
 
 def _open_reader(project: IndexSources, database: Path, *, note: str = "", gap: str = "") -> OpenIndex:
     try:
-        store = Store(database, writable=False)
+        store = Store(database, writable=False, shared=project.shared())
     except (sqlite3.Error, OSError):
         return OpenIndex(None, None, None, gap=f"{gap or note} It has nothing to read yet.")
     return OpenIndex(store, _synchroniser(project, store), None, note=note, gap=gap)

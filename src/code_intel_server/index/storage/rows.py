@@ -1,31 +1,60 @@
-"""Chunks as rows: how they are written, found and queued for ChromaDB, within a transaction of the caller."""
+"""Chunks as rows: how those of a checkout's files are found and queued for ChromaDB, within a transaction of the caller."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from code_intel_server.index.chunks.cutting import Cut, Terms
 from code_intel_server.index.retrieval.lexical import index_terms
-from code_intel_server.index.values import Chunk
+from code_intel_server.index.storage.contents import Content
+from code_intel_server.index.values import Chunk, FileState, path_tag
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
-VARIABLES = 500
-"""How many values one statement may ask for."""
+_COLUMNS = (
+    "(f.id << 32) | c.seq AS seq, f.tag || c.key AS id, f.id AS file_id, f.path, f.language, f.digest, c.start_line, "
+    "c.end_line, c.at, c.size, c.kind, c.symbol, c.scope, c.header, c.names, c.passage"
+)
+_SYMBOLS = "shared.symbols s JOIN shared.chunks c ON c.seq = s.seq JOIN main.files f ON f.content = c.content"
+VIEWS = (
+    f"CREATE TEMP VIEW chunks AS SELECT {_COLUMNS} FROM main.files f JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last",  # noqa: S608
+    f"CREATE TEMP VIEW definitions AS SELECT s.name, s.place = 0 AS own, {_COLUMNS} FROM {_SYMBOLS}",  # noqa: S608
+)
+"""The repository's chunks as those of one checkout: `chunks`, and `definitions` with a row for each name they define."""
 
-CHUNK_COLUMNS = "SELECT c.seq, c.id, f.path, c.start_line, c.end_line, c.text, c.kind, c.symbol, c.scope, c.header, c.names, f.language"
-WORDS_FOR_TEXT = CHUNK_COLUMNS.replace("c.text", "''") + ", l.symbol || ' ' || l.body"
-"""A chunk without its text but with its terms: what ranking reads of hundreds of chunks."""
+_ROW = f"SELECT {_COLUMNS} FROM "  # noqa: S608
+ROWS_OF_SEQS = (
+    f"{_ROW} json_each(?) w CROSS JOIN main.files f ON f.id = w.value >> 32 "
+    "CROSS JOIN shared.chunks c ON c.seq = (w.value & 4294967295) AND c.seq BETWEEN f.first AND f.last"
+)
+"""The chunks of numbers, given as a JSON list."""
+
+ROWS_OF_IDS = (
+    f"{_ROW} json_each(?) w CROSS JOIN shared.chunks c ON c.key = substr(w.value, 9) "
+    "CROSS JOIN main.files f ON f.content = c.content AND f.tag = substr(w.value, 1, 8)"
+)
+"""The chunks of public ids, given as a JSON list."""
+
+ROWS_OF_FILE = (
+    f"{_ROW} main.files f JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last WHERE f.id = ? ORDER BY c.seq"
+)
 
 
 class ChunkRow(NamedTuple):
-    """A chunk as stored, with the file it belongs to; `seq` only ever grows."""
+    """A chunk as stored: without its text, which begins `at` its first line's character and has `size` characters.
+
+    No `seq` ever means two chunks. `digest` is that of the whole file as it was indexed.
+    """
 
     seq: int
     chunk: Chunk
     language: str
-    terms: str = ""
+    digest: bytes
+    at: int
+    size: int
+    file_id: int
+    passage: int
 
 
 class OutboxItem(NamedTuple):
@@ -34,13 +63,6 @@ class OutboxItem(NamedTuple):
     seq: int
     id: str
     vector: bytes | None
-
-
-class FileWrite(NamedTuple):
-    """A file as it was cut, and the vectors of its chunks (None: no embedder)."""
-
-    cut: Cut
-    vectors: Sequence[bytes | None]
 
 
 def pack(vectors: "Matrix") -> list[bytes]:
@@ -62,98 +84,40 @@ def matrix_of(packed: bytes | bytearray, dim: int) -> "Matrix":
 
 
 def row_of(row: tuple[Any, ...]) -> ChunkRow:
-    """A chunk from the columns of `CHUNK_COLUMNS` and its terms."""
-    seq, ident, path, start, end, text, kind, symbol, scope, header, names, language, terms = row
+    """A chunk from the columns of the views."""
+    seq, ident, file_id, path, language, digest, start, end, at, size, kind, symbol, scope, header, names, passage = row
     defined = tuple(names.split("\n")) if names else ()
-    return ChunkRow(seq, Chunk(ident, path, start, end, text, kind, symbol, scope, header, defined), language, terms)
+    chunk = Chunk(ident, path, start, end, "", kind, symbol, scope, header, defined)
+    return ChunkRow(seq, chunk, language, digest, at, size, file_id, passage)
 
 
-def sql_placeholders(values: Sequence[object]) -> str:
-    """The placeholders of a statement that takes so many values."""
-    return ",".join("?" * len(values))
+def put_file(connection: sqlite3.Connection, state: FileState, content: Content | None) -> tuple[int, str]:
+    """Note what a file holds; its number, and the words of its path where those are not known yet (else '')."""
+    place = content or (None, None, None)
+    known = connection.execute("SELECT id FROM files WHERE path = ?", (state.path,)).fetchone()
+    values = (state.size, state.mtime_ns, state.digest, state.indexed_ns, state.language, *place)
+    if known:
+        connection.execute(_CHANGE_FILE, (*values, known[0]))
+        return int(known[0]), ""
+    words = index_path_words(state.path)
+    made = connection.execute(_ADD_FILE, (*values, state.path, path_tag(state.path), len(words.split())))
+    return int(made.lastrowid or 0), words
 
 
-def write_files(connection: sqlite3.Connection, files: Iterable[FileWrite]) -> None:
-    """Replace the chunks of files; those whose id stays keep their row, vector and words."""
-    fresh = _Fresh(_last_seq(connection))
-    for file in files:
-        state = file.cut.state
-        values = (state.path, state.size, state.mtime_ns, state.digest, state.indexed_ns, state.language)
-        connection.execute(_PUT_FILE, values)
-        file_id = connection.execute("SELECT id FROM files WHERE path = ?", (state.path,)).fetchone()[0]
-        old = dict(connection.execute("SELECT id, seq FROM chunks WHERE file_id = ?", (file_id,)).fetchall())
-        path_words = index_path_words(state.path)
-        cut = file.cut
-        for chunk, terms, digest, vector in zip(cut.chunks, cut.terms, cut.digests, file.vectors, strict=True):
-            seq = old.pop(chunk.id, None)
-            if seq is None:
-                fresh.add(file_id, chunk, terms, path_words, digest, vector)
-            else:
-                lines = (chunk.start_line, chunk.end_line, seq)
-                connection.execute("UPDATE chunks SET start_line = ?, end_line = ? WHERE seq = ?", lines)
-        delete_chunks(connection, [(seq, ident) for ident, seq in old.items()])
-    fresh.write(connection)
-
-
-_PUT_FILE = (
-    "INSERT INTO files (path, size, mtime_ns, digest, indexed_ns, language) VALUES (?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (path) DO UPDATE SET size = excluded.size, mtime_ns = excluded.mtime_ns, digest = excluded.digest, "
-    "indexed_ns = excluded.indexed_ns, language = excluded.language"
+_CHANGE_FILE = (
+    "UPDATE files SET size = ?, mtime_ns = ?, digest = ?, indexed_ns = ?, language = ?, content = ?, first = ?, last = ? "
+    "WHERE id = ?"
+)
+_ADD_FILE = (
+    "INSERT INTO files (size, mtime_ns, digest, indexed_ns, language, content, first, last, path, tag, words) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
-def _last_seq(connection: sqlite3.Connection) -> int:
-    """The highest number a chunk ever had; a new one is above it, so that no number ever means two chunks."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
-    return int(row[0]) if row else 0
-
-
-class _Fresh:
-    """New chunks of one transaction, written table by table at its end: one statement for thousands of rows."""
-
-    def __init__(self, last_seq: int) -> None:
-        self._seq = last_seq
-        self._chunks: list[tuple[object, ...]] = []
-        self._words: list[tuple[int, str, str, str]] = []
-        self._symbols: list[tuple[str, bool, int]] = []
-        self._ids: list[str] = []
-
-    def add(
-        self, file_id: int, chunk: Chunk, terms: Terms, path_words: str, digest: bytes, vector: bytes | None
-    ) -> None:
-        """Take in a chunk under the next number, with its words and symbols; nothing is written yet."""
-        self._seq += 1
-        seq = self._seq
-        self._chunks.append(
-            (
-                seq, chunk.id, file_id, chunk.start_line, chunk.end_line, chunk.kind, chunk.symbol, chunk.scope,
-                chunk.header, "\n".join(chunk.names), chunk.text, digest, vector,
-            )
-        )  # fmt: skip
-        self._words.append((seq, terms.symbol, path_words, terms.body))
-        self._symbols += [(name, name == chunk.symbol, seq) for name in chunk.names]
-        if vector is not None:
-            self._ids.append(chunk.id)
-
-    def write(self, connection: sqlite3.Connection) -> None:
-        """Write what was taken in, and put it into ChromaDB's outbox."""
-        connection.executemany(
-            "INSERT INTO chunks (seq, id, file_id, start_line, end_line, kind, symbol, scope, header, names, text, digest, vector) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            self._chunks,
-        )
-        connection.executemany("INSERT INTO lexical (rowid, symbol, path, body) VALUES (?, ?, ?, ?)", self._words)
-        connection.executemany("INSERT INTO symbols VALUES (?, ?, ?)", self._symbols)
-        enqueue(connection, "forest", self._ids, removed=False)
-
-
-def delete_chunks(connection: sqlite3.Connection, chunks: Sequence[tuple[int, str]]) -> None:
-    """Remove chunks, given by number and id, with their words and symbols, and have ChromaDB told."""
-    for seq, _ in chunks:
-        connection.execute("DELETE FROM lexical WHERE rowid = ?", (seq,))
-        connection.execute("DELETE FROM symbols WHERE seq = ?", (seq,))
-        connection.execute("DELETE FROM chunks WHERE seq = ?", (seq,))
-    enqueue(connection, "forest", [ident for _, ident in chunks], removed=True)
+def ids_of(connection: sqlite3.Connection, paths: Iterable[str]) -> set[str]:
+    """The public ids of all chunks of files."""
+    query = "SELECT c.id FROM json_each(?) w CROSS JOIN chunks c ON c.path = w.value"
+    return {row[0] for row in connection.execute(query, (json.dumps([*paths]),))}
 
 
 def enqueue(connection: sqlite3.Connection, collection: str, ids: Iterable[str], *, removed: bool) -> None:
@@ -171,7 +135,7 @@ def index_path_words(path: str) -> str:
 
 
 def in_scope(connection: sqlite3.Connection, path: str, language: str) -> list[int] | None:
-    """Sequence numbers of the chunks under a folder or file and of a language; None where neither narrows."""
+    """Numbers of the files under a folder (or the file itself) and of a language; None where neither narrows."""
     clauses, values = [], []
     if path not in {"", "."}:
         clauses.append("(path = ? OR substr(path, 1, ?) = ?)")
@@ -181,5 +145,5 @@ def in_scope(connection: sqlite3.Connection, path: str, language: str) -> list[i
         values.append(language)
     if not clauses:
         return None
-    query = f"SELECT seq FROM chunks WHERE file_id IN (SELECT id FROM files WHERE {' AND '.join(clauses)})"  # noqa: S608
+    query = f"SELECT id FROM files WHERE {' AND '.join(clauses)}"  # noqa: S608
     return [row[0] for row in connection.execute(query, values)]

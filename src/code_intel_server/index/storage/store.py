@@ -1,68 +1,195 @@
-"""The index on disk: one SQLite file that holds chunks, vectors and words, and is the truth (DESIGN 3).
+"""The index of one checkout: which content each of its files has, and what ChromaDB still has to be told (DESIGN 3).
 
-ChromaDB is only a faster copy of the vectors here. Every change to chunks leaves a row in `outbox` within the same
-transaction; rows leave the outbox when ChromaDB has acknowledged them, so a kill between the two only means that the
-same, repeatable change is sent again. The file is disposable: damaged or of another schema, it is set aside and built
+What the files hold is in the repository's `contents`, attached to every connection here; both together are the truth.
+ChromaDB is only a faster copy of the vectors. While it is used every change to chunks leaves a row in `outbox` within the
+same transaction; rows leave the outbox when ChromaDB has acknowledged them, so a kill between the two only means that the
+same, repeatable change is sent again. The files are disposable: damaged or of another schema, they are set aside and built
 anew from the sources.
 """
 
+import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_intel_server.index.storage.database import Database
-from code_intel_server.index.storage.rows import (
-    CHUNK_COLUMNS,
-    VARIABLES,
-    WORDS_FOR_TEXT,
-    ChunkRow,
+from code_intel_server.index.storage import postings
+from code_intel_server.index.storage.contents import (
+    CONTENTS,
+    Content,
+    ContentStore,
     FileWrite,
-    OutboxItem,
-    delete_chunks,
-    enqueue,
-    matrix_of,
-    row_of,
-    sql_placeholders,
-    write_files,
+    check_place,
+    in_parts,
+    model_number,
+    uid_of,
 )
+from code_intel_server.index.storage.database import uri_for_reading
+from code_intel_server.index.storage.outbox import ChromaOutbox, uses_chroma
+from code_intel_server.index.storage.rows import (
+    ROWS_OF_FILE,
+    ROWS_OF_IDS,
+    ROWS_OF_SEQS,
+    VIEWS,
+    ChunkRow,
+    enqueue,
+    ids_of,
+    matrix_of,
+    put_file,
+    row_of,
+)
+from code_intel_server.index.storage.view import View
 from code_intel_server.index.values import Agreement, FileState
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
+_STATE = "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files"
 
-class Store(Database):
+
+class Store(ChromaOutbox):
     """What is in the index, as questions and changes."""
 
-    # Metadata
+    SCHEMA = (
+        """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL, digest BLOB NOT NULL, indexed_ns INTEGER NOT NULL, language TEXT NOT NULL,
+    words INTEGER NOT NULL, content INTEGER, first INTEGER, last INTEGER
+);
+CREATE INDEX files_content ON files (content);
+CREATE TABLE agreements (
+    id TEXT PRIMARY KEY, query TEXT NOT NULL, symbols TEXT NOT NULL, files TEXT NOT NULL, session_id TEXT NOT NULL,
+    vector BLOB
+) WITHOUT ROWID;
+CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, id TEXT NOT NULL, removed INTEGER NOT NULL
+);
+"""
+        + postings.SCHEMA
+    )
 
-    def meta(self, key: str) -> str:
-        """A remembered value, '' where there is none."""
-        with self.reading() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else ""
+    def __init__(self, path: Path, *, writable: bool, shared: Path | None = None) -> None:
+        """As `Database`; the contents lie in the folder `shared` where that can be written, else beside `path`."""
+        self._shared = shared
+        self._contents: ContentStore | None = None
+        self._view: tuple[object, View] | None = None
+        self._view_lock = threading.Lock()
+        super().__init__(path, writable=writable)
+        if writable:
+            self._take_up_contents()
 
-    def set_meta(self, **values: str) -> None:
-        """Remember values."""
-        with self.writing() as connection:
-            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+    # The contents
+
+    @property
+    def contents(self) -> ContentStore:
+        """What the files hold; for the owner."""
+        assert self._contents is not None  # noqa: S101 - the owner has opened it
+        return self._contents
+
+    def remarks(self) -> list[str]:
+        """What had to be set aside, of both files."""
+        return [*self.notes, *(self._contents.notes if self._contents is not None else ())]
+
+    def _prepare(self) -> sqlite3.Connection:
+        self._contents = self._contents or self._open_contents()
+        return super()._prepare()
+
+    def _open_contents(self) -> ContentStore:
+        if self._shared is not None:
+            with contextlib.suppress(sqlite3.OperationalError, OSError):
+                return ContentStore(self._shared / CONTENTS, writable=True)
+        self._check_place()
+        return ContentStore(self.path.with_name(CONTENTS), writable=True)
+
+    def _take_up_contents(self) -> None:
+        """Believe nothing about files that was said of other contents than those that are there now."""
+        uid = self.contents.uid
+        if self.meta("contents") != uid:
+            with self.writing() as connection:
+                for table in ("files", "postings", "batches", "outbox"):
+                    connection.execute(f"DELETE FROM {table}")  # noqa: S608
+                connection.execute("DELETE FROM meta WHERE key IN ('synced_at', 'chroma')")
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('contents', ?)", (uid,))
+                connection.execute(_NEXT_EDITION)
+        self.contents.register(self.path)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = super()._connect()
+        try:
+            self._attach(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _attach(self, connection: sqlite3.Connection) -> None:
+        if self._contents is not None:
+            connection.execute("ATTACH ? AS shared", (uri_for_reading(self._contents.path),))
+        else:
+            self._attach_what_is_meant(connection)
+        for view in VIEWS:
+            connection.execute(view)
+
+    def _attach_what_is_meant(self, connection: sqlite3.Connection) -> None:
+        """Attach, for a reader, the contents that the owner has filled. Raises sqlite3.OperationalError where they are gone."""
+        row = connection.execute("SELECT value FROM meta WHERE key = 'contents'").fetchone()
+        for folder in (self._shared, self.path.parent):
+            if row is None or folder is None or not (file := folder / CONTENTS).is_file():
+                continue
+            check_place(file)
+            connection.execute("ATTACH ? AS shared", (uri_for_reading(file),))
+            if uid_of(connection, "shared") == row[0]:
+                return
+            connection.execute("DETACH shared")
+        raise sqlite3.OperationalError("what it refers to is being built anew")
+
+    def rebuild(self, reason: str = "", *, seen_at: int | None = None) -> bool:
+        """As `Database`; of the two files the damaged one is replaced, and this one in any case."""
+        with self._write_lock:
+            if self._closed or seen_at not in {None, self.epoch}:
+                return False
+            if reason and self.contents.damaged():
+                self.contents.replace(reason)
+                reason = ""
+            done = super().rebuild(reason, seen_at=seen_at)
+            self._take_up_contents()
+            return done
+
+    @property
+    def removed(self) -> bool:
+        """Whether somebody took away our file or the contents: what is written to it is lost."""
+        return super().removed or (self._contents is not None and self._contents.removed)
+
+    def close(self) -> None:
+        """As `Database`."""
+        with self._write_lock:
+            super().close()
+            if self._contents is not None:
+                self._contents.close()
+
+    @contextlib.contextmanager
+    def in_bulk(self) -> Iterator[None]:
+        """As `Database`, for both files."""
+        with super().in_bulk(), self.contents.in_bulk():
+            yield
 
     # Files and chunks
 
     def files(self) -> dict[str, FileState]:
         """Every indexed file by path."""
         with self.reading() as connection:
-            rows = connection.execute("SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files").fetchall()
-        return {row[0]: FileState(*row) for row in rows}
+            return {row[0]: FileState(*row) for row in connection.execute(_STATE)}
 
     def files_at(self, paths: Iterable[str]) -> dict[str, FileState]:
         """What is known of these files, by path."""
-        wanted = list(paths)
         found: dict[str, FileState] = {}
         with self.reading() as connection:
-            for at in range(0, len(wanted), VARIABLES):
-                part = wanted[at : at + VARIABLES]
-                query = f"SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files WHERE path IN ({sql_placeholders(part)})"  # noqa: S608
+            for part in in_parts([*paths]):
+                query = f"{_STATE} WHERE path IN ({','.join('?' * len(part))})"
                 found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
         return found
 
@@ -72,11 +199,6 @@ class Store(Database):
             rows = connection.execute("SELECT DISTINCT language FROM files WHERE language != '' ORDER BY language")
             return [str(row[0]) for row in rows]
 
-    def count(self, table: str) -> int:
-        """Rows of a table of ours."""
-        with self.reading() as connection:
-            return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own names
-
     def touch(self, states: Iterable[FileState]) -> None:
         """Remember new stat values of files whose content has not changed."""
         rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
@@ -85,173 +207,98 @@ class Store(Database):
                 connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? WHERE path = ?", rows)
 
     def write(self, files: Sequence[FileWrite]) -> None:
-        """Replace these files' chunks in one transaction; chunks whose id stays keep their row, vector and words."""
-        with self.writing() as connection:
-            write_files(connection, files)
+        """Add the contents of files, and then note that the files hold them."""
+        there = self.contents.put(files, self.meta("model"))
+        self.adopt([(file.cut.state, there.get(file.key)) for file in files])
+
+    def adopt(self, files: Sequence[tuple[FileState, Content | None]]) -> None:
+        """Note what files hold, in one transaction; None where that is nothing that could be found."""
+        with self.writing() as connection, _changing(connection, [state.path for state, _ in files]):
+            placed = [put_file(connection, state, content) for state, content in files]
+            postings.add_postings(connection, [(number, "", words) for number, words in placed if words])
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and their chunks."""
-        with self.writing() as connection:
-            for path in paths:
-                row = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-                if row:
-                    old = connection.execute("SELECT seq, id FROM chunks WHERE file_id = ?", row).fetchall()
-                    delete_chunks(connection, old)
-                    connection.execute("DELETE FROM files WHERE id = ?", row)
+        gone = [*paths]
+        if gone:
+            with self.writing() as connection, _changing(connection, gone):
+                connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
 
-    def vectors_by_digest(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Vectors already made of the same text, wherever it stood."""
-        found: dict[bytes, bytes] = {}
-        with self.reading() as connection:
-            for at in range(0, len(digests), VARIABLES):
-                part = digests[at : at + VARIABLES]
-                found.update(
-                    connection.execute(
-                        f"SELECT digest, vector FROM chunks WHERE vector IS NOT NULL AND digest IN ({sql_placeholders(part)})",  # noqa: S608
-                        part,
-                    ).fetchall()
-                )
-        return found
+    def view(self) -> View:
+        """The chunks of the checkout as they are now."""
+        with self._view_lock, self.reading() as connection:
+            edition = (self.file_version(), *connection.execute(_EDITION).fetchone())
+            if self._view is None or self._view[0] != edition:
+                self._view = (edition, View(connection))
+            return self._view[1]
 
-    def rows(self, seqs: Iterable[int], *, terms: bool = False) -> dict[int, ChunkRow]:
-        """Chunks by their sequence number, or with their indexed `terms` in place of their text; vanished ones are left out."""
-        columns = WORDS_FOR_TEXT if terms else f"{CHUNK_COLUMNS}, ''"
-        join = "JOIN lexical l ON l.rowid = c.seq" if terms else ""
-        wanted = list(seqs)
-        found: dict[int, ChunkRow] = {}
-        with self.reading() as connection:
-            for at in range(0, len(wanted), VARIABLES):
-                part = wanted[at : at + VARIABLES]
-                query = f"{columns} FROM chunks c JOIN files f ON f.id = c.file_id {join} WHERE c.seq IN ({sql_placeholders(part)})"
-                found.update((row[0], row_of(row)) for row in connection.execute(query, part))
-        return found
+    def rows(self, seqs: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks by their number; vanished ones are left out."""
+        return {row.seq: row for row in self._rows(ROWS_OF_SEQS, json.dumps([*seqs]))}
 
     def seqs_by_id(self, ids: Iterable[str]) -> dict[int, str]:
-        """Public ids by sequence number; vanished ones are left out."""
-        wanted = list(ids)
-        with self.reading() as connection:
-            query = f"SELECT seq, id FROM chunks WHERE id IN ({sql_placeholders(wanted)})"  # noqa: S608
-            return dict(connection.execute(query, wanted).fetchall())
+        """Public ids by number; vanished ones are left out."""
+        return {row.seq: row.chunk.id for row in self._rows(ROWS_OF_IDS, json.dumps([*ids]))}
 
     def neighbours(self, chunk_id: str, distance: int) -> list[ChunkRow]:
         """The chunk and up to `distance` chunks before and after it in its file, in order; empty where unknown."""
+        for found in self._rows(ROWS_OF_IDS, json.dumps([chunk_id])):
+            rows = self._rows(ROWS_OF_FILE, found.file_id)
+            at = next((i for i, candidate in enumerate(rows) if candidate.seq == found.seq), None)
+            if at is not None:
+                return rows[max(0, at - distance) : at + distance + 1]
+        return []
+
+    def _rows(self, query: str, *values: object) -> list[ChunkRow]:
         with self.reading() as connection:
-            row = connection.execute("SELECT file_id FROM chunks WHERE id = ?", (chunk_id,)).fetchone()
-            if row is None:
-                return []
-            query = f"{CHUNK_COLUMNS}, '' FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.file_id = ? ORDER BY c.start_line, c.seq"
-            rows = [row_of(found) for found in connection.execute(query, row)]
-        at = next(i for i, candidate in enumerate(rows) if candidate.chunk.id == chunk_id)
-        return rows[max(0, at - distance) : at + distance + 1]
+            return [row_of(row) for row in connection.execute(query, values)]
 
     # Vectors
 
-    def vectors_version(self) -> tuple[object, ...]:
-        """What a copy of the vectors is of: void where the first two differ, lacking chunks where the third has grown."""
-        with self.reading() as connection:
-            row = connection.execute(
-                "SELECT (SELECT value FROM meta WHERE key = 'revalued'), "
-                "(SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), (SELECT count(*) FROM files)"
-            ).fetchone()
-        return (self.file_version(), *row)
-
-    def vectors(self, dim: int, *, after: int = 0) -> "tuple[Sequence[int], Matrix]":
-        """Sequence numbers and unit vectors of all chunks with `seq` above `after`, in order."""
-        seqs: list[int] = []
+    def vectors(self, dim: int, passages: "Sequence[int]") -> "tuple[list[int], Matrix]":
+        """The passages that have a vector, in order, and their unit vectors."""
+        found: list[int] = []
         packed = bytearray()  # not a list of them all besides it: that is 100 MB at 100,000 chunks
+        query = (
+            "SELECT v.passage, v.vector FROM json_each(?) w CROSS JOIN shared.vectors v "
+            "ON v.passage = w.value AND v.model = ? WHERE length(v.vector) = ?"
+        )
+        model = model_number(self.meta("model"))
         with self.reading() as connection:
-            for seq, vector in connection.execute(
-                "SELECT seq, vector FROM chunks WHERE seq > ? AND length(vector) = ? ORDER BY seq", (after, 2 * dim)
-            ):
-                seqs.append(seq)
+            for passage, vector in connection.execute(query, (json.dumps([*passages]), model, 2 * dim)):
+                found.append(passage)
                 packed += vector
-        return seqs, matrix_of(packed, dim)
+        return found, matrix_of(packed, dim)
 
-    # The outbox towards ChromaDB
-
-    def outbox(self, collection: str, limit: int) -> list[OutboxItem]:
-        """The oldest unacknowledged changes of a collection, each with the vector it has now."""
-        table = "chunks" if collection == "forest" else "agreements"
+    def vectors_edition(self) -> tuple[object, ...]:
+        """What a copy of the vectors is of: void where it differs, be that other chunks or other vectors."""
         with self.reading() as connection:
-            rows = connection.execute(
-                f"SELECT o.seq, o.id, t.vector FROM outbox o LEFT JOIN {table} t ON t.id = o.id "  # noqa: S608
-                "WHERE o.collection = ? ORDER BY o.seq LIMIT ?",
-                (collection, limit),
-            ).fetchall()
-        return [OutboxItem(*row) for row in rows]
-
-    def acknowledge(self, collection: str, seq: int, *, seen_at: int) -> None:
-        """ChromaDB has everything up to `seq` of the file that was there at that epoch: a new one counts from one again."""
-        with self.writing() as connection:
-            if seen_at != self.epoch:
-                return
-            connection.execute("DELETE FROM outbox WHERE collection = ? AND seq <= ?", (collection, seq))
-
-    def outbox_size(self) -> int:
-        """Changes that ChromaDB does not have yet."""
-        return self.count("outbox")
-
-    def clear_outbox(self) -> None:
-        """ChromaDB is not used, and begins with `refill_outbox` when it is."""
-        with self.writing() as connection:
-            connection.execute("DELETE FROM outbox")
-
-    def refill_outbox(self) -> None:
-        """Queue everything: ChromaDB starts from nothing."""
-        with self.writing() as connection:
-            connection.execute("DELETE FROM outbox")
-            for collection, table in (("forest", "chunks"), ("map", "agreements")):
-                connection.execute(
-                    f"INSERT INTO outbox (collection, id, removed) SELECT ?, id, 0 FROM {table} WHERE vector IS NOT NULL",  # noqa: S608
-                    (collection,),
-                )
-
-    def sample_ids(self, limit: int, *, sent: bool = False) -> list[tuple[str, bytes]]:
-        """About `limit` chunk ids with vectors, spread over the whole store; of those only that ChromaDB has, where `sent`."""
-        wanted = "vector IS NOT NULL"
-        if sent:
-            wanted += " AND id NOT IN (SELECT id FROM outbox WHERE collection = 'forest')"
-        with self.reading() as connection:
-            total = connection.execute(f"SELECT count(*) FROM chunks WHERE {wanted}").fetchone()[0]  # noqa: S608
-            step = max(1, total // max(1, limit))
-            return connection.execute(
-                f"SELECT id, vector FROM chunks WHERE {wanted} AND seq % ? = (SELECT min(seq) FROM chunks WHERE {wanted}) % ? "  # noqa: S608
-                "LIMIT ?",
-                (step, step, limit),
-            ).fetchall()
-
-    def settled(self) -> dict[str, int] | None:
-        """How many vectors ChromaDB holds of each collection where it has everything; None while changes wait for it.
-
-        One statement, and so one moment: a running sync adds chunks and what is to be sent of them together.
-        """
-        with self.reading() as connection:
-            waiting, forest, known = connection.execute(
-                "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM chunks WHERE vector IS NOT NULL), "
-                "(SELECT count(*) FROM agreements WHERE vector IS NOT NULL)"
-            ).fetchone()
-        return None if waiting else {"forest": int(forest), "map": int(known)}
+            row = connection.execute("SELECT (SELECT value FROM meta WHERE key = 'model')").fetchone()
+        return (self.file_version(), *row)
 
     def forget_vectors(self) -> None:
         """Another embedding model: no vector may be compared with the new ones."""
         with self.writing() as connection:
-            connection.execute("UPDATE chunks SET vector = NULL")
+            connection.execute("DELETE FROM meta WHERE key = 'model'")
             connection.execute("UPDATE agreements SET vector = NULL")
             connection.execute("DELETE FROM outbox")
-            connection.execute(_REVALUE)
 
-    def without_vectors(self, limit: int) -> list[ChunkRow]:
-        """Chunks that still want one."""
-        with self.reading() as connection:
-            query = f"{CHUNK_COLUMNS}, '' FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.vector IS NULL LIMIT ?"
-            return [row_of(row) for row in connection.execute(query, (limit,))]
+    def without_vectors(self, limit: int, after: int = 0) -> list[ChunkRow]:
+        """Chunks that still want one, in order of their numbers, beyond one."""
+        query = (
+            "SELECT c.* FROM chunks c LEFT JOIN shared.vectors v ON v.passage = c.passage AND v.model = ? "
+            "WHERE v.id IS NULL AND c.seq > ? ORDER BY c.seq LIMIT ?"
+        )
+        return self._rows(query, model_number(self.meta("model")), after, limit)
 
-    def set_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Give chunks (by id) their vectors."""
+    def set_vectors(self, vectors: Mapping[int, bytes]) -> None:
+        """Give chunks (by their numbers) their vectors."""
+        rows = self.rows(vectors)
+        self.contents.put_vectors({row.passage: vectors[seq] for seq, row in rows.items()}, self.meta("model"))
         with self.writing() as connection:
-            connection.executemany("UPDATE chunks SET vector = ? WHERE id = ?", [(v, i) for i, v in vectors.items()])
-            enqueue(connection, "forest", vectors, removed=False)
-            connection.execute(_REVALUE)
+            if uses_chroma(connection):
+                enqueue(connection, "forest", [row.chunk.id for row in rows.values()], removed=False)
+            connection.execute(_NEXT_EDITION)
 
     # Agreements (the mirror of the files)
 
@@ -276,9 +323,23 @@ class Store(Database):
                     for a, vector in wanted.values()
                 ],
             )
-            enqueue(connection, "map", gone, removed=True)
-            enqueue(connection, "map", [i for i, (_, vector) in wanted.items() if vector], removed=False)
+            if uses_chroma(connection):
+                enqueue(connection, "map", gone, removed=True)
+                enqueue(connection, "map", [i for i, (_, vector) in wanted.items() if vector], removed=False)
 
 
-_REVALUE = "INSERT OR REPLACE INTO meta VALUES ('revalued', hex(randomblob(8)))"
-"""Noted where chunks that were there got other vectors, or lost theirs: a copy of those is void, in any process."""
+_EDITION = "SELECT (SELECT value FROM meta WHERE key = 'edition')"
+_NEXT_EDITION = "INSERT OR REPLACE INTO meta VALUES ('edition', hex(randomblob(8)))"
+"""Noted with every change to chunks or their vectors: what was read of them before is void, in any process."""
+
+
+@contextlib.contextmanager
+def _changing(connection: sqlite3.Connection, paths: Sequence[str]) -> Iterator[None]:
+    """Note the edition, and for ChromaDB which chunks came and went, where it is used."""
+    before = ids_of(connection, paths) if (told := uses_chroma(connection)) else set()
+    yield
+    connection.execute(_NEXT_EDITION)
+    if told:
+        after = ids_of(connection, paths)
+        enqueue(connection, "forest", sorted(before - after), removed=True)
+        enqueue(connection, "forest", sorted(after - before), removed=False)

@@ -231,9 +231,8 @@ class ChromaManager:
         """Do without ChromaDB, and without its folder: a later one is filled from nothing."""
         self._let_go()
         shutil.rmtree(self._folder, ignore_errors=True)
-        if not os.path.lexists(self._folder) and self._store.outbox_size():
-            self._store.clear_outbox()
-        self._tell("")
+        if not os.path.lexists(self._folder):
+            self._store.use_chroma("")
         self._set(ChromaState.EXACT)
 
     def _is_same_store(self) -> bool:
@@ -275,6 +274,8 @@ class ChromaManager:
             "format": FORMAT,
         }
         self._identity = identity
+        used = self._store.meta("chroma") == str(self._settings.mode)
+        self._store.use_chroma(str(self._settings.mode))
         self._break_seal()
         try:
             opened = self._connect()
@@ -284,16 +285,11 @@ class ChromaManager:
             self._set_aside(str(error))
             opened = self._connect()
         if opened["created"]:
-            self._store.refill_outbox()
+            if used:  # else it has just been filled
+                self._store.refill_outbox()
         elif (problem := self._problem(opened["counts"])) and self._is_same_store():
             self._start_over(problem)
         self._crashed_opens = 0
-        self._tell(self._settings.mode)
-
-    def _tell(self, used: str) -> None:
-        """Note whether it is used, for those who look from outside (`status`)."""
-        if self._store.meta("chroma") != used:
-            self._store.set_meta(chroma=used)
 
     def _break_seal(self) -> None:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""

@@ -2,13 +2,17 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from code_intel_server.index.storage.rows import OutboxItem, unpack
 from code_intel_server.index.storage.store import Store
+from code_intel_server.index.storage.view import View, best_places
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from code_intel_server.index.values import Matrix
 
 _STALE_FRACTION = 0.2
@@ -16,18 +20,18 @@ UNUSED_SECONDS = 60.0
 
 
 class BruteForce:
-    """A matrix of all vectors, read when first asked for and extended as the store grows."""
+    """A matrix of the vectors of all passages, read when first asked for and extended as the store grows."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._seqs: list[int] = []
+        self._edition: tuple[object, ...] = ()
+        self._passages: NDArray[np.int64] | None = None
         self._matrix: Matrix | None = None
-        self._version: tuple[object, ...] = ()
         self._used_at = 0.0
 
-    def search(self, vector: "Matrix", limit: int, allowed: Sequence[int] | None = None) -> dict[int, float]:
-        """Cosine likeness of the `limit` nearest chunks by sequence number; of `allowed` only, where given.
+    def search(self, vector: "Matrix", limit: int, files: Collection[int] | None = None) -> dict[int, float]:
+        """Cosine likeness of the `limit` nearest chunks by number; of those of `files` only, where given.
 
         A chunk that has just been removed may still be named; its row is then no longer to be found.
         """
@@ -35,37 +39,35 @@ class BruteForce:
 
         with self._lock:
             self._used_at = time.monotonic()
-            matrix, seqs = self._current(vector.shape[-1])
-        if not seqs:
+            view = self._store.view()
+            passages, matrix = self._current(view, vector.shape[-1])
+        if not len(passages):
             return {}
-        scores = matrix @ vector.reshape(-1)
-        if allowed is not None:
-            scores[~np.isin(np.asarray(seqs), np.asarray(allowed, dtype=np.int64))] = -1.0
-        count = min(limit, len(seqs))
-        best = np.argpartition(-scores, count - 1)[:count]
-        return {seqs[at]: float(scores[at]) for at in best if scores[at] > 0}
+        at = np.searchsorted(passages, view.passages).clip(max=len(passages) - 1)
+        scores = (matrix @ vector.reshape(-1))[at]
+        scores[passages[at] != view.passages] = -1.0
+        if files is not None:
+            scores[~view.within(files)] = -1.0
+        best = best_places(scores, limit)
+        return dict(zip(view.seqs[best].tolist(), scores[best].tolist(), strict=True))
 
-    def _current(self, dim: int) -> "tuple[Matrix, list[int]]":
+    def _current(self, view: View, dim: int) -> "tuple[NDArray[np.int64], Matrix]":
+        """The passages in order of their numbers, and their vectors."""
         import numpy as np
 
-        version = self._store.vectors_version()
-        matrix = self._matrix
-        if matrix is not None and matrix.shape[1] == dim and self._version == version:
-            return matrix, self._seqs
-        keep = (
-            matrix is not None
-            and matrix.shape[1] == dim
-            and self._version[:2] == version[:2]
-            and len(self._seqs) <= self._store.count("chunks") * (1 + _STALE_FRACTION)
-        )
-        seqs, new = self._store.vectors(dim, after=self._seqs[-1] if keep and self._seqs else 0)
-        if keep and matrix is not None:
-            self._seqs = [*self._seqs, *seqs]
-            matrix = np.concatenate([matrix, new]) if len(seqs) else matrix
-        else:
-            self._seqs, matrix = list(seqs), new
-        self._matrix, self._version = matrix, version
-        return matrix, self._seqs
+        edition = self._store.vectors_edition()
+        known, matrix = self._passages, self._matrix
+        many = known is not None and len(known) > len(view) * (1 + _STALE_FRACTION)
+        if known is None or matrix is None or many or edition != self._edition or matrix.shape[1] != dim:
+            known, matrix = np.zeros(0, dtype=np.int64), np.zeros((0, dim), dtype=np.float32)
+        lacking = np.setdiff1d(view.passages, known)
+        if len(lacking):
+            found, vectors = self._store.vectors(dim, lacking.tolist())
+            known = np.concatenate([known, np.array(found, dtype=np.int64)])
+            order = known.argsort(kind="stable")
+            known, matrix = known[order], np.concatenate([matrix, vectors])[order]
+        self._passages, self._matrix, self._edition = known, matrix, edition
+        return known, matrix
 
     def forget_unused(self) -> None:
         """Give the memory back where nobody has searched here for a minute: ChromaDB answers again."""
@@ -73,7 +75,7 @@ class BruteForce:
             return
         with self._lock:
             if time.monotonic() - self._used_at >= UNUSED_SECONDS:
-                self._seqs, self._matrix, self._version = [], None, ()
+                self._passages, self._matrix = None, None
 
 
 def compared(items: list[OutboxItem], vector: "Matrix") -> dict[str, float]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from code_intel_server.workspace.files import read_regular
 from code_intel_server.workspace.git.repository import HEADS, Git
-from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.state.key import private_folder
 from code_intel_server.workspace.state.lock import ProjectLock
 
@@ -73,12 +72,6 @@ def led_elsewhere(git: Git) -> set[str]:
     """Ids of the sessions that run in other working trees: a process that lives leads them."""
     owners = (ProjectLock(private_folder(folder, Path(path))).owner() for folder, path in _others(git))
     return {owner.session_id for owner in owners if owner is not None and owner.session_id}
-
-
-def siblings(git: Git) -> Iterator[Path]:
-    """The `.code-intel` that this project has in each of the other working trees, whether it is there or not."""
-    for _, tree in _others(git):
-        yield Path(tree, git.at.prefix, FOLDER)
 
 
 def _others(git: Git) -> Iterator[tuple[Path, str]]:
