@@ -60,16 +60,19 @@ def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, p
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("Let join_words skip blanks", "auto fits: join_words in 7 file(s)."),
+        ("Let join_words skip blanks", None),
         (
             "Change the title in README.md",
             UNPROVEN,
         ),
     ],
 )
-def test_without_a_flag_the_lane_that_fits_is_said_in_one_line(current: CurrentProject, query: str, said: str) -> None:
+def test_without_a_flag_a_lane_that_fits_better_is_said_in_one_line(
+    current: CurrentProject, query: str, said: str | None
+) -> None:
+    """Found in play: three of four agents called it noise that the lane which runs anyway fits."""
     answer = current.sessions.start(query, "MODIFY", {"no_doc": True})
-    assert answer["lane_advice"] == said
+    assert answer.get("lane_advice") == said
     assert answer["phase"] == "QUERY_FRAME"
 
 

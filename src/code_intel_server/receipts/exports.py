@@ -1,6 +1,7 @@
 """A verdict as JUnit XML (for CI's test views) and as SARIF 2.1.0 (for code scanning) (SPEC 4, Receipts)."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -25,7 +26,7 @@ def junit(verdict: Verdict) -> bytes:
     """The tests of the new suite, then one suite for each list of unexplained tests, as JUnit XML."""
     root = Xml.Element("testsuites", name="code-intel verify-commit")
     for run in verdict.runs.get("new", ()):
-        suite = _suite(root, " ".join(run.argv))
+        suite = _suite(root, shlex.join(run.argv))
         for case in run.suite.cases:
             _case(suite, case, verdict)
         _count(suite)

@@ -5,6 +5,7 @@ time is short: the original tests on the new product, the new suite, the base, t
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -363,14 +364,14 @@ class _Work:
                 counted = done.status != 0 or run.runners <= UNCOUNTED
                 self._canaries[command] = bool(selection.canary) and failed and counted
             if not self._canaries[command]:
-                said = " ".join(command.argv)
+                said = shlex.join(command.argv)
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
 
     def _judge(self, new: SuiteRun, base: SuiteRun, found: RunComparison) -> None:
         """What exit statuses say besides the lists."""
         before = self._runs.get("base", ())
         for number, run in enumerate(self._runs["new"]):
-            said = " ".join(run.argv)
+            said = shlex.join(run.argv)
             then = before[number].status if number < len(before) else 0
             if run.status is None:
                 self._problems.append(f"{said}: ended after its time limit")

@@ -1,5 +1,6 @@
 """A verdict in the words and the size in which a session keeps it and an agent reads it (SPEC 4, Receipts)."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -80,7 +81,7 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
     problems = [*verdict.problems]
     made = []
     for run in verdict.runs["new"]:
-        said = " ".join(run.argv)
+        said = shlex.join(run.argv)
         own = [one for one in problems if one.startswith(said)]
         bad = [case for case in run.suite.cases if case.id in failing]
         made.append((run, bad, own))

@@ -180,7 +180,7 @@ class ProofRunner:
         """The commands that `run` would start, and how the base's tests ended; nothing where it would start none."""
         if not self.would_run(session_id):
             return {}
-        commands: list[JsonValue] = [" ".join(one.argv) for one in self._unwaived(session_id)]
+        commands: list[JsonValue] = [shlex.join(one.argv) for one in self._unwaived(session_id)]
         base = self._suites.of_base(session_id) if self._suites is not None else ""
         return {"verify_commands": commands} | ({"base": base if isinstance(base, str) else {**base}} if base else {})
 
@@ -206,7 +206,7 @@ class ProofRunner:
                 if not before and "/" not in word:
                     continue  # looked up in PATH
                 if self._names(folder / word, before, path) and _runs(before) is run:
-                    return " ".join(command.argv)
+                    return shlex.join(command.argv)
         return ""
 
     def _names(self, place: Path, before: tuple[str, ...], path: str) -> bool:

@@ -22,7 +22,7 @@ LANE_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
-"""What is advised where a request names nothing, and said only where the session would not explore."""
+"""What is advised where a request names nothing, and so only said where the session would not explore."""
 _READ = 2_000
 """Letters of a request in which names are looked for: what comes later is a log or a listing."""
 
@@ -72,7 +72,7 @@ def route_in_lane(
 
 def _lane_note(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
-        return None if advice.why.key == _NOTHING_KNOWN else advice.why
+        return None if runs is Lane.AUTO else advice.why  # that the usual way fits tells nobody anything
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
     flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
     why = settings.contract.message(advice.why.key, advice.why.params).text
