@@ -103,8 +103,10 @@ def main(argv: list[str]) -> None:
             for tool in bridge.ask(connect(name), "tools/list")["tools"]:
                 print(f"\n## {tool['name']}\n{tool.get('description', '')}\n{json.dumps(tool['inputSchema'])}")
         case ["call", name, tool, *rest]:
-            text = sys.stdin.read() if rest == ["-"] else (rest or ["{}"])[0]
-            print(bridge.shown(bridge.ask(connect(name), "tools/call", name=tool, arguments=json.loads(text))))
+            given = json.loads(sys.stdin.read() if rest == ["-"] else (rest or ["{}"])[0])
+            if not isinstance(given, dict):  # as a client's schema would say before the server is asked
+                sys.exit('JSON is the object of the arguments, as {"data": [...]} for submit_phase')
+            print(bridge.shown(bridge.ask(connect(name), "tools/call", name=tool, arguments=given)))
         case ["stop", name]:
             bridge.ask(HOME / name, "stop")
         case ["run", name, ("claude" | "codex") as client]:
