@@ -109,9 +109,10 @@ def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first
 
 
 def _ahead(state: SessionState, contract: Contract) -> Fields:
-    """At the first step, what follows it and may be submitted together with it."""
-    following = [place for place in AHEAD if state.route.runs(place) and place != state.place]
-    if state.completed_steps or state.place not in {DOCUMENT_RESEARCH, QUERY_FRAME} or not following:
+    """At the step that begins the work, what follows it and may be submitted together with it."""
+    begins = DOCUMENT_RESEARCH if state.route.runs(DOCUMENT_RESEARCH) else QUERY_FRAME
+    following = [place for place in AHEAD if state.route.runs(place) and place != begins]
+    if state.place != begins or not following:
         return {}
     texts = [(place, contract.phase(place.contract_key)) for place in following]
     return {
