@@ -39,7 +39,7 @@ def _run(project: Project, options: argparse.Namespace) -> int:
         print(f"  {printable(shlex.join(command.argv))}   (in {printable(command.cwd)}, at most {command.timeout:g} s)")
     if not config.config.verify_commands:
         print("  nothing yet")
-    if approvals.trusted(path, config.digest):
+    if approvals.trusted(path, config.digest) and not approvals.superseded(path, config.digest):
         print("trusted already, until the file changes")
         return 0
     if not ask("Trust it?", yes=options.yes):
