@@ -17,7 +17,7 @@ from code_intel_server.flow.transitions import Route
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.services import ProjectServices, SessionSettings
 
-FEW_FILES, MANY_FILES = 5, 40
+FEW_FILES = 5
 LANE_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
@@ -109,8 +109,8 @@ def lane_for_names(names: Sequence[str], files: int, *, proven: bool) -> Advice:
     """The lane for names that are in so many files; without a command that proves the work the shortest is too short."""
     if files == 1 and not proven:
         return _advice(Lane.FAST, "unproven", names, files)
-    reach = ((1, Lane.QUICK), (FEW_FILES, Lane.FAST), (MANY_FILES, Lane.AUTO))
-    lane = next((lane for most, lane in reach if files <= most), Lane.FULL)
+    # In many files it is auto that decides by what it finds: a name may only be an example ("as `app.get`").
+    lane = Lane.QUICK if files == 1 else Lane.FAST if files <= FEW_FILES else Lane.AUTO
     return _advice(lane, "stands_in", names, files)
 
 
