@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove_store, wait_for_writers
+from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove_store
 from code_intel_server.common.owned_connection import OwnedConnection, lengthen_log, shorten_log, transaction
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
@@ -201,25 +201,6 @@ class SymbolStore:
                 "UPDATE files SET digest = ? WHERE path = ? AND mtime_ns = ? AND size = ?",
                 [(digest, os.fsencode(path), stamp.mtime_ns, stamp.size) for path, (stamp, digest) in digests.items()],
             )
-
-    def skeleton(self, path: str) -> bytes | None:
-        """What `put_skeletons` put for a file; None where nothing was, or the store cannot be read."""
-        try:
-            found = self._read("SELECT skeleton FROM files WHERE path = ?", (os.fsencode(path),))
-        except (OSError, sqlite3.Error):
-            return None  # the file is parsed whole then
-        return found[0][0] if found else None
-
-    def put_skeletons(self, packed: Mapping[str, bytes]) -> None:
-        """Keep these (see `skeletons`) for the files among them that were tagged, unless the store cannot be written just now."""
-        rows = [(skeleton, os.fsencode(path)) for path, skeleton in packed.items()]
-        with contextlib.suppress(OSError, sqlite3.Error), self._connection() as connection:
-            wait_for_writers(connection, 0)  # a lookup is about to answer
-            try:
-                with self._write():
-                    connection.executemany("UPDATE files SET skeleton = ? WHERE path = ?", rows)
-            finally:
-                wait_for_writers(connection)
 
     def forget(self, paths: Iterable[str]) -> None:
         """Drop files and their symbols."""

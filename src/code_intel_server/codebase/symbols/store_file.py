@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
-SYMBOLS_SCHEMA = 10
+SYMBOLS_SCHEMA = 11
 """Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run next to each other."""
 
 _BUSY_SECONDS = 10.0
@@ -24,7 +24,7 @@ _SCHEMA = (
     # Paths are bytes: a file's name need not be text.
     """CREATE TABLE files (
         id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
-        engine TEXT NOT NULL, skeleton BLOB
+        engine TEXT NOT NULL
     )""",
     # An id is never given twice: beyond the last one noted, all symbols are new.
     """CREATE TABLE symbols (
@@ -70,11 +70,6 @@ def connect(path: Path) -> sqlite3.Connection:
     bound_log(connection)
     connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
     return connection
-
-
-def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECONDS) -> None:
-    """From now on wait so long where another process writes to the store. Raises sqlite3.Error."""
-    connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
 
 
 def remove_store(path: Path) -> None:
