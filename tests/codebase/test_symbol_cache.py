@@ -14,13 +14,13 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
-from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols import cache, definitions, store, store_file, tagging
 from code_intel_server.codebase.symbols.cache import FILES_A_BATCH, CacheDifference
@@ -113,11 +113,11 @@ def test_a_lookup_does_not_wait_for_a_refresh_that_compares(tmp_path: Path, monk
     compares, go_on = threading.Event(), threading.Event()
     compare = found.cache._compare
 
-    def slowly(*, fresh: bool, seconds: float) -> CacheDifference:
+    def slowly(seconds: float) -> CacheDifference:
         if seconds == math.inf:
             compares.set()
             go_on.wait(30)
-        return compare(fresh=fresh, seconds=seconds)
+        return compare(seconds)
 
     monkeypatch.setattr(found.cache, "_compare", slowly)
     refresh = threading.Thread(target=found.refresh_all)
@@ -132,15 +132,15 @@ def test_what_a_lookup_tags_while_a_refresh_walks_is_not_taken_for_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = explorer(tmp_path, {"a.py": "def needle(): pass\n"})
-    listed = found.cache._lister.files
+    walk = ripgrep.list_files
 
-    def files(*, fresh: bool = False) -> FileListing:
-        listing = listed(fresh=fresh)
+    def files(*given: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        listing = walk(*given)
         write(tmp_path, {"b.py": "def needle(): pass\n"})
         found.cache.refresh(["b.py"])
         return listing
 
-    monkeypatch.setattr(found.cache._lister, "files", files)
+    monkeypatch.setattr(ripgrep, "list_files", files)
     found.cache.verify(force=True)
     assert stored(found.cache.store) == {"b.py"}
 

@@ -17,8 +17,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from code_intel_server.codebase.files.ignore import FileListing
-from code_intel_server.codebase.files.listing import Lister
+from code_intel_server.codebase.files.ignore import files_of_any_size
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
 from code_intel_server.codebase.files.text import read_bytes
 from code_intel_server.codebase.symbols import ctags
@@ -89,8 +88,6 @@ class SymbolCache:
         self.store = SymbolStore(project)
         self._clock = clock
         self._lock = Lock()
-        self._lister = Lister(project)
-        self._taggable: tuple[FileListing, Sequence[str], float] = (FileListing(()), (), -math.inf)
         self._difference: CacheDifference | None = None
         self._verified_until = -math.inf
 
@@ -106,18 +103,18 @@ class SymbolCache:
     def verify(self, *, force: bool = False, fresh: bool = False) -> CacheDifference:
         """Compare project and cache, unless that was done recently enough; forgets files that are gone.
 
-        With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
+        With `fresh` in any case, with `force` also however long it takes.
         """
         if force:  # a lookup does not wait for as long as that may take
             started = self._clock()
-            difference = self._compare(fresh=fresh, seconds=math.inf)
+            difference = self._compare(math.inf)
             with self._lock:
                 return self._take(difference, started)
         with self._lock:
             if self._difference is not None and not fresh and self._clock() < self._verified_until:
                 return self._difference
             started = self._clock()
-            return self._take(self._compare(fresh=fresh, seconds=COMPARE_SECONDS), started)
+            return self._take(self._compare(COMPARE_SECONDS), started)
 
     def _take(self, difference: CacheDifference, started: float) -> CacheDifference:
         self._difference = difference
@@ -220,22 +217,19 @@ class SymbolCache:
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
 
-    def _compare(self, *, fresh: bool, seconds: float) -> CacheDifference:
+    def _compare(self, seconds: float) -> CacheDifference:
         started = self._clock()
         # Before the walk: what another thread tags meanwhile is not taken for gone.
         known = self.store.stamps()
-        listing = self._lister.files(fresh=fresh)
-        of, paths, walked_at = self._taggable
-        if of is not listing:
-            paths, walked_at = [path for path in listing.paths if taggable(path)], started
-            self._taggable = (listing, paths, walked_at)
+        listing = files_of_any_size(self.project)
+        paths = [path for path in listing.paths if taggable(path)]
         pending, gone, left = self._held_against(paths, known, self._clock() + seconds)
         problems = (
             *listing.problems,
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
         )
         unseen = tuple(paths[len(paths) - left :])
-        return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
+        return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, started)
 
     def _held_against(
         self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
