@@ -194,13 +194,6 @@ def main() -> None:
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     found = caches(root, options.rounds, options.touch)
     searches(found, root, options.rounds)
-    started, before = time.perf_counter(), time.thread_time()
-    found.cache.store.note_names()
-    noted = [f"{seconds * 1000:.1f}" for seconds in (time.perf_counter() - started, time.thread_time() - before)]
-    print(
-        f"| names noted for fuzzy lookups, once behind a first refresh | | | {noted[0]} | | | {noted[1]} | | |",
-        flush=True,
-    )
     definitions(found, PATTERNS)
     references(found, root, ("expand_mul", "get_or_create", "QuerySet", "sympify", "symbols"), options.rounds)
     print(f"\nLoad {os.getloadavg()[0]:.1f} at the end.")

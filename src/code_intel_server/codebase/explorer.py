@@ -40,8 +40,6 @@ class Explorer:
         with self._refreshing:  # two at once would tag every file twice
             refresh = self.cache.refresh_all(progress, cancelled)
             if not cancelled():
-                self.cache.store.note_names()
-                self.cache.remember_digests(cancelled)
                 self.skips.refresh()
         return refresh
 

@@ -6,7 +6,6 @@ older than twenty times what it cost: so it takes at most a twentieth of the tim
 every few seconds, and "nothing found" is never said without one.
 """
 
-import hashlib
 import math
 import os
 import time
@@ -19,11 +18,10 @@ from threading import Lock
 
 from code_intel_server.codebase.files.ignore import files_of_any_size
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
-from code_intel_server.codebase.files.text import read_bytes
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.freshness import SourceFiles
-from code_intel_server.codebase.symbols.store import KnownFile, Stamp, StoredFile, StoredSymbol, SymbolStore
+from code_intel_server.codebase.symbols.store import Stamp, StoredFile, StoredSymbol, SymbolStore
 from code_intel_server.codebase.symbols.tagging import Tagging, tag_by_tree, tag_files, taggable
 
 FILES_A_BATCH = 400
@@ -130,7 +128,7 @@ class SymbolCache:
         stamps = {path: stamp for path in wanted if (stamp := stamp_of(self.project, path))}
         if missing := [path for path in wanted if path not in stamps]:
             self.store.forget(missing)
-        changed = self._really_changed(stamps, self.store.known_of(stamps))
+        changed = self._changed(stamps)
         problems: list[str] = []
         deadline = self._clock() + (LOOKUP_SECONDS if seconds is None else seconds)
         for batch in _batches(sorted(changed)):
@@ -192,21 +190,6 @@ class SymbolCache:
             cancelled=not finished,
         )
 
-    def remember_digests(self, cancelled: Callable[[], bool] = lambda: False) -> int:
-        """Hash the files tagged without one, so that a mere change of time costs a hash and no tagging; how many."""
-        hashed = 0
-        for batch in _batches(self.store.without_digest()):
-            if cancelled():
-                break
-            digests = {
-                path: (stamp, digest)
-                for path in batch
-                if (stamp := stamp_of(self.project, path)) and (digest := self._digest(path))
-            }
-            self.store.set_digests(digests)
-            hashed += len(digests)
-        return hashed
-
     def _settle(self, paths: set[str]) -> None:
         with self._lock:
             if self._difference is not None:
@@ -259,17 +242,10 @@ class SymbolCache:
                 pending.append(path)
         return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
 
-    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, KnownFile]) -> dict[str, Stamp]:
-        """Those files whose content is not what was tagged; the others get their new time noted."""
-        touched = {
-            path: stamp
-            for path, stamp in stamps.items()
-            if (before := known.get(path))
-            and (before.stamp == stamp or (before.digest and before.digest == self._digest(path)))
-        }
-        if restamped := {path: stamp for path, stamp in touched.items() if known[path].stamp != stamp}:
-            self.store.restamp(restamped)
-        return {path: stamp for path, stamp in stamps.items() if path not in touched}
+    def _changed(self, stamps: Mapping[str, Stamp]) -> Mapping[str, Stamp]:
+        """Those files that look otherwise than when they were tagged."""
+        known = self.store.stamps_of(stamps)
+        return {path: stamp for path, stamp in stamps.items() if known.get(path) != stamp}
 
     def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
         # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
@@ -286,7 +262,7 @@ class SymbolCache:
             if cancelled():
                 return None
             stamps = {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
-            changed = self._really_changed(stamps, {} if is_new else self.store.known_of(stamps))
+            changed = stamps if is_new else self._changed(stamps)
             tagging = tag_files(self.project.root, sorted(changed), seconds=_BATCH_SECONDS) if changed else Tagging(())
             return _Batch(len(batch), tagging, changed, len(stamps) - len(changed))
 
@@ -299,10 +275,6 @@ class SymbolCache:
                     yield from filter(None, [waiting.popleft().result()])
             while waiting:
                 yield from filter(None, [waiting.popleft().result()])
-
-    def _digest(self, path: str) -> bytes | None:
-        data = read_bytes(self.project.root, path)
-        return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
 
 
 def stamp_of(project: ProjectScope, path: str) -> Stamp | None:
