@@ -5,7 +5,6 @@ are never followed; `.git`, `.code-intel` and what the server of a project withi
 """
 
 import contextlib
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,9 +33,9 @@ def project_files(project: ProjectScope) -> FileListing:
 
 
 def files_of_any_size(project: ProjectScope) -> FileListing:
-    """Every file that is neither ignored nor excluded, in the order of the paths' bytes, which is the symbol cache's."""
+    """Every file that is neither ignored nor excluded."""
     paths, problems = ripgrep.list_files(project, _ANY_SIZE)
-    return FileListing(tuple(sorted(paths, key=os.fsencode)), problems)
+    return FileListing(tuple(sorted(paths)), problems)
 
 
 def count_skipped(project: ProjectScope) -> Skipped:

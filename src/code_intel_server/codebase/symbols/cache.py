@@ -215,32 +215,20 @@ class SymbolCache:
         return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, started)
 
     def _held_against(
-        self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
+        self, paths: Sequence[str], known: Mapping[str, Stamp], deadline: float
     ) -> tuple[list[str], list[str], int]:
-        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time.
-
-        Both are in the order of their paths, and are gone through together.
-        """
+        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time."""
         pending: list[str] = []
-        gone: list[str] = []
-        rest = iter(known)
-        here = next(rest, None)
+        there: set[str] = set()
         for place, path in enumerate(paths):
             if place % FILES_A_BATCH == 0 and self._clock() > deadline:
-                return pending, gone, len(paths) - place
-            name = os.fsencode(path)
-            while here and here[0] < name:
-                gone.append(os.fsdecode(here[0]))
-                here = next(rest, None)
-            before = None
-            if here and here[0] == name:
-                before, here = here[1], next(rest, None)
+                return pending, [], len(paths) - place
             stamp = stamp_of(self.project, path)
-            if stamp is None:
-                gone += [path] if before else []
-            elif stamp != before:
-                pending.append(path)
-        return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
+            if stamp is not None:
+                there.add(path)
+                if stamp != known.get(path):
+                    pending.append(path)
+        return pending, [path for path in known if path not in there], 0
 
     def _changed(self, stamps: Mapping[str, Stamp]) -> Mapping[str, Stamp]:
         """Those files that look otherwise than when they were tagged."""

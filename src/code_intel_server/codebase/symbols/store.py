@@ -8,11 +8,10 @@ import os
 import re
 import sqlite3
 import threading
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols.ctags import Tag
@@ -36,9 +35,6 @@ _NAMED = (
 )
 _FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1"  # noqa: S608 - constants
 
-Taken = TypeVar("Taken")
-"""What a query's rows are taken into."""
-
 
 class Stamp(NamedTuple):
     """How a file looked when it was tagged: when it was last written or touched (its change time), and its size."""
@@ -55,27 +51,6 @@ class StoredFile:
     stamp: Stamp
     engine: str
     tags: Sequence[Tag]
-
-
-class Stamps:
-    """Files and how they looked, in the order of their paths: of a million, a quarter of what a dictionary takes."""
-
-    def __init__(self, rows: Iterable[tuple[bytes, int, int]] = ()) -> None:
-        names = bytearray()
-        self._ends, self._mtimes_ns, self._sizes = array("Q"), array("q"), array("q")
-        for path, mtime_ns, size in rows:
-            names += path
-            self._ends.append(len(names))
-            self._mtimes_ns.append(mtime_ns)
-            self._sizes.append(size)
-        self._names = bytes(names)
-
-    def __iter__(self) -> Iterator[tuple[bytes, Stamp]]:
-        """Each path with its stamp, in the order of the rows."""
-        start = 0
-        for end, mtime_ns, size in zip(self._ends, self._mtimes_ns, self._sizes, strict=True):
-            yield self._names[start:end], Stamp(mtime_ns, size)
-            start = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +81,10 @@ class SymbolStore:
         self._open()
         return self._path is not None
 
-    def stamps(self) -> Stamps:
-        """How every file in the store looked, in the order of the paths."""
-        return self._ask("SELECT path, mtime_ns, size FROM files ORDER BY path", (), Stamps)
+    def stamps(self) -> dict[str, Stamp]:
+        """How every file in the store looked, by path."""
+        rows = self._read("SELECT path, mtime_ns, size FROM files")
+        return {os.fsdecode(path): Stamp(mtime_ns, size) for path, mtime_ns, size in rows}
 
     def stamps_of(self, paths: Iterable[str]) -> dict[str, Stamp]:
         """How the given files looked, as far as they are in the store."""
@@ -196,24 +172,19 @@ class SymbolStore:
         ]
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._ask(statement, parameters, list)
-
-    def _ask(
-        self, statement: str, parameters: Sequence[object], take: Callable[[Iterable[tuple[Any, ...]]], Taken]
-    ) -> Taken:
-        """Run a query and take its rows; a damaged store is thrown away and answers as an empty one."""
+        """The rows of a query; a damaged store is thrown away and answers as an empty one."""
         for attempt in (1, 2):
             generation = self._generation
             try:
                 with self._connection() as connection:
-                    return take(connection.execute(statement, parameters))
+                    return list(connection.execute(statement, parameters))
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
                 if attempt == 2:
                     raise
                 self._discard(generation)
-        return take(())
+        return []
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
