@@ -15,39 +15,23 @@ from code_intel_server.codebase.impact import FIRST_IMPACTS as FIRST_TOUCHED
 from code_intel_server.codebase.impact import History, Impact, analyze_impact
 from code_intel_server.codebase.references import finder, go_to_definition
 from code_intel_server.codebase.references.classify import ReferenceRow
-from code_intel_server.codebase.references.worker_link import UsesHelper
 from code_intel_server.codebase.symbols import definitions, file_structure
 from code_intel_server.codebase.symbols.cache import Refresh, SymbolCache, TaggingProgress
 from code_intel_server.codebase.symbols.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
-from code_intel_server.codebase.syntax import skeletons
 from code_intel_server.codebase.text_search import SearchOptions, TextRow, search_text
 
 
 class Explorer:
     """Lookups of one project (SPEC 2, tool group `lookup`). Safe to call from several threads; opens nothing before it is asked."""
 
-    def __init__(
-        self,
-        root: Path | str,
-        exclude_patterns: Sequence[str] = (),
-        helper: UsesHelper | None = None,
-        *,
-        keeps: bool = True,
-    ) -> None:
+    def __init__(self, root: Path | str, exclude_patterns: Sequence[str] = (), *, keeps: bool = True) -> None:
         """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
         self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
-        self.helper = UsesHelper() if helper is None else helper
         self._classified = FileMemory[ReferenceRow]()
         self._refreshing = threading.Lock()
-        self._skeletons = skeletons.of_project(self.project.root)
-        self._skeletons.keep_on(self.cache.store)
-
-    def close(self) -> None:
-        """Let go of the process that helps; a later lookup would start another."""
-        self.helper.close()
 
     def refresh_all(
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -56,8 +40,6 @@ class Explorer:
         with self._refreshing:  # two at once would tag every file twice
             refresh = self.cache.refresh_all(progress, cancelled)
             if not cancelled():
-                self.cache.store.note_names()
-                self.cache.remember_digests(cancelled)
                 self.skips.refresh()
         return refresh
 
@@ -117,7 +99,7 @@ class Explorer:
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[ReferenceRow]:
         """See `references.find_references`."""
-        found = finder.find_references(
+        return finder.find_references(
             self.project,
             self.cache,
             symbol,
@@ -128,10 +110,7 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
             memory=self._classified,
-            helper=self.helper,
         )
-        self._skeletons.save()
-        return found
 
     def get_symbols(self, path: str) -> LookupAnswer[SymbolRow]:
         """See `file_structure.get_symbols`."""
@@ -154,8 +133,6 @@ class Explorer:
         history: History | None = None,
     ) -> Impact:
         """See `impact.analyze_impact`."""
-        found = analyze_impact(
+        return analyze_impact(
             self.project, self.cache, targets, depth=depth, page=page, history=history, skipped=self.skips.latest
         )
-        self._skeletons.save()
-        return found

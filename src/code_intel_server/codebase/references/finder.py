@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
 from code_intel_server.codebase.files import ripgrep
@@ -40,9 +40,6 @@ from code_intel_server.codebase.symbols.names import broken, expression, operato
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE
 from code_intel_server.codebase.syntax.values import Use
 from code_intel_server.errors import Rejected
-
-if TYPE_CHECKING:
-    from code_intel_server.codebase.references.worker_link import UsesHelper
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
@@ -87,7 +84,6 @@ def find_references(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
-    helper: "UsesHelper | None" = None,
 ) -> LookupAnswer[ReferenceRow]:
     """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
 
@@ -110,7 +106,6 @@ def find_references(
         path=where,
         include_comments=include_comments or bool(wanted & PROSE),
         memory=memory,
-        helper=helper,
         wanted=limits,
         bind=asked.bound,
     )
@@ -199,7 +194,6 @@ def collect(
     path: str = ".",
     include_comments: bool = False,
     memory: FileMemory[ReferenceRow] | None = None,
-    helper: "UsesHelper | None" = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wanted: PageRequest | None = None,
@@ -208,11 +202,11 @@ def collect(
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
     Of many files only as many are reported as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
-    A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
+    `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
     """
     found = ripgrep.search(project, _query(names), path=path)
     asked = NameQuery(occurrences(names), include_comments)
-    teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
+    teller = _Teller(project, asked, FileMemory() if memory is None else memory, clock, clock() + seconds)
     files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     in_order = wanted.ordered(project, files) if wanted else None
     rows: list[ReferenceRow] = []
@@ -266,7 +260,6 @@ class _Teller:
     project: ProjectScope
     asked: NameQuery
     memory: FileMemory[ReferenceRow]
-    helper: "UsesHelper | None"
     clock: Callable[[], float]
     deadline: float
     standing: SourceFiles = field(init=False)
@@ -283,9 +276,8 @@ class _Teller:
         questions = [(file.path, self.asked) for file in files]
         told: list[Told] = list(map(self.memory.known, questions, looks))
         new = [place for place, known in enumerate(told) if known is None]
-        sizes = [stamp.size if stamp else 0 for stamp in (stamps[place] for place in new)]
-        for place, one in zip(new, self._now([files[place] for place in new], sizes), strict=True):
-            told[place] = one
+        for place in new:
+            one = told[place] = self._classified(files[place])
             if one is not None and files[place].path not in self.unclassified:
                 self.memory.keep(questions[place], looks[place], one)
         self.unread += sum(one is None for one in told)
@@ -299,12 +291,7 @@ class _Teller:
         if self.unread:
             yield f"{self.unread} files were found but could not be read"
 
-    def _now(self, files: Sequence[FileMatches], sizes: Sequence[int]) -> list[Told]:
-        if self.helper is None:
-            return list(map(self._here, files))
-        return self.helper.tell(self.project.root, files, sizes, self.asked, self._here)
-
-    def _here(self, file: FileMatches) -> Told:
+    def _classified(self, file: FileMatches) -> Told:
         if self.clock() <= self.deadline:
             return classify(self.standing, file, self.asked)
         self.unclassified.add(file.path)
