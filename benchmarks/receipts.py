@@ -60,6 +60,12 @@ PROJECTS = (
         _venv("hypothesis", "cloudpickle"),
         ("4b5b295b", "97f8d175", "af9c5109", "5aa76a44"),
     ),
+    Project(
+        "Kludex+starlette",
+        PYTEST,
+        _venv("anyio==4.12.0", "itsdangerous", "jinja2", "python-multipart", "pyyaml", "httpx", "httpx2", "trio"),
+        ("014f0e2e", "dba1c4ba", "1a2f9729"),
+    ),
     Project("lepture+mistune", PYTEST, _venv(), ("534127f", "7aa49ec", "86f9fd1", "e12f0d3")),
     Project("Textualize+rich", PYTEST, _venv("attrs"), ("469de490", "87e7ca27")),
     Project(

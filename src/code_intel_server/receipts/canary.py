@@ -25,19 +25,17 @@ _ONE_FILE = frozenset({"node", "jest", "vitest"})
 
 
 @contextlib.contextmanager
-def canary_in_run(
-    runners: Collection[str], place: IsolatedCheckout, files: tuple[str, ...] | None
-) -> Iterator[Selection]:
-    """The tests of these files (absolute; of all where None), the one that must fail among them where it can be."""
+def canary_in_run(runners: Collection[str], place: IsolatedCheckout, wanted: Selection) -> Iterator[Selection]:
+    """The wanted tests, the one that must fail among them where it can be."""
     token = secrets.token_hex(8)
     if "go" not in runners:
-        yield Selection(files=files, canary=f"test_{token}")
+        yield replace(wanted, canary=f"test_{token}")
         return
     name = f"TestA{token}"
     seen_at = os.path.realpath(place.seen_at)
-    made = _in_a_package([place.checkout / os.path.relpath(file, seen_at) for file in files or ()], name)
+    made = _in_a_package([place.checkout / os.path.relpath(file, seen_at) for file in wanted.files or ()], name)
     try:
-        yield Selection(files=files, canary=name if made else "")
+        yield replace(wanted, canary=name if made else "")
     finally:
         if made:
             made.unlink(missing_ok=True)
@@ -57,7 +55,7 @@ def canary_alone(run: SuiteRunRecord, place: IsolatedCheckout, changed: Sequence
     elif run.runners & _ONE_FILE:
         preferred = (preferred or sorted(units))[:1]
     files = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
-    with canary_in_run(run.runners, place, files or None) as selection:
+    with canary_in_run(run.runners, place, Selection(files=files or None)) as selection:
         yield selection if run.runners & _ONE_FILE else replace(selection, ids=(selection.canary,))
 
 

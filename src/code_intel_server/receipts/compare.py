@@ -100,6 +100,9 @@ WHY: Mapping[str, str] = {
 }
 """The lists of tests that need a reason, and why."""
 
+CHANGED_EXPECTATION = "was changed: as it was it fails with this change, as it is now it fails without it"
+"""Why a test needs a reason that is both among `broken` and among `fail_to_pass`."""
+
 NONE_RED = "no new or changed test fails without this change"
 
 
@@ -112,6 +115,7 @@ def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> 
     fewer = found.removed if passing < found.passed_before else ()
     asked = dict.fromkeys(fewer, "removed, and fewer tests pass than before")
     asked |= {id_: why for name, why in WHY.items() for id_ in getattr(found, name) if id_ in found.unexplained}
+    asked |= dict.fromkeys({*found.broken} & {*found.fail_to_pass}, CHANGED_EXPECTATION)
     if behaviour_tested and not found.fail_to_pass:
         asked[NONE_RED] = "so none shows that it does what it should"
     return asked

@@ -16,6 +16,7 @@ from code_intel_server.receipts.runners.texts import junit_rows
 from code_intel_server.workspace.git.repository import Repository
 from code_intel_server.workspace.project.config import VerifyCommand
 
+_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 _HANGS_AT_MOST = 5
 _CANNOT_START = 127
 _CLOCK_SECONDS = 0.1
@@ -173,6 +174,30 @@ class _Watch:
     def flooded(self) -> bool:
         """Whether more was written than is read."""
         return self._offset >= _STREAM_BYTES
+
+
+def completed(chosen: SuiteRunRecord, whole: SuiteRunRecord, functions: Collection[str] = ()) -> SuiteRunRecord:
+    """A run of chosen tests (of Go, of those functions) with the others as they ended in the whole run."""
+    if chosen.suite.whole:
+        return chosen
+    seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
+    rest = tuple(
+        case
+        for case in whole.suite.cases
+        if case.unit not in seen or (functions and _function(case.id) not in functions)
+    )
+    suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
+    if chosen.status not in {0, 1} or chosen.suite.unbuilt or chosen.suite.ended(*_BAD):
+        return replace(chosen, suite=suite)
+    # All of its own passed, so its status says what a part of a suite is worth, as a limit of coverage does: the rest's counts.
+    elsewhere = any(case.outcome in _BAD for case in rest) or whole.suite.unbuilt.keys() - seen
+    mended = whole.status == 1 and not elsewhere and (whole.suite.unbuilt or whole.suite.ended(*_BAD))
+    return replace(chosen, suite=suite, status=0 if mended else whole.status)
+
+
+def _function(id_: str) -> str:
+    """The top-level function of a Go test."""
+    return id_.partition(":")[2].partition("/")[0]
 
 
 def _joined(suites: Sequence[SuiteRun]) -> SuiteRun:

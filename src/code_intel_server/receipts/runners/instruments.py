@@ -94,10 +94,12 @@ _SET_IN_FRONT = re.compile(r"(?:^|(?<=[\s;&]))PYTHONPATH=")
 class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
-    `canary` is the name of a test that must fail, which is run next to them.
+    Go, which runs whole packages, is left to `functions` of them where there are any. `canary` is the name of a test
+    that must fail, which is run next to them.
     """
 
     files: tuple[str, ...] | None = None
+    functions: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
     skip: tuple[str, ...] = ()
     canary: str = ""
@@ -191,6 +193,8 @@ def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
         packages.write_text("\n".join([*sorted(wanted), ""]), encoding="utf-8")
         added["CODE_INTEL_GO_PACKAGES"] = str(packages)
     tops = sorted(id_.partition(":")[2].partition("/")[0] or id_ for id_ in selection.ids or ())
+    if selection.functions:
+        tops += filter(None, (*selection.functions, selection.canary))
     if tops:
         added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tops)})$"
     if skip := [id_.partition(":")[2] for id_ in selection.skip if ":" in id_]:
