@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, Page
+from code_intel_server.codebase.external_resolution import ExternalSources, SourceSettings
 from code_intel_server.codebase.files import ripgrep, search_files
 from code_intel_server.codebase.files.ignore import SkipCounter
 from code_intel_server.codebase.files.memory import FileMemory
@@ -34,11 +35,16 @@ class Explorer:
         helper: UsesHelper | None = None,
         *,
         keeps: bool = True,
+        sources: Callable[[], SourceSettings] = SourceSettings,
     ) -> None:
-        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
+        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory.
+
+        `sources` tells which SCIP index and language servers the project has, asked for anew with each question.
+        """
         self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
+        self.sources = ExternalSources(self.project, sources)
         self.helper = UsesHelper() if helper is None else helper
         self._classified = FileMemory[ReferenceRow]()
         self._refreshing = threading.Lock()
@@ -46,8 +52,9 @@ class Explorer:
         self._skeletons.keep_on(self.cache.store)
 
     def close(self) -> None:
-        """Let go of the process that helps; a later lookup would start another."""
+        """Let go of the processes that help; a later lookup would start others."""
         self.helper.close()
+        self.sources.close()
 
     def refresh_all(
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -94,7 +101,9 @@ class Explorer:
     ) -> LookupAnswer[DefinitionRow]:
         """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
         if at:
-            return go_to_definition.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
+            return go_to_definition.definitions_at(
+                self.project, self.cache, at, page=page, skipped=self.skips.latest, sources=self.sources
+            )
         return definitions.find_definitions(
             self.project,
             self.cache,
@@ -129,6 +138,7 @@ class Explorer:
             skipped=self.skips.latest,
             memory=self._classified,
             helper=self.helper,
+            sources=self.sources,
         )
         self._skeletons.save()
         return found
