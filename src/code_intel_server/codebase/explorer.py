@@ -99,12 +99,12 @@ class Explorer:
         match: str = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[DefinitionRow]:
-        """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
+        """See `definitions.find_definitions`, and `go_to_definition`: of a place, and of what nothing is defined under."""
         if at:
             return go_to_definition.definitions_at(
                 self.project, self.cache, at, page=page, skipped=self.skips.latest, sources=self.sources
             )
-        return definitions.find_definitions(
+        found = definitions.find_definitions(
             self.project,
             self.cache,
             symbol or "",
@@ -114,6 +114,9 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
         )
+        if found.total or kind or path != "." or match != NameMatch.EXACT:
+            return found
+        return go_to_definition.definitions_otherwise(self.project, self.cache, symbol or "", found, page)
 
     def find_references(
         self,

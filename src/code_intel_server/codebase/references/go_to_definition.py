@@ -4,12 +4,13 @@ from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, Page, S
 from code_intel_server.codebase.external_resolution import ExternalSources
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.project import ProjectScope, valid_text
-from code_intel_server.codebase.references.resolved import SourcePlace, SourcesSaid, no_name_at
+from code_intel_server.codebase.references.resolved import SourcePlace, SourcesSaid, no_name_at, target_of
 from code_intel_server.codebase.resolution import Definition, Resolution, Resolver
 from code_intel_server.codebase.symbols import definitions, tagging
 from code_intel_server.codebase.symbols.cache import SymbolCache
 from code_intel_server.codebase.symbols.definitions import TEXT_COLUMNS, DefinitionRow
 from code_intel_server.codebase.symbols.freshness import SourceFiles
+from code_intel_server.errors import Rejected
 
 
 def definitions_at(
@@ -45,6 +46,28 @@ def definitions_at(
         notes.append("there may be others")
     engine = " + ".join((tagging.SYNTAX_TREE, *said.engines))
     return answer(page.cut(rows), page, len(rows), engine=engine, notes=[*notes, *said.notes], skipped=skipped)
+
+
+def definitions_otherwise(
+    project: ProjectScope, cache: SymbolCache, symbol: str, found: LookupAnswer[DefinitionRow], page: Page = FIRST_PAGE
+) -> LookupAnswer[DefinitionRow]:
+    """What a qualified name means that nothing is defined under: a re-export, an inherited member, what a package holds.
+
+    `found` is the answer by name. The nearest names are told in a note where there is no such thing.
+    """
+    resolver = Resolver(project)
+    try:
+        target = target_of(project, cache, resolver, symbol)
+    except Rejected as unknown:
+        return definitions.with_notes(
+            found, f"{valid_text(symbol)} is not known here; nearest: {unknown.params['nearest']}"
+        )
+    declared = resolver.definitions(target.symbols) if target else ()
+    if not declared:
+        return found
+    standing = SourceFiles(project.root)
+    rows = [_row(one, standing) for one in declared]
+    return answer(page.cut(rows), page, len(rows), engine=tagging.SYNTAX_TREE, skipped=found.skipped)
 
 
 def _as_said(said: SourcesSaid, resolver: Resolver) -> Resolution:

@@ -87,13 +87,14 @@ def _named(cache: SymbolCache, resolver: Resolver, parts: Sequence[str]) -> Reso
 
 
 def _modules(resolver: Resolver, parts: Sequence[str]) -> Iterator[str]:
-    """The files of a module, whose path ends with its name."""
-    stem = "/".join(parts)
+    """The files of a module, whose path ends with its name, or is that of a package with the rest."""
+    stems = ["/" + "/".join(parts)]
+    if root := resolver.package(parts[0]):
+        folder = f"/{root}".rpartition("/")[0]
+        stems.append("/".join((folder, *parts[1:])) if parts[1:] else f"/{root}".rpartition(".")[0])
+    endings = tuple(stem + index for stem in stems for index in ("", "/__init__", "/index", "/mod"))
     for path in resolver.files.listed:
-        bare = path.rpartition(".")[0]
-        if f"/{bare}".endswith((f"/{stem}", f"/{stem}/__init__", f"/{stem}/index", f"/{stem}/mod")) and resolver_of(
-            path
-        ):
+        if f"/{path.rpartition('.')[0]}".endswith(endings) and resolver_of(path):
             yield path
 
 
