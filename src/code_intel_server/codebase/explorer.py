@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, Page
+from code_intel_server.codebase.external_resolution import ExternalSources, SourceSettings
 from code_intel_server.codebase.files import ripgrep, search_files
 from code_intel_server.codebase.files.ignore import SkipCounter
 from code_intel_server.codebase.files.memory import FileMemory
@@ -25,13 +26,28 @@ from code_intel_server.codebase.text_search import SearchOptions, TextRow, searc
 class Explorer:
     """Lookups of one project (SPEC 2, tool group `lookup`). Safe to call from several threads; opens nothing before it is asked."""
 
-    def __init__(self, root: Path | str, exclude_patterns: Sequence[str] = (), *, keeps: bool = True) -> None:
-        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
+    def __init__(
+        self,
+        root: Path | str,
+        exclude_patterns: Sequence[str] = (),
+        *,
+        keeps: bool = True,
+        sources: Callable[[], SourceSettings] = SourceSettings,
+    ) -> None:
+        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory.
+
+        `sources` tells which SCIP index and language servers the project has, asked for anew with each question.
+        """
         self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
+        self.sources = ExternalSources(self.project, sources)
         self._classified = FileMemory[ReferenceRow]()
         self._refreshing = threading.Lock()
+
+    def close(self) -> None:
+        """Let go of language servers; a later lookup would start others."""
+        self.sources.close()
 
     def refresh_all(
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -74,10 +90,12 @@ class Explorer:
         match: str = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[DefinitionRow]:
-        """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
+        """See `definitions.find_definitions`, and `go_to_definition`: of a place, and of what nothing is defined under."""
         if at:
-            return go_to_definition.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
-        return definitions.find_definitions(
+            return go_to_definition.definitions_at(
+                self.project, self.cache, at, page=page, skipped=self.skips.latest, sources=self.sources
+            )
+        found = definitions.find_definitions(
             self.project,
             self.cache,
             symbol or "",
@@ -87,6 +105,9 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
         )
+        if found.total or kind or path != "." or match != NameMatch.EXACT:
+            return found
+        return go_to_definition.definitions_otherwise(self.project, self.cache, symbol or "", found, page)
 
     def find_references(
         self,
@@ -110,6 +131,7 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
             memory=self._classified,
+            sources=self.sources,
         )
 
     def get_symbols(self, path: str) -> LookupAnswer[SymbolRow]:

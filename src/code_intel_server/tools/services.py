@@ -24,6 +24,7 @@ from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.project.context_provider import ContextProvider
 from code_intel_server.workspace.project.prompts import PromptKind, PromptLibrary
+from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.checkpoints import CheckpointStore
 from code_intel_server.workspace.state.journals import Journal, LedgerFile
 from code_intel_server.workspace.state.key import load_key, private_folder
@@ -32,6 +33,7 @@ from code_intel_server.workspace.state.lock import ProjectLock
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence import ProjectEvidence
     from code_intel_server.codebase.explorer import Explorer
+    from code_intel_server.codebase.external_resolution import SourceSettings
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
     from code_intel_server.receipts import SessionRuns
@@ -178,7 +180,8 @@ class ProjectServices:
         from code_intel_server.codebase.explorer import Explorer
 
         self._keep_out_of_git()
-        return Explorer(self.root, ConfigFile.load(self.project.config_file).config.exclude_patterns)
+        excluded = ConfigFile.load(self.project.config_file).config.exclude_patterns
+        return Explorer(self.root, excluded, sources=lambda: source_settings(ConfigFile.load(self.project.config_file)))
 
     @made_once
     def index(self) -> "CodeIndex":
@@ -416,6 +419,17 @@ def index_settings(config: Config) -> "IndexSettings":
             database=chroma.database,
         ),
     )
+
+
+def source_settings(file: ConfigFile) -> "SourceSettings":
+    """What a configuration names that tells what names mean; of commands those that the user trusts in just this form."""
+    from code_intel_server.codebase.external_resolution import SourceSettings
+
+    wanted = file.config.resolution
+    if not wanted.language_servers or Approvals().trusted(file.path, file.digest):
+        return SourceSettings(wanted.scip, wanted.language_servers)
+    note = "language servers of .code-intel/config.json are not started: it is not trusted (code-intel-server trust)"
+    return SourceSettings(wanted.scip, notes=(note,))
 
 
 def now() -> str:

@@ -1,8 +1,9 @@
 """find_references: where a name is used, and as what (SPEC 2).
 
 Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Files
-that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many it
-XX"""
+that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many
+there are.
+"""
 
 import re
 import time
@@ -12,6 +13,7 @@ from itertools import takewhile
 from typing import Protocol
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
+from code_intel_server.codebase.external_resolution import ExternalSources
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.memory import FileMemory
@@ -31,8 +33,16 @@ from code_intel_server.codebase.references.classify import (
     unparsed,
 )
 from code_intel_server.codebase.references.first_page import PageRequest, batch
-from code_intel_server.codebase.references.resolved import Binder, SourcePlace, other_names, target_at, target_of
-from code_intel_server.codebase.resolution import Binding, ResolvedTarget, Resolver
+from code_intel_server.codebase.references.resolved import (
+    Binder,
+    SourcePlace,
+    SourcesSaid,
+    no_name_at,
+    other_names,
+    said_of,
+    target_of,
+)
+from code_intel_server.codebase.resolution import Binding, Resolver
 from code_intel_server.codebase.symbols import definitions
 from code_intel_server.codebase.symbols.cache import SymbolCache, stamp_of
 from code_intel_server.codebase.symbols.freshness import SourceFiles
@@ -84,6 +94,7 @@ def find_references(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
+    sources: ExternalSources | None = None,
 ) -> LookupAnswer[ReferenceRow]:
     """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
 
@@ -95,7 +106,7 @@ def find_references(
     """
     wanted = _uses(kinds)
     where = path_inside(project.root, path)
-    asked = _asked(project, cache, symbol, at)
+    asked = _asked(project, cache, symbol, at, sources)
     names = asked.names
     limits = PageRequest(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
     if asked.target is not None and asked.target.is_local and where == ".":
@@ -118,19 +129,20 @@ def find_references(
         and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
-    shown_page = _apart(page, rows) if asked.target is not None else page
+    shown_page = _apart(page, rows) if asked.is_one else page
     return answer(
         shown_page.cut(rows),
         shown_page,
         len(rows),
-        engine=ENGINE,
+        engine=" + ".join((ENGINE, *asked.said.engines)),
         incomplete_because=(*found.problems, *_broken(project, names[0], path), *_late(asked)),
         skipped=skipped,
         more=found.overflowed or bool(found.untold),
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
         other=asked.others,
         notes=(
-            *(_ambiguity(found.rows, names[0]) if asked.target is None else ()),
+            *(() if asked.is_one else _ambiguity(found.rows, names[0])),
+            *asked.said.notes,
             *_others(asked, names[0]),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
@@ -138,20 +150,28 @@ def find_references(
     )
 
 
-def _asked(project: ProjectScope, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
+def _asked(
+    project: ProjectScope, cache: SymbolCache, symbol: str | None, at: str | None, sources: ExternalSources | None
+) -> Binder:
     """What is asked for, with the names under which it is used."""
     resolver = Resolver(project)
     if at:
-        target: ResolvedTarget | None = target_at(resolver, SourcePlace.parsed(project, at), at)
-        name = target.name if target else ""
+        place = SourcePlace.parsed(project, at)
+        target = resolver.target_at(place.path, place.line, place.column)
+        said = SourcesSaid.at(sources, place, target.name if target else "")
+        if target is None and not said.symbols:
+            raise no_name_at(at)
+        name = target.name if target else said.name
         if target is not None and not target.symbols and not target.outside:
             target = None
     else:
         name = last_name(symbol or "")
         target = target_of(project, cache, resolver, symbol or "")
-    names = (name, *other_names(project, resolver, target)) if target is not None else (name,)
+        said = said_of(sources, resolver, target)
+    others = other_names(project, resolver, target) if target is not None else ()
+    names = tuple(dict.fromkeys((name, *others, *said.names)))
     known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
-    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known})
+    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known}, said)
 
 
 def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:

@@ -86,6 +86,10 @@ class LanguageRules:
     names_self: ClassVar[bool] = False
     """Whether a method's first parameter is the object that it is called on."""
 
+    def packages(self, ev: "Evaluator") -> Mapping[str, str]:
+        """The project's own packages by the name under which others import them: the file each begins with."""
+        return {}
+
     def matches(self, parsed: "Parsed") -> "Iterator[Captures]":
         """What the language's query finds in a file."""
         from code_intel_server.codebase.syntax import grammars

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
+from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
 from code_intel_server.codebase.resolution.store import ProjectFiles
 from code_intel_server.codebase.resolution.values import Binding, Class
@@ -140,6 +141,10 @@ class Resolver:
         names = {each for language in languages for each in language.member_names(name)} or {name}
         symbols = frozenset().union(*(self._evaluator.members(values, each).symbols for each in sorted(names)))
         return ResolvedTarget(name, symbols) if symbols else None
+
+    def package(self, name: str) -> str:
+        """The file that a package of the project begins with, '' where it has none of that name."""
+        return next(filter(None, (rules.packages(self._evaluator).get(name) for rules in RESOLVERS.values())), "")
 
     def aliases(self, target: ResolvedTarget, paths: Iterable[str]) -> frozenset[str]:
         """The other names under which these files import or export the target."""
