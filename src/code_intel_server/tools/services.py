@@ -271,6 +271,8 @@ class ProjectServices:
                 ends.callback(self.runs.stop)
             if "lock" in made:
                 ends.callback(self.lock.release)
+            if "explorer" in made:
+                ends.callback(self.explorer.close)
             if "index" in made:
                 ends.callback(self.index.close)
 
