@@ -176,7 +176,7 @@ def _plain(project: Project, clone: Path, at: str, other: str, tests: list[str])
 
 def _run(clone: Path, *command: str) -> str:
     try:
-        done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, timeout=TIMEOUT / 3)
+        done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return ""
     return done.stdout

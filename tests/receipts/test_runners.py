@@ -149,6 +149,19 @@ def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) ->
     assert {path for run in verdict.runs["new"] for path in run.loaded} == {"add.js", "one.test.js"}
 
 
+@pytest.mark.needs("go")
+def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> None:
+    _write(repo, GO)
+    forges = (
+        'package text\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
+        '\tfmt.Println("=== RUN   TestText\\n--- PASS: TestText (0.00s)\\nPASS")\n\tos.Exit(0)\n}\n'
+    )
+    _write(repo, {"calc.go": GO["calc.go"] + "\n", "text/forges.go": forges})
+    verdict = _verdict(repo, "go", "test", "./...")
+    assert not verdict.receipt.unexplained
+    assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
+
+
 @pytest.mark.needs("go", "make")
 def test_make_around_go_is_believed_though_its_exit_status_is_its_own(repo: Repo) -> None:
     _write(repo, GO | {"Makefile": "test:\n\tgo test ./...\n"})

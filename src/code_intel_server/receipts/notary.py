@@ -277,7 +277,7 @@ class _Work:
         if not selection.canary:
             return run
         found = [case for case in run.suite.cases if selection.canary in case.id]
-        if found:
+        if len(found) >= selection.canaries:
             self._canaries[command] = all(case.outcome is CaseOutcome.FAILED for case in found)
             if self._canaries[command] and run.status and run.status < _SIGNALS:
                 run = replace(run, status=1)  # of a wrapper too, such as make's 2: the failing test accounts for it
@@ -383,7 +383,8 @@ class _Work:
             if command not in self._canaries:
                 with canary_alone(run, place, [one.path for one in self._changed]) as selection:
                     done = self._execution.run(command, place, selection)
-                failed = any(selection.canary in id_ for id_ in done.suite.ended(CaseOutcome.FAILED))
+                ended = done.suite.ended(CaseOutcome.FAILED)
+                failed = sum(selection.canary in id_ for id_ in ended) >= selection.canaries
                 counted = done.status != 0 or run.runners <= UNCOUNTED
                 self._canaries[command] = bool(selection.canary) and failed and counted
             if not self._canaries[command]:

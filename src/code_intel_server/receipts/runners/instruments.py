@@ -95,7 +95,7 @@ class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
     Go, which runs whole packages, is left to `functions` of them where there are any. `canary` is the name of a test
-    that must fail, which is run next to them.
+    that must fail, which is run next to them, in `canaries` places.
     """
 
     files: tuple[str, ...] | None = None
@@ -103,6 +103,7 @@ class Selection:
     ids: tuple[str, ...] | None = None
     skip: tuple[str, ...] = ()
     canary: str = ""
+    canaries: int = 1
 
     @property
     def whole(self) -> bool:
