@@ -263,6 +263,21 @@ def test_changed_code_that_no_test_loads_is_named(world: World) -> None:
     assert judged.tests.not_loaded == ["unused.py"]
 
 
+def test_changed_tests_that_no_command_runs_are_named(world: World) -> None:
+    """Found in play: tests in another folder than the command's changed, and the proof said nothing of them."""
+    world.repo.write("more/test_more.py", "def test_more():\n    assert True\n")
+    world.repo.git("add", "-A")
+    world.repo.git("commit", "-qm", "More")
+    world.start, world.base = world.tree.snapshot(), world.repo.git("rev-parse", "HEAD")
+    world.config = Config(verify_commands=(VerifyCommand(argv=(*PYTEST, "test_calc.py"), timeout=60),))
+    changed = {"more/test_more__py": "def test_more():\n    assert False\n"}
+    judged = world.judge(
+        calc__py=FIXED, test_calc__py=TESTS + "\n\ndef test_five():\n    assert add(2, 3) == 5\n", **changed
+    )
+    assert judged.tests is not None
+    assert judged.tests.not_loaded == ["more/test_more.py"]
+
+
 _SERVER = """
 import sys, tempfile
 from pathlib import Path

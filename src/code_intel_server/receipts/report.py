@@ -1,10 +1,10 @@
 """A verdict in the words and the size in which a session keeps it and an agent reads it (SPEC 4, Receipts)."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.roles import Role, named_as_tests, role
 from code_intel_server.common.printable import printable
 from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
@@ -61,18 +61,23 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
 
 
 def _not_loaded(verdict: Verdict, changes: Sequence[Change]) -> list[str]:
-    """The changed code that no test's process loaded, in languages whose runners tell what they load."""
-    loaded = {path for name in ("original", "new") for run in verdict.runs.get(name, ()) for path in run.loaded}
-    told = {_FAMILIES.get(PurePosixPath(path).suffix) for path in loaded} - {None}
+    """The changed code that no test's process loaded, and changed tests that no command ran, where runners name their files."""
+    runs = [run for name in ("original", "new") for run in verdict.runs.get(name, ())]
+    loaded = {path for run in runs for path in run.loaded}
+    ran = loaded.union(unit for run in runs for unit in run.suite.units.values())
+    named = {FileClass.PRODUCT: _families(loaded), FileClass.TEST: _families(ran)}
     return [
         printable(change.path)
         for change in changes
         if change.kind is not ChangeKind.DELETED
-        and file_class(change.path) is FileClass.PRODUCT
-        and role(change.path) is Role.CODE
-        and _FAMILIES.get(PurePosixPath(change.path).suffix) in told
-        and change.path not in loaded
+        and (role(change.path) is Role.CODE or named_as_tests(change.path))
+        and _FAMILIES.get(PurePosixPath(change.path).suffix) in named.get(file_class(change.path), ())
+        and change.path not in ran
     ][:_LISTED_AT_MOST]
+
+
+def _families(paths: Iterable[str]) -> set[str]:
+    return {_FAMILIES[suffix] for path in paths if (suffix := PurePosixPath(path).suffix) in _FAMILIES}
 
 
 def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
@@ -86,28 +91,35 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
         bad = [case for case in run.suite.cases if case.id in failing]
         made.append((run, bad, own))
         problems = [one for one in problems if one not in own]
+    flaky = {*verdict.receipt.flaky}
     return tuple(
-        _command(run, bad, [*own, *(problems if number == 0 else [])], seen)
+        _command(run, bad, [*own, *(problems if number == 0 else [])], seen, flaky)
         for number, (run, bad, own) in enumerate(made)
     )
 
 
 def _command(
-    run: execution.SuiteRunRecord, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests
+    run: execution.SuiteRunRecord,
+    bad: Sequence[Case],
+    problems: Sequence[str],
+    seen: SeenTests,
+    flaky: Collection[str],
 ) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:
-        return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run))
+        return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run, flaky))
     text = _refusal(bad, problems, run.output.decode("utf-8", "replace"), seen)
     return CommandRun(run.argv, ProofStatus.FAILED, run.status, seconds, text)
 
 
-def _counted(run: execution.SuiteRunRecord) -> str:
+def _counted(run: execution.SuiteRunRecord, flaky: Collection[str]) -> str:
     if not run.suite.listed:
         return ""
     passed = len(run.suite.ended(CaseOutcome.PASSED))
-    failed = len(run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT))
-    return f"{passed} passed" + (f", {failed} failed as before" if failed else "")
+    failed = run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
+    shaky = failed & {*flaky}
+    counted = {" failed as before": len(failed - shaky), " failed at first and passed alone": len(shaky)}
+    return f"{passed} passed" + "".join(f", {number}{what}" for what, number in counted.items() if number)
 
 
 def _refusal(bad: Sequence[Case], problems: Sequence[str], output: str, seen: SeenTests) -> str:
