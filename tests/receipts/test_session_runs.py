@@ -263,6 +263,15 @@ def test_changed_code_that_no_test_loads_is_named(world: World) -> None:
     assert judged.tests.not_loaded == ["unused.py"]
 
 
+def test_tests_beside_those_of_something_new_are_counted_as_not_judged_with_the_cause(world: World) -> None:
+    changed = TESTS.replace("add, twice", "add, thrice, twice") + "\n\ndef test_thrice():\n    assert thrice(1) == 3\n"
+    judged = world.judge(calc__py=FIXED + "\n\ndef thrice(a):\n    return 3 * a\n", test_calc__py=changed)
+    assert judged.tests is not None
+    assert judged.tests.listed["fail_to_pass"] == ["test_calc.py::test_thrice"]
+    assert "not_judged" not in judged.tests.listed
+    assert judged.tests.notes[0].startswith("not judged: 2 tests of files that do not build")
+
+
 def test_changed_tests_that_no_command_runs_are_named(world: World) -> None:
     """Found in play: tests in another folder than the command's changed, and the proof said nothing of them."""
     world.repo.write("more/test_more.py", "def test_more():\n    assert True\n")

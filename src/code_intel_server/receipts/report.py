@@ -17,9 +17,12 @@ LISTS = (
     *("fail_to_pass", "failing", "broken", "timeout", "missing", "skipped_now", "not_built", "removed"),
     *("failing_before", "flaky", "not_judged"),
 )
-"""The lists of a receipt that are kept; of `pass_to_pass` only how many it has."""
+"""The lists of a receipt that are counted, as `pass_to_pass` is."""
+_NAMED = LISTS[:-1]
+"""Those whose tests are named too."""
 
 NO_TEST_CHANGED = "code changed, and no test"
+_NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
 _QUESTIONS_AT_MOST = 200
@@ -49,11 +52,15 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
     lists = {name: getattr(found, name) for name in (*LISTS, "pass_to_pass")}
     return SeenTests(
         counts={name: len(ids) for name, ids in lists.items()},
-        listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in LISTS if lists[name]},
+        listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in _NAMED if lists[name]},
         passed_before=found.passed_before,
         questions={_short(id_): why for id_, why in [*asked.items()][:_QUESTIONS_AT_MOST]},
         runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
-        notes=[*([NO_TEST_CHANGED] if code and not steering else []), *_notes(verdict)],
+        notes=[
+            *([NO_TEST_CHANGED] if code and not steering else []),
+            *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
+            *_notes(verdict),
+        ],
         not_loaded=_not_loaded(verdict, changes),
         seconds=round(verdict.seconds, 1),
         tries=tries,
