@@ -29,6 +29,7 @@ from code_intel_server.workspace.state.checkpoints import CheckpointStore
 from code_intel_server.workspace.state.journals import Journal, LedgerFile
 from code_intel_server.workspace.state.key import load_key, private_folder
 from code_intel_server.workspace.state.lock import ProjectLock
+from code_intel_server.workspace.values import ToCommit
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence import ProjectEvidence
@@ -304,6 +305,11 @@ class ProjectServices:
         """Start the tests of a session's base in the background, where the user trusts commands that run tests."""
         if settings.config.config.verify_commands and commit:
             self._proofs(settings).begin(session_id, commit)
+
+    def run_ahead(self, settings: SessionSettings, session_id: str, tree: str, change: ToCommit) -> None:
+        """Start the runs of a change in the background, for the verdict that the next submit asks for."""
+        if settings.config.config.verify_commands:
+            self._proofs(settings).ahead(session_id, tree, change)
 
     def forget_runs(self, session_id: str) -> None:
         """End what runs for a session, and remove what was kept of it."""

@@ -87,6 +87,10 @@ class Suites(Protocol):
         """Start the tests of a commit in the background."""
         ...
 
+    def ahead(self, asked: ProofRequest) -> None:
+        """Start in the background what `judge` will soon be asked."""
+        ...
+
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
         """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
         ...
@@ -169,6 +173,11 @@ class ProofRunner:
         """Start what the verdict will want of a session's base, in the background."""
         if self._suites is not None and commit and (commands := self.runnable(session_id)):
             self._suites.begin(session_id, self._config.config, commands, commit)
+
+    def ahead(self, session_id: str, tree: str, change: ToCommit) -> None:
+        """Start the runs of a change in the background, before `run` is called with the same."""
+        if self._suites is not None and change.base and (commands := self.runnable(session_id)):
+            self._suites.ahead(ProofRequest(session_id, self._config.config, commands, tree, change))
 
     def would_run(self, session_id: str) -> bool:
         """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""
