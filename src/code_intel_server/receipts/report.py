@@ -9,7 +9,7 @@ from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Verdict
-from code_intel_server.receipts.results import Case, CaseOutcome
+from code_intel_server.receipts.results import BAD, Case, CaseOutcome
 from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, ProofStatus, SeenTests
 
 LISTS = (
@@ -105,7 +105,7 @@ def _counted(run: execution.SuiteRunRecord) -> str:
     if not run.suite.listed:
         return ""
     passed = len(run.suite.ended(CaseOutcome.PASSED))
-    failed = len(run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT))
+    failed = len(run.suite.ended(*BAD))
     return f"{passed} passed" + (f", {failed} failed as before" if failed else "")
 
 
