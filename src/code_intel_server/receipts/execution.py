@@ -180,11 +180,8 @@ def completed(chosen: SuiteRunRecord, whole: SuiteRunRecord, functions: Collecti
     if chosen.suite.whole:
         return chosen
     seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
-    rest = tuple(
-        case
-        for case in whole.suite.cases
-        if case.unit not in seen or (functions and _function(case.id) not in functions)
-    )
+    left = (case for case in whole.suite.cases if case.id not in chosen.suite.outcomes)
+    rest = tuple(case for case in left if case.unit not in seen or (functions and _function(case.id) not in functions))
     suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
     if chosen.status not in {0, 1} or chosen.suite.unbuilt or chosen.suite.ended(*BAD):
         return replace(chosen, suite=suite)
