@@ -162,6 +162,18 @@ def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> 
     assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
 
 
+@pytest.mark.needs("go")
+def test_a_command_that_runs_some_go_tests_only_is_believed(repo: Repo) -> None:
+    _write(repo, GO)
+    more = "\nfunc TestAddMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal()\n\t}\n}\n"
+    more += "\nfunc TestUnwanted(t *testing.T) { t.Fatal() }\n"
+    files = {"calc.go": GO["calc.go"].replace("a + b", "a + b + b/2"), "calc_test.go": GO["calc_test.go"] + more}
+    _write(repo, files)
+    verdict = _verdict(repo, "go", "test", "-run", "^TestAdd", "./...")
+    assert verdict.good, verdict
+    assert verdict.receipt.fail_to_pass == ("example.com/calc:TestAddMore",)
+
+
 @pytest.mark.needs("go", "make")
 def test_make_around_go_is_believed_though_its_exit_status_is_its_own(repo: Repo) -> None:
     _write(repo, GO | {"Makefile": "test:\n\tgo test ./...\n"})

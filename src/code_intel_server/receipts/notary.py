@@ -25,7 +25,7 @@ from code_intel_server.receipts.isolation import (
     fingerprint,
     inventory,
 )
-from code_intel_server.receipts.results import CaseOutcome, SuiteRun, across
+from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import changed_functions, changed_tests, shadowing
 from code_intel_server.workspace.git.repository import Git, split_z
@@ -39,7 +39,6 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
-_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +311,7 @@ class _Work:
             run = self._run(name, command, place, wanted)
             return run if run.suite.listed else self._run(name, command, place, Selection())
         run = self._with_canary(name, command, place, other.runners, wanted)
-        if wanted.functions and (run.suite.ended(*_BAD) or not run.suite.listed):  # they may need what others leave
+        if wanted.functions and (run.suite.ended(*BAD) or not run.suite.listed):  # they may need what others leave
             return self._of_files(name, command, place, replace(wanted, functions=()), other)
         return completed(
             run if run.suite.listed else self._run(name, command, place, Selection()), other, wanted.functions
@@ -359,7 +358,7 @@ class _Work:
 
     def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: IsolatedCheckout) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""
-        failed_before = base.ended(*_BAD)
+        failed_before = base.ended(*BAD)
         flaky: set[str] = set()
         for suite, place in zip((new, original), places, strict=True):
             again = suite.ended(CaseOutcome.FAILED) - failed_before - flaky

@@ -10,7 +10,7 @@ from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Verdict
-from code_intel_server.receipts.results import Case, CaseOutcome
+from code_intel_server.receipts.results import BAD, Case, CaseOutcome
 from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, ProofStatus, SeenTests
 
 LISTS = (
@@ -123,7 +123,7 @@ def _counted(run: execution.SuiteRunRecord, flaky: Collection[str]) -> str:
     if not run.suite.listed:
         return ""
     passed = len(run.suite.ended(CaseOutcome.PASSED))
-    failed = run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
+    failed = run.suite.ended(*BAD)
     shaky = failed & {*flaky}
     counted = {" failed as before": len(failed - shaky), " failed at first and passed alone": len(shaky)}
     return f"{passed} passed" + "".join(f", {number}{what}" for what, number in counted.items() if number)
