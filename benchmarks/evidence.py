@@ -24,6 +24,8 @@ UNTOUCHED = {
     (HOLLOW, "extra"): 10,
     (HONEST, "second"): 5,
     (HOLLOW, "second"): 19,
+    (HONEST, "fourth"): 0,
+    (HOLLOW, "fourth"): 41,
 }
 """Wrong verdicts of the real server on the strangers' changes before anything was mended."""
 BY_PATH = {(HONEST, "main"): 4, (HONEST, "second"): 9, (HOLLOW, "second"): 4}
@@ -61,7 +63,7 @@ def _strangers() -> list[str]:
     counted.update(BY_PATH)
     rows = [
         f"| {kind}, {'refused' if kind == HONEST else 'taken'}, {part} set | {counted[kind, part]} | {UNTOUCHED[kind, part]} | {now[kind, part]} |"
-        for part in ("main", "extra", "second")
+        for part in ("main", "extra", "second", "fourth")
         for kind in (HONEST, HOLLOW)
     ]
     return [
@@ -71,8 +73,13 @@ def _strangers() -> list[str]:
         "263 changes in 34 languages and formats, frozen before the first judgement and judged by the real server; 100 honest and 100",
         "hollow ones drawn by lot are the main set. *First* is their figure, nothing touched. Then general rules of syntax were mended with",
         "the table in sight, so *now* says that these rules hold, not how the next table would fare: that is *first* of the second set, by",
-        "somebody who had seen neither the judge nor the first set (`tests/codebase/strangers.json`). What both sets found was mostly another",
-        "way to write the same (`this.` spelled out, braces around one statement): one table of equal forms (`equal_forms`) holds these now.",
+        "somebody who had seen neither the judge nor the first set, of a third (100 + 100 in 44 languages and formats: 0 and 22 wrong;",
+        "its rules are in the table above) and of the fourth (39 languages and formats; nothing was mended by it).",
+        "",
+        "Nobody honest is refused. Of the hollow ones those that are empty, dead, comments or white space are; what is taken is one thing",
+        "written in another way (`released += 1`, `released = released + 1`), and each writer thinks of other ways: 26, 19, 22 and 41 of",
+        "100. `equal_forms` holds those of the first three, and reading will not find the rest. What a run says of such work stands in",
+        "the answer and the commit: how many tests fail without it (`Code-Intel-Fail-To-Pass: 0`).",
         "",
         "| changes | how many | wrong first | wrong now |",
         "|---|---|---|---|",

@@ -1,14 +1,16 @@
 """How often a receipt would ask: commits drawn from real repositories, and the runs of those whose suites are short.
 
-    python benchmarks/honest_commits.py MIRRORS WORK [RUNS]
+    python benchmarks/honest_commits.py MIRRORS WORK [RUNS [PROJECT …]]
 
 The rule: of every repository below, the 600 latest commits with one parent, shuffled with seed 25, taken in turn until there
-are 200. RUNS are drawn in the same way from the 60 latest commits of projects of `receipts.py` with short suites, and run.
+are 200. RUNS are drawn in the same way from the 60 latest commits of projects of `receipts.py` with short suites, and run;
+with PROJECTs only those of them.
 """
 
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from code_intel_server.codebase.files.roles import Role, role
@@ -22,9 +24,12 @@ from receipts import PROJECTS, Project, _clone, _git
 
 DRAWN = 200
 SEED = 25
-SHORT = ("lepture+mistune", "expressjs+express", "go-chi+chi", "yuin+goldmark")
+SHORT = (
+    *("lepture+mistune", "expressjs+express", "go-chi+chi", "yuin+goldmark"),
+    *("pallets+click", "python-attrs+attrs", "Kludex+starlette"),
+)
 REPOSITORIES = (
-    *SHORT,
+    *SHORT[:4],
     *("pallets+click", "pallets+flask", "psf+requests", "python-attrs+attrs", "Textualize+rich", "encode+httpx"),
     *("fastify+fastify", "koajs+koa", "axios+axios", "honojs+hono", "gin-gonic+gin", "spf13+cobra", "urfave+cli"),
     *("serde-rs+serde", "tokio-rs+tokio", "marshmallow-code+marshmallow"),
@@ -32,21 +37,21 @@ REPOSITORIES = (
 _KINDS = {"A": ChangeKind.ADDED, "D": ChangeKind.DELETED}
 
 
-def main(mirrors: Path, work: Path, runs: int) -> None:
+def main(mirrors: Path, work: Path, runs: int, projects: Sequence[str]) -> None:
     """Draw, class, run and print."""
-    drawn = _drawn(mirrors, REPOSITORIES, 600, DRAWN)
+    drawn = [] if projects else _drawn(mirrors, REPOSITORIES, 600, DRAWN)
     classes = Counter(_class([change.path for change in changes]) for _, _, changes in drawn)
-    seen: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    for name, commit, changes in _drawn(mirrors, SHORT, 60, runs):
+    ended: dict[str, Counter[str]] = defaultdict(Counter)
+    chosen = [one for one in _drawn(mirrors, SHORT, 60, runs) if not projects or one[0] in projects]
+    for name, commit, changes in chosen:
         kind = _class([change.path for change in changes])
         why = _asked(next(one for one in PROJECTS if one.name == name), mirrors, work, commit, changes)
-        seen[kind] += not why.startswith("unavailable")
-        asked[kind] += bool(why) and not why.startswith("unavailable")
+        ended[kind][why.partition(" ")[0]] += 1
         print(f"  {name} {commit[:8]} {kind}: {why or 'nothing'}", file=sys.stderr, flush=True)
-    print("| changed files | drawn | run | asked or refused |\n|---|---|---|---|")
-    for kind, count in classes.most_common():
-        print(f"| {kind} | {count} | {seen[kind]} | {asked[kind]} |")
+    print("| changed files | drawn | run | asked | refused | unavailable |\n|---|---|---|---|---|---|")
+    for kind in classes | ended:
+        shown = (ended[kind][word] for word in ("asked", "refused:", "unavailable:"))
+        print(f"| {kind} | {classes[kind]} | {ended[kind].total()} | {' | '.join(map(str, shown))} |")
 
 
 def _drawn(mirrors: Path, names: tuple[str, ...], latest: int, count: int) -> list[tuple[str, str, tuple[Change, ...]]]:
@@ -89,7 +94,7 @@ def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tu
     _git(clone, "checkout", "-q", "--force", "--detach", commit)
     git = open_repository(clone)
     assert isinstance(git, Git)
-    notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)], stall=20)
+    notary = Notary(git, [VerifyCommand(argv=project.command, timeout=240)])
     verdict = notary.verify(_git(clone, "rev-parse", f"{commit}^"), _git(clone, "rev-parse", commit))
     seen = seen_tests(verdict, changes, 1)
     if seen.unavailable:
@@ -101,4 +106,4 @@ def _asked(project: Project, mirrors: Path, work: Path, commit: str, changes: tu
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0, sys.argv[4:])

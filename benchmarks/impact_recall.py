@@ -109,7 +109,6 @@ def trials(name: str, git_dir: str, since: str, wanted: int, *, fit: bool) -> It
                 trial = Trial(name, commit, frozenset(paths) - {start}, by_history=co_changed(history, start, there))
                 if targets:
                     yield (_features if fit else _answer)(explorer, trial, start, targets, history)
-            explorer.close()
 
 
 def _features(

@@ -25,10 +25,8 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.references.finder import collect
-from code_intel_server.codebase.references.finder import find_references as references_alone
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.definitions import NameMatch
-from code_intel_server.codebase.syntax import skeletons
 
 PATTERNS = (
     "QuerySet",
@@ -152,32 +150,18 @@ def caches(root: Path, rounds: int, touched: str) -> Explorer:
 
 
 def references(found: Explorer, root: Path, names: Sequence[str], rounds: int) -> None:
-    """The first page beside ripgrep alone, without the process that helps and with it; then the next page.
-
-    In files that were parsed for another name before (`skeletons`), and once as if none was.
-    """
+    """The first page of somebody who asks for the first time beside ripgrep alone; then the next page."""
     for name in names:
 
-        def alone(name: str = name) -> None:
-            references_alone(found.project, name)
-
-        def unnoted(name: str = name) -> None:
-            skeletons.of_project.cache_clear()
-            references_alone(found.project, name)
-
         def anew(name: str = name) -> None:
-            Explorer(found.project.root, helper=found.helper).find_references(name)
+            Explorer(found.project.root).find_references(name)
 
         def again(name: str = name) -> None:
             found.find_references(name, page=Page(50, 50))
 
-        raw, cold, single, first, following = alternately(
-            rounds, lambda name=name: raw_ripgrep(root, name), unnoted, alone, anew, again
-        )
+        raw, first, following = alternately(rounds, lambda name=name: raw_ripgrep(root, name), anew, again)
         total = len(collect(found.project, (name,)).rows)
         row(f"find_references `{name}` ({total})", "raw rg", raw, first, "")
-        row(f"find_references `{name}`, in one process", "raw rg", raw, single, "")
-        row(f"find_references `{name}`, in one process, no file parsed before", "raw rg", raw, cold, "")
         row(f"find_references `{name}`, next page", "raw rg", raw, following, "")
 
 
@@ -210,16 +194,8 @@ def main() -> None:
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     found = caches(root, options.rounds, options.touch)
     searches(found, root, options.rounds)
-    started, before = time.perf_counter(), time.thread_time()
-    found.cache.store.note_names()
-    noted = [f"{seconds * 1000:.1f}" for seconds in (time.perf_counter() - started, time.thread_time() - before)]
-    print(
-        f"| names noted for fuzzy lookups, once behind a first refresh | | | {noted[0]} | | | {noted[1]} | | |",
-        flush=True,
-    )
     definitions(found, PATTERNS)
     references(found, root, ("expand_mul", "get_or_create", "QuerySet", "sympify", "symbols"), options.rounds)
-    found.close()
     print(f"\nLoad {os.getloadavg()[0]:.1f} at the end.")
 
 

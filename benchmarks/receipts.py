@@ -31,7 +31,7 @@ Outcomes = dict[str, str]
 TIMEOUT = 240.0
 STALL = 20.0
 _TESTS = re.compile(r"(^|/)tests?/|_test\.go$|(^|/)test_\w+\.py$")
-_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 PYTEST = (".venv/bin/python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
 GO = ("go", "test", "./...")
 MOCHA = ("node_modules/.bin/mocha", "--require", "test/support/env", "--check-leaks", "test/", "test/acceptance/")
@@ -59,6 +59,12 @@ PROJECTS = (
         PYTEST,
         _venv("hypothesis", "cloudpickle"),
         ("4b5b295b", "97f8d175", "af9c5109", "5aa76a44"),
+    ),
+    Project(
+        "Kludex+starlette",
+        PYTEST,
+        _venv("anyio==4.12.0", "itsdangerous", "jinja2", "python-multipart", "pyyaml", "httpx", "httpx2", "trio"),
+        ("014f0e2e", "dba1c4ba", "1a2f9729"),
     ),
     Project("lepture+mistune", PYTEST, _venv(), ("534127f", "7aa49ec", "86f9fd1", "e12f0d3")),
     Project("Textualize+rich", PYTEST, _venv("attrs"), ("469de490", "87e7ca27")),
@@ -170,7 +176,7 @@ def _plain(project: Project, clone: Path, at: str, other: str, tests: list[str])
 
 def _run(clone: Path, *command: str) -> str:
     try:
-        done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, timeout=TIMEOUT / 3)
+        done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         return ""
     return done.stdout

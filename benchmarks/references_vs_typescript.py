@@ -154,7 +154,6 @@ def compared(package: str, options: argparse.Namespace, wrong: list[str]) -> lis
         wrong += [f"missing {name} {place}" for place in sorted(places(wanted) - both)]
         wrong += [f"extra {name} {place}" for place in sorted(places(ours) - both)]
         wrong += [f"role {name} {one}" for one in sorted(counted(wanted) - ours) if one[:2] in both]
-    explorer.close()
     return counts
 
 

@@ -256,7 +256,7 @@ def configuration() -> str:
     from code_intel_server.workspace.project.config import ABOUT, MAX_CONFIG_BYTES, Config
 
     schema = Config.model_json_schema()
-    parts = {"verify_commands": "VerifyCommand", "headless": "Headless", "chroma": "Chroma"}
+    parts = {"verify_commands": "VerifyCommand", "headless": "Headless", "chroma": "Chroma", "resolution": "Resolution"}
     settings = {
         name: one for name, one in schema["properties"].items() if name == "verify_commands" or name not in parts
     }
@@ -271,7 +271,7 @@ def configuration() -> str:
     return (
         f"{_NOTE}\n# Configuration\n\n`.code-intel/config.json`, at most {MAX_CONFIG_BYTES // 1024} KB. A value that cannot be used falls back "
         "to its default, with a warning that names the line; an unknown key is named too. The file is read when a session starts: an edit "
-        "during one takes effect with the next, and has to be trusted again where it has `verify_commands`.\n\n"
+        "during one takes effect with the next, and has to be trusted again where it has `verify_commands` or language servers.\n\n"
         + table(["setting", "may be", "default", "for"], rows)
         + f"\n`init` writes a file with these `exclude_patterns`: {excluded}.\n"
     )

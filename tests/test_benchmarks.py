@@ -1,9 +1,13 @@
 """The benchmarks' index is complete: what one command runs is there, and every table is linked."""
 
+import importlib
+import itertools
 import re
 import runpy
 import subprocess
 from pathlib import Path
+
+import pytest
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -39,3 +43,20 @@ def test_every_guard_of_the_table_still_stands_in_its_file_and_in_the_page() -> 
     source = FOLDER.parent / "src/code_intel_server"
     assert [guard.name for guard in guards if guard.old not in (source / guard.file).read_text(encoding="utf-8")] == []
     assert [guard.name for guard in guards if f"| {guard.name} |" not in page] == []
+
+
+def test_the_exact_sign_flip_test_counts_every_pattern_of_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER.parent)
+    page = importlib.import_module("benchmarks.agents.page")
+    seen = [20, 0, -12, 15, 30, 60, 0, 20]
+    sums = [sum(map(int.__mul__, seen, signs)) for signs in itertools.product((1, -1), repeat=len(seen))]
+    assert page.sign_flip(seen) == sum(abs(total) >= abs(sum(seen)) for total in sums) / len(sums)
+
+
+def test_every_task_for_agents_obliges_to_more_than_the_obvious_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(FOLDER.parent)
+    rows = importlib.import_module("benchmarks.agents.tasks").load().values()
+    assert len(rows) >= 24
+    assert len({task.repository for task in rows}) >= 8
+    assert [task.name for task in rows if not 2 <= len(task.obligations) <= 5] == []
+    assert [task.name for task in rows if sum(row.get("obvious", False) for row in task.obligations) > 1] == []

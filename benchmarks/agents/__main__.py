@@ -7,9 +7,11 @@ python -m benchmarks.agents call NAME TOOL JSON      one call; prints the text t
 python -m benchmarks.agents stop NAME                end the server (the next call starts it again, as a client would)
 python -m benchmarks.agents run NAME CLIENT          give the brief to `claude` or `codex`, with the user's own account
 python -m benchmarks.agents score NAME MODEL REPORT  hidden tests and obligations; keeps the run in runs/
+python -m benchmarks.agents order                    the planned runs (PLAN.md), in the order that the seed gives
+python -m benchmarks.agents check [TASK ...]         see that tasks fail before the real commit and hold after it
 python -m benchmarks.agents table                    write benchmarks/agents.md from runs/
 
-ARM is bare, quick, fast, auto or full. Runs are laid out in $AGENTS_HOME; $AGENTS_SERVER names the server's command.
+ARM is bare, lookups (the tools, no skill and no session), quick, fast, auto or full. Runs are laid out in $AGENTS_HOME; $AGENTS_SERVER names the server's command.
 """
 
 import json
@@ -20,7 +22,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.agents import bridge, page, tasks
+from benchmarks.agents import bridge, check, page, tasks
 from benchmarks.agents.tasks import HERE, HOME, Task
 
 RUNS = HERE / "runs"
@@ -35,7 +37,7 @@ def prepare(task: Task, arm: str, name: str) -> str:
         f'#!/bin/sh\ncd "{HERE.parents[1]}" && AGENTS_HOME="{HOME}" exec "{sys.executable}" -m benchmarks.agents "$@"\n'
     )
     agents.chmod(0o755)
-    form = HERE / "forms" / ("without.md" if arm == "bare" else "with.md")
+    form = HERE / "forms" / {"bare": "without.md", "lookups": "lookups.md"}.get(arm, "with.md")
     return form.read_text(encoding="utf-8").format(
         project=project,
         tests=task.tests,
@@ -61,7 +63,8 @@ def run(name: str, client: str) -> None:
     folder = HOME / name
     data = json.loads((folder / "run.json").read_text())
     task = tasks.load()[data["task"]]
-    call = "" if data["arm"] == "bare" else {"claude": "/code ", "codex": "$code "}[client] + tasks.FLAGS[data["arm"]]
+    flags = tasks.FLAGS.get(data["arm"])
+    call = "" if flags is None else {"claude": "/code ", "codex": "$code "}[client] + flags
     command = {
         "claude": ["claude", "-p", "--permission-mode", "acceptEdits", "--output-format", "stream-json", "--verbose"],
         "codex": ["codex", "exec", "--json", "--full-auto"],
@@ -103,14 +106,21 @@ def main(argv: list[str]) -> None:
             for tool in bridge.ask(connect(name), "tools/list")["tools"]:
                 print(f"\n## {tool['name']}\n{tool.get('description', '')}\n{json.dumps(tool['inputSchema'])}")
         case ["call", name, tool, *rest]:
-            text = sys.stdin.read() if rest == ["-"] else (rest or ["{}"])[0]
-            print(bridge.shown(bridge.ask(connect(name), "tools/call", name=tool, arguments=json.loads(text))))
+            given = json.loads(sys.stdin.read() if rest == ["-"] else (rest or ["{}"])[0])
+            if not isinstance(given, dict):  # as a client's schema would say before the server is asked
+                sys.exit('JSON is the object of the arguments, as {"data": [...]} for submit_phase')
+            print(bridge.shown(bridge.ask(connect(name), "tools/call", name=tool, arguments=given)))
         case ["stop", name]:
             bridge.ask(HOME / name, "stop")
         case ["run", name, ("claude" | "codex") as client]:
             run(name, client)
         case ["score", name, model, report]:
             print(keep(name, model, Path(report).read_text(encoding="utf-8")))
+        case ["order"]:
+            print("\n".join(page.order(list(tasks.load()))))
+        case ["check", *names]:
+            for task in [tasks.load()[name] for name in names] or tasks.load().values():
+                print(check.check(task), flush=True)
         case ["table"]:
             (HERE.parent / "agents.md").write_text(page.page(RUNS), encoding="utf-8")
         case ["_serve", folder, project, *command]:

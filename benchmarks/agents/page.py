@@ -1,6 +1,9 @@
 """The page of the runs: one row each, none left out, and what bare and with cost beside each other."""
 
+import collections
 import json
+import random
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -8,6 +11,8 @@ from typing import Any
 from benchmarks.agents.tasks import ARMS
 
 Run = dict[str, Any]
+PLANNED = ("bare", "lookups", "quick", "auto")
+SEED = 30
 
 HEAD = """# Real agents on real commits
 
@@ -30,7 +35,53 @@ def page(folder: Path) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rows += [_row(run) for run in runs]
-    return f"{HEAD}\n{_summary(runs)}\n\n" + "\n".join(rows) + "\n\n" + _refusals(runs)
+    return f"{HEAD}\n{_summary(runs)}\n\n{_primary(runs)}\n\n" + "\n".join(rows) + "\n\n" + _refusals(runs)
+
+
+def order(names: list[str]) -> list[str]:
+    """The planned runs as 'TASK ARM NAME', in the order of PLAN.md."""
+    draw = random.Random(SEED)
+    draw.shuffle(names)
+    return [f"{task} {arm} {task}-{arm}-p1" for task in names for arm in draw.sample(PLANNED, len(PLANNED))]
+
+
+def sign_flip(differences: list[int]) -> float:
+    """Exact two-sided p: the share of all sign patterns whose sum is at least as far from 0 as the one seen."""
+    ways = collections.Counter({0: 1})
+    for value in differences:
+        flipped: collections.Counter[int] = collections.Counter()
+        for total, count in ways.items():
+            flipped[total + value] += count
+            flipped[total - value] += count
+        ways = flipped
+    seen = abs(sum(differences))
+    return sum(count for total, count in ways.items() if abs(total) >= seen) / 2 ** len(differences)
+
+
+def _primary(runs: list[Run]) -> str:
+    """What PLAN.md lays down: auto against bare, of the first planned run of each that is not broken."""
+    first: dict[str, dict[str, Run]] = {"bare": {}, "auto": {}}
+    for run in runs:
+        if run["arm"] in first and re.search(r"-p\d+$", run["name"]) and "broken" not in run:
+            first[run["arm"]].setdefault(run["task"], run)
+    bare, auto = first["bare"], first["auto"]
+    both = sorted(bare.keys() & auto.keys())
+    if not both:
+        return "No planned run (`agents/PLAN.md`) yet."
+    # Shares of at most 5 obligations: in sixtieths they are whole numbers, so that sums compare exactly.
+    met = {
+        arm: [sum(r.values()) * 60 // len(r) for t in both for r in [by[t]["obligations"]]] for arm, by in first.items()
+    }
+    differences = [a - b for a, b in zip(met["auto"], met["bare"], strict=True)]
+    draw = random.Random(SEED)
+    means = sorted(statistics.fmean(draw.choices(differences, k=len(both))) / 60 for _ in range(10_000))
+    passed = {arm: sum(by[task]["hidden"] == "pass" for task in both) for arm, by in first.items()}
+    ratio = statistics.median(auto[task]["minutes"] / bare[task]["minutes"] for task in both)
+    return (
+        f"Planned (`agents/PLAN.md`), {len(both)} tasks: obligations met, auto less bare, "
+        f"{statistics.fmean(differences) / 60:+.3f} of a task's (95 % {means[250]:+.3f} to {means[9749]:+.3f}, "
+        f"p = {sign_flip(differences):.4f}); minutes × {ratio:.2f}; hidden tests {passed['auto']} against {passed['bare']}."
+    )
 
 
 def _row(run: Run) -> str:

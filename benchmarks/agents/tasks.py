@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 HOME = Path(os.environ.get("AGENTS_HOME", Path.home() / ".cache/code-intel-agents"))
 FLAGS = {"quick": "-q ", "fast": "-f ", "auto": "", "full": "-g=f "}
-ARMS = ("bare", *FLAGS)
+ARMS = ("bare", "lookups", *FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def lay_out(task: Task, arm: str, name: str, server: str) -> Path:
     equip(project, task)
     start = git(project, "rev-parse", "HEAD").strip()
     if arm != "bare":
-        set_up(project, task, server)
+        set_up(project, task, server, skill=arm != "lookups")
     (folder / "run.json").write_text(
         json.dumps({"task": task.name, "arm": arm, "name": name, "server": server, "start": start})
     )
@@ -105,14 +105,16 @@ def mirrored(task: Task) -> Path:
     return stored
 
 
-def set_up(project: Path, task: Task, server: str) -> None:
-    """As a user would: init, the project's test command for the server to run, trusted and committed."""
+def set_up(project: Path, task: Task, server: str, *, skill: bool) -> None:
+    """As a user would: init, the project's test command for the server to run, trusted and committed; skill or none."""
     subprocess.run([server, "init", str(project), "--client", "claude", "--no-proof", "--yes"], check=True)
     config = project / ".code-intel/config.json"
     settings = json.loads(config.read_text(encoding="utf-8"))
     settings["verify_commands"] = [shlex.split(task.tests)]
     config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     subprocess.run([server, "trust", "--yes"], cwd=project, check=True)
+    if not skill:
+        shutil.rmtree(project / ".claude")
     git(project, "add", "-A")
     if git(project, "status", "--porcelain"):
         git(project, "commit", "-q", "-m", "Set up code-intel")

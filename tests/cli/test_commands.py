@@ -182,6 +182,10 @@ def test_trust_is_for_the_file_as_it_is(root: Path, capsys: Said) -> None:
     assert trust.main(["--check"]) == 0
     assert trust.main(["--revoke"]) == 0
     assert trust.main(["--check"]) == 1
+    config.write_text('{"resolution": {"language_servers": {"python": ["pyright-langserver", "--stdio"]}}}')
+    assert trust.main(["--check"]) == 1
+    assert trust.main([]) == 1
+    assert "pyright-langserver --stdio   (language server for python" in capsys.readouterr().out
     config.unlink()
     assert trust.main(["--yes"]) == 1
 

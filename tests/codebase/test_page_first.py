@@ -59,7 +59,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_a_page_of_a_name_in_many_files_parses_only_what_it_shows(tmp_path: Path, parsed: list[bytes]) -> None:
     answer = many(tmp_path).find_references("sell", page=Page(10))
     assert len(answer.results) == 10
-    assert len(parsed) < 9
+    assert len(parsed) <= 12  # six of 30 files, each for its uses and for what they mean
     assert (answer.total_at_least, answer.truncated, answer.next_offset, answer.complete) == (True, True, 10, True)
     assert answer.total > 10
     assert [note for note in answer.notes if "the next page tells on" in note]

@@ -39,9 +39,7 @@ class Scenario:
             rounds.append((f"fail {number}", self._verdict(passed=False, number=number)))
         return [
             ("branches", lambda s: s.accepted(choice="delete")),
-            ("documents", lambda s: s.accepted(documents_reviewed=["docs/design.md"])),
-            ("frame", self._frame),
-            ("explore", self._explore),
+            *self._understood(),
             ("q1", lambda s: s.accepted(needs_more_information=False, reason="Names are known already.")),
             ("semantic", self._semantic),
             ("q2", lambda s: s.accepted(has_unverified_hypotheses=False, reason="All of it was looked at.")),
@@ -75,24 +73,36 @@ class Scenario:
             ("merge", lambda s: s.call("submit_phase", data={"summary": "Merged."})),
         ]
 
-    def _frame(self, server: Server) -> Fields:
-        return server.accepted(
-            action_type="add",
-            target_symbols=["make_str"],
-            scope="utils",
-            constraints="",
-            desired_action={"value": "a function that joins words", "quote": "a function that joins words"},
-        )
+    def _understood(self) -> list[tuple[str, Move]]:
+        """Steps 3 to 5."""
+        documents: Fields = {"documents_reviewed": ["docs/design.md"]}
+        frame: Fields = {
+            "action_type": "add",
+            "target_symbols": ["make_str"],
+            "scope": "utils",
+            "constraints": "",
+            "desired_action": {"value": "a function that joins words", "quote": "a function that joins words"},
+        }
+        explored: Fields = {
+            "explored_files": [UTILS],
+            "findings": [f"{UTILS}:1 - helpers live here"],
+            "tools_used": ["mcp__code-intel__find_definitions", "search_text", "get_symbols"],
+        }
 
-    def _explore(self, server: Server) -> Fields:
-        server.call("find_definitions", symbol="make_str")
-        server.call("search_text", patterns=["def make_str", "import os"], path="src/click")
-        server.call("get_symbols", path=UTILS)
-        return server.accepted(
-            explored_files=[UTILS],
-            findings=[f"{UTILS}:1 - helpers live here"],
-            tools_used=["mcp__code-intel__find_definitions", "search_text", "get_symbols"],
-        )
+        def explore(server: Server) -> Fields:
+            server.call("find_definitions", symbol="make_str")
+            server.call("search_text", patterns=["def make_str", "import os"], path="src/click")
+            server.call("get_symbols", path=UTILS)
+            if not self.lists:
+                return server.accepted(**explored)
+            answer = server.call("submit_phase", data=[documents, frame, {**explored, "summary": "Looked at."}])
+            assert answer["success"] and answer["accepted"] == 3, answer
+            return answer
+
+        if self.lists:
+            return [("explore", explore)]
+        alone = [("documents", documents), ("frame", frame)]
+        return [*((name, lambda s, data=data: s.accepted(**data)) for name, data in alone), ("explore", explore)]
 
     def _semantic(self, server: Server) -> Fields:
         found = server.call("semantic_search", query="join words into a string")

@@ -213,10 +213,14 @@ class Stage:
 
     def explore(self, *paths: str) -> Fields:
         """The EXPLORATION phase, done as it should be."""
+        self.look(*paths)
+        return self.accepted(**exploration(*(paths or ("app.py",))))
+
+    def look(self, *paths: str) -> None:
+        """The lookups that EXPLORATION asks for."""
         self.call("search_text", patterns="def main")
         for path in paths or ("app.py",):
             self.call("get_symbols", path=path)
-        return self.accepted(**exploration(*(paths or ("app.py",))))
 
     def shut_gates(self) -> Fields:
         """Q1 to Q3, none of which needs anything."""
@@ -329,9 +333,9 @@ def work(stage: Stage) -> None:
 def through_every_gate(stage: Stage) -> Fields:
     """A session without a flag in which nothing fails and no gate is needed, from start to merge."""
     stage.begin()
-    stage.accepted(documents_reviewed=["README.md"])
-    stage.accepted(action_type="change", target_symbols=["main"])
-    stage.explore()
+    stage.look()
+    frame: Fields = {"action_type": "change", "target_symbols": ["main"]}
+    stage.accepted_list({"documents_reviewed": ["README.md"]}, frame, exploration("app.py"))
     stage.accepted_list(*shut_gates())
     stage.accepted(**plan())
     work(stage)

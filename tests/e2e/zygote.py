@@ -215,7 +215,7 @@ def _serve(request: dict[str, Any], descriptors: list[int]) -> None:
     os.read(descriptors[3], 1)
     os.close(descriptors[3])
     for gate in descriptors[4:]:
-        from tests.faults.gate import ask_from_now_on
+        from benchmarks.faults.gate import ask_from_now_on
 
         ask_from_now_on(socket.socket(fileno=gate))
     if observed := os.environ.pop(OBSERVED_INTO, ""):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, size
+from benchmarks.faults.scenarios import SCENARIOS, final_state, prepared
 
 from tests.e2e.driver import StartedServer
-from tests.faults.results import Record, size
-from tests.faults.scenarios import SCENARIOS, final_state, prepared
 
 SHIM = r"""
 #define _GNU_SOURCE

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.faults.results import Record, size, spread
+from benchmarks.faults.scenarios import FILES, frame, moves, plan, start
+from benchmarks.faults.sentinel import Sentinel
 
 from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.common.printable import printable
@@ -20,9 +23,6 @@ from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.flow.phases import Flags
 from code_intel_server.flow.session import SessionState
 from tests.e2e.driver import Server, repository
-from tests.faults.results import Record, size, spread
-from tests.faults.scenarios import FILES, frame, moves, plan, start
-from tests.faults.sentinel import Sentinel
 from tests.faults.test_wire import Lenient, kinds_of_path
 from tests.flow.world import Session, World
 from tests.workspace.test_checkpoints import SESSION, resealed, store

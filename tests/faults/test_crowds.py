@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.faults.results import Record, size
+from benchmarks.faults.scenarios import FILES, ROAD, moves, start
+from benchmarks.faults.sentinel import Sentinel
 
 from code_intel_server import process
 from tests.e2e.driver import Fields, Server, foreign_repository, git, repository
 from tests.e2e.scenario import Scenario
-from tests.faults.results import Record, size
-from tests.faults.scenarios import FILES, ROAD, moves, start
-from tests.faults.sentinel import Sentinel
 from tests.faults.test_process import EXIT_SECONDS, GONE_SECONDS, SIGNALS, Wire, descendants, gone_soon
 
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.interrupted import Outcome
+from benchmarks.faults.results import Record
+from benchmarks.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
+from benchmarks.faults.sentinel import Sentinel
 
 from tests.e2e.driver import Fields, Server
-from tests.faults.interrupted import Outcome
-from tests.faults.results import Record
-from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
-from tests.faults.sentinel import Sentinel
 
 SIZE = "32m"
 

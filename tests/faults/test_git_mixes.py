@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.faults.results import Record, size, spread
 
 from code_intel_server import process
 from code_intel_server.errors import CodeIntelError
@@ -18,7 +19,6 @@ from code_intel_server.process import Completed
 from code_intel_server.workspace.branches.trash import Trash
 from code_intel_server.workspace.git import repository as door
 from code_intel_server.workspace.values import CommitRequest, TaskBranch
-from tests.faults.results import Record, size, spread
 from tests.workspace.git_repo import Repo
 from tests.workspace.test_branches_killed import EFFECTS, SESSION, Journal, contents, copy, manager, reachable, template
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record
 
 from tests.e2e.driver import ENVIRONMENT, Server, StartedServer, git, repository
-from tests.faults.results import Record
 
 FILES = {
     "app.py": "def main():\n    return 1\n",

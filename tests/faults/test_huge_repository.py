@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, kept
+from benchmarks.faults.scenarios import FILES, moves
 
 from tests.e2e.driver import ENVIRONMENT, Fields, git
-from tests.faults.results import Record, kept
-from tests.faults.scenarios import FILES, moves
 from tests.faults.test_process import Wire, descendants
 
 A_FOLDER = 1000

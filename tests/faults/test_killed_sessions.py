@@ -4,14 +4,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from benchmarks.faults import around
+from benchmarks.faults.campaign import run
+from benchmarks.faults.interrupted import Outcome, in_folder
+from benchmarks.faults.kills import Kill, Shim, failing, seeded
+from benchmarks.faults.scenarios import ROAD, SCENARIOS, prepared
+from benchmarks.faults.sentinel import Acknowledged, Sentinel
 
 from tests.e2e.driver import Server, git
-from tests.faults import around
-from tests.faults.campaign import run
-from tests.faults.interrupted import Outcome, in_folder
-from tests.faults.kills import Kill, Shim, failing, seeded
-from tests.faults.scenarios import ROAD, SCENARIOS, prepared
-from tests.faults.sentinel import Acknowledged, Sentinel
 
 linux = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the forking of servers is written for Linux")
 pytestmark = linux

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.scenarios import moves, prepared
 
 from tests.e2e.driver import StartedServer, git
-from tests.faults.scenarios import moves, prepared
 
 
 @pytest.mark.needs("strace")

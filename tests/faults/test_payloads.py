@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.payloads import SPOKEN, Store, alike, broken, fits_any, spoken
+from benchmarks.faults.results import Record, kept, size
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +17,6 @@ from code_intel_server.flow.dispatch import submit
 from code_intel_server.flow.phases import GateLevel, Intent
 from tests.e2e.driver import Server, foreign_repository
 from tests.e2e.scenario import Scenario
-from tests.faults.payloads import SPOKEN, Store, alike, broken, fits_any, spoken
-from tests.faults.results import Record, kept, size
 from tests.faults.test_rule_machine import SessionMachine
 
 PLACES = 17

@@ -7,13 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
-from tests.faults import gate
-from tests.faults.gate import Fault, Gate
-from tests.faults.points import HOWS, PLAYED, Played, every_point
-from tests.faults.results import Record
-from tests.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE
-from tests.faults.watched import GatedServer
+from benchmarks.faults import gate
+from benchmarks.faults.gate import Fault, Gate
+from benchmarks.faults.points import HOWS, PLAYED, Played, every_point
+from benchmarks.faults.results import Record
+from benchmarks.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE
+from benchmarks.faults.watched import GatedServer
 
 pytestmark = [
     pytest.mark.skipif(bool(gate.missing()), reason=f"no gate before system calls: {gate.missing()}"),

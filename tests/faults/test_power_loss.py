@@ -4,11 +4,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.power import TRACER, Disk, Op, Replay, recorded, replay
+from benchmarks.faults.results import kept
+from benchmarks.faults.scenarios import SCENARIOS, Scenario, prepared
 
 from tests.e2e.driver import StartedServer
-from tests.faults.power import TRACER, Disk, Op, Replay, recorded, replay
-from tests.faults.results import kept
-from tests.faults.scenarios import SCENARIOS, Scenario, prepared
 
 
 def replayed(folder: Path, stride: int, scenario: Scenario = SCENARIOS[1]) -> Replay:

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record
+from benchmarks.faults.scenarios import FILES, moves
 
 from code_intel_server import process
 from code_intel_server.workspace.project.trust import Approvals
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
-from tests.faults.results import Record
-from tests.faults.scenarios import FILES, moves
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 EXIT_SECONDS = 2.0

@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from tests.faults.mutants import MUTANTS, Mutant
-from tests.faults.report import PAGE, SUMMARY, page
-from tests.faults.rows import ROWS, Row
+from benchmarks.faults.mutants import MUTANTS, Mutant
+from benchmarks.faults.report import PAGE, SUMMARY, page
+from benchmarks.faults.rows import ROWS, Row
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCE = TESTS.parent / "src" / "code_intel_server"

@@ -4,13 +4,13 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from benchmarks.faults.results import Record
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import Phase as HypothesisPhase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from code_intel_server.flow.phases import Flags, GateLevel, Intent
-from tests.faults.results import Record
 from tests.flow.world import Session, World
 
 STEPS_IN_CI = 5_000

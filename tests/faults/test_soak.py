@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from tests.faults.scenarios import prepared
-from tests.faults.soak import BOUNDS, Soak, measure, over
+from benchmarks.faults.scenarios import prepared
+from benchmarks.faults.soak import BOUNDS, Soak, measure, over
+
 from tests.faults.test_process import Wire
 
 

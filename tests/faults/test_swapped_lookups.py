@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, size
 
 from code_intel_server.codebase import query_router
 from code_intel_server.codebase.answers import Page
@@ -21,7 +22,6 @@ from code_intel_server.errors import Rejected
 from code_intel_server.index.chunks.cutting import Rules, cut_file
 from code_intel_server.index.values import ChunkStrategy
 from tests.e2e.driver import repository
-from tests.faults.results import Record, size
 
 MARK = "canary7391"
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, size
 
 from code_intel_server.codebase.evidence.reader import ProjectEvidence
 from code_intel_server.workspace import atomic_writes
 from code_intel_server.workspace.atomic_writes import IncomingFile
 from code_intel_server.workspace.git.repository import Git, open_repository
 from tests.e2e.driver import repository
-from tests.faults.results import Record, size
 
 SWAPPER = """
 import os, shutil, sys

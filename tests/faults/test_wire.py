@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, size
+from benchmarks.faults.scenarios import FILES
+from benchmarks.faults.sentinel import Sentinel
 
 from tests.e2e.driver import ENVIRONMENT, Fields, Server, git, repository
-from tests.faults.results import Record, size
-from tests.faults.scenarios import FILES
-from tests.faults.sentinel import Sentinel
 from tests.faults.test_process import Wire
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}

@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from code_intel_server.flow.phases import Q1, Q2, Q3, READY_COMPLETE, READY_IMPL, Flags, GateLevel, Phase
+from code_intel_server.flow.phases import (
+    DOCUMENT_RESEARCH,
+    EXPLORATION,
+    Q1,
+    Q2,
+    Q3,
+    QUERY_FRAME,
+    READY_COMPLETE,
+    READY_IMPL,
+    Flags,
+    GateLevel,
+    Phase,
+)
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.transitions import PIPELINED, TABLE, Target
 from tests.flow.world import Session
@@ -159,8 +171,55 @@ def test_lists_go_on_behind_moves_of_the_table_alone_and_into_no_gate() -> None:
     for place, to in PIPELINED:
         targets = {target for (at, _), target in TABLE.items() if at == place}
         assert to in targets or Target.FORWARD in targets
-        assert to in {Q2, Q3, READY_IMPL, READY_COMPLETE}
-    assert {place for place, _ in PIPELINED} == {Q1, Q2, READY_IMPL}
+        assert to in {QUERY_FRAME, EXPLORATION, Q2, Q3, READY_IMPL, READY_COMPLETE}
+    assert {place for place, _ in PIPELINED} == {DOCUMENT_RESEARCH, QUERY_FRAME, Q1, Q2, READY_IMPL}
+
+
+START: list[dict[str, object]] = [
+    {"documents_reviewed": ["README.md"]},
+    {"action_type": "fix", "target_symbols": ["main"]},
+    {"explored_files": ["app.py"], "findings": ["app.py:1 - main"], "summary": "All that main does."},
+]
+
+
+def test_steps_3_to_5_go_as_one_list_whose_instructions_came_with_the_first() -> None:
+    session = Session()
+    ahead = session.status()["then"]
+    assert isinstance(ahead, list)
+    assert [row["phase"] for row in ahead] == ["QUERY_FRAME", "EXPLORATION"]
+    assert all(row["instruction"] and "summary" in row["expected_payload"] for row in ahead)
+    session.world.call("search_text", "app.py")
+    session.world.call("get_symbols", "app.py")
+    answer = session.raw([*START])
+    assert (answer["phase"], answer["accepted"]) == ("Q1", 3)
+    assert session.state.completed_steps == [3, 4, 5]
+    assert set(session.state.summaries.values()) == {"All that main does."}
+
+
+def test_one_by_one_they_bring_their_instructions_themselves() -> None:
+    session = Session()
+    answer = session.send(**START[0])
+    assert answer["phase"] == "QUERY_FRAME" and "then" not in answer
+
+
+def test_a_list_without_the_lookups_stops_at_the_exploration() -> None:
+    session = Session()
+    answer = session.raw([*START])
+    assert (answer["success"], answer["element"], answer["accepted"], answer["phase"]) == (False, 3, 2, "EXPLORATION")
+
+
+@pytest.mark.parametrize(
+    ("flags", "phases"),
+    [
+        (Flags(no_doc=True), ["EXPLORATION"]),
+        (Flags(fast=True), ["QUERY_FRAME"]),
+        (Flags(quick=True, no_doc=True), []),
+    ],
+)
+def test_only_what_follows_in_this_session_is_named_ahead(flags: Flags, phases: list[str]) -> None:
+    ahead = Session(flags).status().get("then", [])
+    assert isinstance(ahead, list)
+    assert [row["phase"] for row in ahead if isinstance(row, dict)] == phases
 
 
 @pytest.mark.parametrize(

@@ -440,6 +440,13 @@ class TestReport:
         session.edit("login.py", "def login():\n    return True\n").report("t1", "login.py:1-2")
         assert session.state.tasks[0].status == "completed"
 
+    def test_a_new_file_may_lie_where_one_lies_that_was_claimed_and_that_nothing_has_shown(self) -> None:
+        """Found in play: an agent named a neighbour of its new file that it had read in its own shell."""
+        session = self.at()
+        session.state.unseen_files = ["deep/known.py"]
+        session.edit("deep/login.py", "def login():\n    return True\n").report("t1", "deep/login.py:1-2")
+        assert session.state.tasks[0].status == "completed"
+
     def test_a_new_file_in_a_folder_that_nobody_looked_at_may_not(self) -> None:
         session = self.at()
         session.edit().edit("deep/login.py", "def login():\n    return True\n").report("t1")

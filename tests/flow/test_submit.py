@@ -295,6 +295,7 @@ class TestExploration:
         session.world.call("get_symbols", "app.py")
         answer = session.send(explored_files=["app.py", "README.md", "other.py"], findings=["x"])
         assert answer["unseen_files"] == ["other.py"]
+        assert session.state.explored_files == ["app.py", "README.md"], "so it may be written"
 
 
 class TestGates:

@@ -224,7 +224,7 @@ def test_an_answer_that_came_in_time_is_taken_by_a_reader_who_comes_late(tmp_pat
     write_files(tmp_path, {"a.py": "def f():\n    return 1\n"})
     link = ChildLink("code_intel_server.index.chunks.cutter_child", tmp_path, {})
     opening = Job(tmp_path, RULES, vocabulary()).opening()
-    link.send(frame(opening) + frame({"paths": ["a.py"]}), time.monotonic() + 60)
+    link.send(frame(opening) + frame({}, b"a.py"), time.monotonic() + 60)
     link.receive(time.monotonic() + 60)
     assert select.select([link.answers], [], [], 60)[0]
     assert link.receive(time.monotonic() - 1)[0]["path"] == "a.py"

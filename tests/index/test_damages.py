@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmarks.faults.results import Record, size
 
 from code_intel_server.index.values import ChromaSettings, IndexSettings
-from tests.faults.results import Record, size
 from tests.index.builders import SAMPLE, everything_found, make_index, manager_of, ready, write_files
 from tests.index.cases import Case
 from tests.index.test_chromadb_manager import segments

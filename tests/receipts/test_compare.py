@@ -1,6 +1,6 @@
 """Every rule by which four runs of old and new tests become a receipt (SPEC 4, Receipts)."""
 
-from code_intel_server.receipts.compare import RunComparison, Runs, receipt
+from code_intel_server.receipts.compare import CHANGED_EXPECTATION, WHY, RunComparison, Runs, questions, receipt
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun
 
 
@@ -50,6 +50,12 @@ def test_where_the_new_tests_do_not_build_on_the_base_only_the_new_ones_are_fail
 def test_a_test_that_fails_on_the_new_product_is_broken_and_needs_a_reason() -> None:
     out = compared("a+ b+", "a- b+", "a+ b+")
     assert out.broken == out.unexplained == ("a",)
+
+
+def test_a_changed_expectation_is_asked_for_as_that() -> None:
+    found = receipt(Runs(run("a+ b+"), run("a- b-"), run("a+ b+"), run("a- b+")))
+    asked = questions(found, passing=2, behaviour_tested=True)
+    assert asked == {"a": CHANGED_EXPECTATION, "b": WHY["broken"]}
 
 
 def test_a_test_that_is_not_seen_any_more_is_missing() -> None:

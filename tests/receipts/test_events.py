@@ -13,14 +13,14 @@ def _lines(*events: dict[str, object]) -> bytes:
 def test_a_test_that_began_and_never_ended_has_timed_out() -> None:
     events = Events()
     events.feed(_lines({"event": "start", "id": "a", "unit": "f"}))
-    assert events.run(1, 1.0).outcomes == {"a": CaseOutcome.TIMEOUT}
+    assert events.run(1.0).outcomes == {"a": CaseOutcome.TIMEOUT}
 
 
 def test_lines_that_are_no_events_are_counted_and_passed_over() -> None:
     events = Events()
     events.feed(b"no json\n[]\n" + b"x" * 600_000)
     events.feed(b"\n" + _lines({"event": "end", "id": "a", "unit": "f", "outcome": "passed"}))
-    assert (events.unreadable, events.run(0, 1.0).outcomes) == (4, {"a": CaseOutcome.PASSED})
+    assert (events.unreadable, events.run(1.0).outcomes) == (4, {"a": CaseOutcome.PASSED})
 
 
 def test_go_says_which_test_ended_how_what_it_printed_and_what_does_not_build() -> None:
@@ -38,7 +38,7 @@ def test_go_says_which_test_ended_how_what_it_printed_and_what_does_not_build() 
         )
         + b"FAIL\told [setup failed]\n"
     )
-    run = events.run(1, 1.0)
+    run = events.run(1.0)
     assert run.outcomes == {"p:TestA/x": CaseOutcome.FAILED, "p:TestHangs": CaseOutcome.TIMEOUT}
     assert (run.cases[0].message, run.cases[0].seconds, run.cases[0].unit) == ("wanted 1\n", 0.5, "p")
     assert run.unbuilt == {"q": "build failed", "old": "setup failed"}

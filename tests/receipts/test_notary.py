@@ -89,6 +89,19 @@ def test_a_broken_product_cannot_hide_behind_edited_tests(repo: Repo) -> None:
     assert not verdict.good
 
 
+def test_an_original_test_file_that_cannot_be_imported_keeps_no_other_from_being_run(repo: Repo) -> None:
+    other = "from calc import double\n\ndef test_other():\n    assert double(3) == 6\n"
+    repo.write("calc.py", CALC + "\ndouble = twice\n")
+    repo.write("test_other.py", other)
+    repo.commit("two files")
+    verdict = _verdict(repo, calc__py=FIXED, test_other__py=other.replace("double", "twice"))
+    assert verdict.good, verdict
+    assert verdict.receipt.pass_to_pass == (
+        *("test_calc.py::test_add", "test_calc.py::test_old", "test_calc.py::test_twice[1]"),
+        *("test_calc.py::test_twice[2]", "test_other.py::test_other"),
+    )
+
+
 def test_a_conftest_that_runs_nothing_is_seen_and_steers_no_original_test(repo: Repo) -> None:
     loop = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop():\n    return True\n"
     verdict = _verdict(repo, conftest__py=loop)

@@ -64,6 +64,42 @@ def test_a_go_test_that_hangs_is_named_and_the_rest_goes_on_without_it(repo: Rep
 
 
 @pytest.mark.needs("go")
+def test_of_a_go_package_the_changed_tests_are_run_again_and_the_others_stay_as_they_were(repo: Repo) -> None:
+    _write(repo, GO)
+    changed = GO["calc_test.go"].replace("Add(1, 1) != 2", "Add(1, 1) != 3")
+    more = "\nfunc TestMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal()\n\t}\n}\n"
+    _write(repo, {"calc.go": GO["calc.go"].replace("a + b", "a + b + 1"), "calc_test.go": changed + more})
+    verdict = _verdict(repo, "go", "test", "./...")
+    red = [case.id for run in verdict.runs["red"] for case in run.suite.cases]
+    assert sorted(red) == ["example.com/calc:TestAdd", "example.com/calc:TestMore"]
+    assert verdict.receipt.fail_to_pass == ("example.com/calc:TestAdd", "example.com/calc:TestMore")
+    assert verdict.receipt.broken == ("example.com/calc:TestAdd",)
+    assert not verdict.problems
+    new = {case.id for run in verdict.runs["new"] for case in run.suite.cases}
+    assert new == {*red, "example.com/calc:TestOther", "example.com/calc/text:TestText"}
+
+
+@pytest.mark.needs("go")
+def test_a_changed_go_test_that_needs_what_another_leaves_is_run_with_its_package(repo: Repo) -> None:
+    files = GO | {"calc_test.go": GO["calc_test.go"].replace("func TestAdd", "var ready bool\n\nfunc TestAdd")}
+    files["calc_test.go"] = files["calc_test.go"].replace(
+        "TestAdd(t *testing.T) {", "TestAdd(t *testing.T) {\n\tready = true"
+    )
+    _write(repo, files)
+    needs = "\nfunc TestZ(t *testing.T) {\n\tif !ready || Add(0, 1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n"
+    _write(
+        repo,
+        {
+            "calc.go": "package calc\n\nfunc Add(a, b int) int {\n\tif a == 0 {\n\t\treturn 2\n\t}\n\treturn a + b\n}\n",
+            "calc_test.go": files["calc_test.go"] + needs,
+        },
+    )
+    verdict = _verdict(repo, "go", "test", "./...")
+    assert verdict.good, verdict
+    assert verdict.receipt.fail_to_pass == ("example.com/calc:TestZ",)
+
+
+@pytest.mark.needs("go")
 def test_the_test_that_must_fail_is_put_into_a_package_that_runs(repo: Repo) -> None:
     other = {"_tools/go.mod": "module example.com/tools\n", "_tools/a_test.go": GO["calc_test.go"]}
     _write(repo, GO | other)
@@ -111,6 +147,31 @@ def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) ->
     _write(repo, {"add.js": add + "\n", "other.js": "\n"})
     verdict = _verdict(repo, "node", "--test")
     assert {path for run in verdict.runs["new"] for path in run.loaded} == {"add.js", "one.test.js"}
+
+
+@pytest.mark.needs("go")
+def test_a_forged_stream_of_any_go_package_that_changed_is_shown(repo: Repo) -> None:
+    _write(repo, GO)
+    forges = (
+        'package text\n\nimport (\n\t"fmt"\n\t"os"\n)\n\nfunc init() {\n'
+        '\tfmt.Println("=== RUN   TestText\\n--- PASS: TestText (0.00s)\\nPASS")\n\tos.Exit(0)\n}\n'
+    )
+    _write(repo, {"calc.go": GO["calc.go"] + "\n", "text/forges.go": forges})
+    verdict = _verdict(repo, "go", "test", "./...")
+    assert not verdict.receipt.unexplained
+    assert any("must fail was not seen to fail" in problem for problem in verdict.problems)
+
+
+@pytest.mark.needs("go")
+def test_a_command_that_runs_some_go_tests_only_is_believed(repo: Repo) -> None:
+    _write(repo, GO)
+    more = "\nfunc TestAddMore(t *testing.T) {\n\tif Add(2, 2) != 5 {\n\t\tt.Fatal()\n\t}\n}\n"
+    more += "\nfunc TestUnwanted(t *testing.T) { t.Fatal() }\n"
+    files = {"calc.go": GO["calc.go"].replace("a + b", "a + b + b/2"), "calc_test.go": GO["calc_test.go"] + more}
+    _write(repo, files)
+    verdict = _verdict(repo, "go", "test", "-run", "^TestAdd", "./...")
+    assert verdict.good, verdict
+    assert verdict.receipt.fail_to_pass == ("example.com/calc:TestAddMore",)
 
 
 @pytest.mark.needs("go", "make")

@@ -6,7 +6,7 @@ import pytest
 
 from code_intel_server.receipts.checkout import Changed, FileSide
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, across
-from code_intel_server.receipts.scope import changed_tests, shadowing
+from code_intel_server.receipts.scope import changed_functions, changed_tests, shadowing
 
 NONE, FILE = FileSide("000000", "0"), FileSide("100644", "1")
 UNITS = {"tests/test_a.py", "test/app.js"}
@@ -36,6 +36,34 @@ def test_a_run_is_left_to_new_and_changed_tests_unless_something_else_bears_on_o
     paths: list[str], expected: set[str] | None
 ) -> None:
     assert changed_tests(_changed(*paths), UNITS) == expected
+
+
+GO = 'package calc\n\nimport "testing"\n\nfunc TestA(t *testing.T) { help(t) }\n\nfunc help(t *testing.T) {}\n'
+MORE = "func TestB(t *testing.T) {}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (GO, GO + MORE, {"TestB"}),
+        (GO, GO.replace("{ help", "{ t.Log(1); help"), {"TestA"}),
+        (GO, "// Says nothing.\n" + GO.replace('"testing"', '(\n\t"os"\n\t"testing"\n)') + MORE, {"TestB"}),
+        ("", GO, {"TestA"}),
+        (GO, GO + "func helps() int { return 1 }\nconst one = 1\n" + MORE, {"TestB"}),
+        (GO, GO.replace("{}", "{ t.Fatal() }") + MORE, None),
+        (GO + MORE, GO, None),
+        (GO, GO + "func TestMain(m *testing.M) {}\n" + MORE, None),
+        (GO, GO + "func init() {}\n" + MORE, None),
+        (GO, GO + "var one = help(nil)\n" + MORE, None),
+        (GO, GO.replace('"testing"', 'testing "example.com/fake"') + MORE, None),
+        (GO, "//go:build linux\n\n" + GO + MORE, None),
+        (GO, GO + "func broken(\n", None),
+    ],
+)
+def test_of_a_go_package_new_and_changed_functions_run_unless_something_else_bears_on_others(
+    old: str, new: str, expected: set[str] | None
+) -> None:
+    assert changed_functions(old.encode(), new.encode()) == expected
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,44 @@ def refused(judged: Judged) -> str:
     return run.output_tail
 
 
+def _asked(world: World, **files: str) -> ProofRequest:
+    for name, text in files.items():
+        world.repo.write(name.replace("__", "."), text)
+    change = ToCommit(world.base, world.start)
+    return ProofRequest("s", world.config, world.config.verify_commands, world.tree.snapshot(), change)
+
+
+def _made_ahead(world: World, runs: SessionRuns, asked: ProofRequest) -> None:
+    runs.ahead(asked)
+    assert _soon((world.folder / "s.verdict.json").exists)
+
+
+def test_what_was_run_ahead_is_not_run_again_for_the_verdict(world: World) -> None:
+    runs, said = world.runs(), list[str]()
+    asked = _asked(world, calc__py=FIXED, test_sum__py=SUM)
+    _made_ahead(world, runs, asked)
+    judged = runs.judge(asked, said.append, quiet)
+    assert judged.tests is not None
+    assert judged.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    assert [one for one in said if "begun in the background" not in one] == []
+
+
+def test_a_failure_that_was_seen_ahead_is_the_first_try_and_the_next_runs_anew(world: World) -> None:
+    runs = world.runs()
+    asked = _asked(world, calc__py=WRONG)
+    _made_ahead(world, runs, asked)
+    first, second = (runs.judge(asked, quiet, quiet).tests for _ in range(2))
+    assert first is not None and second is not None
+    assert (first.tries, second.tries) == (1, 2)
+
+
+def test_runs_ahead_of_another_tree_are_ended_and_their_verdict_is_nobodys(world: World) -> None:
+    runs = world.runs()
+    runs.ahead(_asked(world, calc__py=WRONG))
+    judged = runs.judge(_asked(world, calc__py=FIXED, test_sum__py=SUM), quiet, quiet)
+    assert judged.tests is not None and not judged.tests.listed.get("failing")
+
+
 def test_what_was_run_once_is_not_run_again_by_another_server(world: World) -> None:
     said: list[str] = []
     runs = world.runs()
@@ -178,7 +216,7 @@ def test_tests_that_were_made_to_check_less_are_run_as_they_were(world: World) -
     judged = world.judge(calc__py=WRONG, **files)
     assert judged.tests is not None
     questions = judged.tests.questions
-    assert {id_ for id_, why in questions.items() if "fails with it" in why} == {
+    assert {id_ for id_, why in questions.items() if "fails with" in why} == {
         *(f"test_{name}.py::test_x" for name in WEAKENED),
         "test_calc.py::test_twice",
     }
@@ -261,6 +299,30 @@ def test_changed_code_that_no_test_loads_is_named(world: World) -> None:
     judged = world.judge(calc__py=FIXED, test_sum__py=SUM, unused__py="x = 1\n", page__js="f()\n", notes__md="#\n")
     assert judged.tests is not None
     assert judged.tests.not_loaded == ["unused.py"]
+
+
+def test_tests_beside_those_of_something_new_are_counted_as_not_judged_with_the_cause(world: World) -> None:
+    changed = TESTS.replace("add, twice", "add, thrice, twice") + "\n\ndef test_thrice():\n    assert thrice(1) == 3\n"
+    judged = world.judge(calc__py=FIXED + "\n\ndef thrice(a):\n    return 3 * a\n", test_calc__py=changed)
+    assert judged.tests is not None
+    assert judged.tests.listed["fail_to_pass"] == ["test_calc.py::test_thrice"]
+    assert "not_judged" not in judged.tests.listed
+    assert judged.tests.notes[0].startswith("not judged: 2 tests of files that do not build")
+
+
+def test_changed_tests_that_no_command_runs_are_named(world: World) -> None:
+    """Found in play: tests in another folder than the command's changed, and the proof said nothing of them."""
+    world.repo.write("more/test_more.py", "def test_more():\n    assert True\n")
+    world.repo.git("add", "-A")
+    world.repo.git("commit", "-qm", "More")
+    world.start, world.base = world.tree.snapshot(), world.repo.git("rev-parse", "HEAD")
+    world.config = Config(verify_commands=(VerifyCommand(argv=(*PYTEST, "test_calc.py"), timeout=60),))
+    changed = {"more/test_more__py": "def test_more():\n    assert False\n"}
+    judged = world.judge(
+        calc__py=FIXED, test_calc__py=TESTS + "\n\ndef test_five():\n    assert add(2, 3) == 5\n", **changed
+    )
+    assert judged.tests is not None
+    assert judged.tests.not_loaded == ["more/test_more.py"]
 
 
 _SERVER = """

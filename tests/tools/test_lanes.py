@@ -51,7 +51,7 @@ def test_names_are_what_a_request_writes_as_code_does(query: str, names: list[st
 
 @pytest.mark.parametrize(
     ("files", "proven", "lane"),
-    [(1, True, "quick"), (1, False, "fast"), (5, True, "fast"), (6, False, "auto"), (40, True, "auto"), (41, True, "full")],
+    [(1, True, "quick"), (1, False, "fast"), (5, True, "fast"), (6, False, "auto"), (200, True, "auto")],
 )  # fmt: skip
 def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, proven: bool, lane: str) -> None:
     assert lane_for_names(["x"], files, proven=proven).lane is Lane(lane)
@@ -60,16 +60,19 @@ def test_the_more_files_a_name_stands_in_the_more_of_the_flow_fits(files: int, p
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("Let join_words skip blanks", "auto fits: join_words in 7 file(s)."),
+        ("Let join_words skip blanks", None),
         (
             "Change the title in README.md",
             UNPROVEN,
         ),
     ],
 )
-def test_without_a_flag_the_lane_that_fits_is_said_in_one_line(current: CurrentProject, query: str, said: str) -> None:
+def test_without_a_flag_a_lane_that_fits_better_is_said_in_one_line(
+    current: CurrentProject, query: str, said: str | None
+) -> None:
+    """Found in play: three of four agents called it noise that the lane which runs anyway fits."""
     answer = current.sessions.start(query, "MODIFY", {"no_doc": True})
-    assert answer["lane_advice"] == said
+    assert answer.get("lane_advice") == said
     assert answer["phase"] == "QUERY_FRAME"
 
 

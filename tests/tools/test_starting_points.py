@@ -91,6 +91,19 @@ def test_what_changed_since_the_index_was_built_is_told_as_it_is(current: Curren
     assert begun(current, "A voucher takes off too much when it is redeemed")[0]["end_line"] == 4
 
 
+def test_a_target_symbol_is_its_implementation_and_not_its_overloads(current: CurrentProject) -> None:
+    """Found in play: of `click.edit` three overloads were named, and not what they overload."""
+    overload = "@overload\ndef weigh(kind: {0}) -> {0}: ...\n"
+    text = (
+        "".join(map(overload.format, ("int", "str", "bytes", "float")))
+        + "def weigh(kind):\n    x = kind\n    return x\n"
+    )
+    (current.services.root / "shop/scale.py").write_text(f"from typing import overload\n{text}")
+    begun(current, "Let `weigh` take a list", no_doc=True)
+    frame = current.sessions.submit({"action_type": "fix", "summary": "It weighs.", "target_symbols": ["weigh"]})
+    assert frame["symbol_relevance"][0]["resolved"] == ["shop/scale.py:10"]  # type: ignore[index,call-overload]
+
+
 def test_they_count_as_shown_and_never_as_a_lookup(current: CurrentProject) -> None:
     current.services.index.sync()
     begun(current, "`Basket.pay` charges twice", no_doc=True)

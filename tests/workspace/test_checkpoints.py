@@ -12,6 +12,7 @@ from threading import Thread
 from typing import cast
 
 import pytest
+from benchmarks.faults.results import Record, size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from code_intel_server.workspace import files
 from code_intel_server.workspace.state import checkpoints
 from code_intel_server.workspace.state.checkpoints import CheckpointProblem, CheckpointStore, Loaded, new_session_id
 from code_intel_server.workspace.state.signature import CHECKPOINT_SCHEMA, MAX_CHECKPOINT_BYTES, signed, verified
-from tests.faults.results import Record, size
 
 KEY = bytes(range(32))
 SESSION = "20260201_123456"

@@ -20,6 +20,7 @@ from code_intel_server.workspace.project.config import (
     ConfigFile,
     Finish,
     Headless,
+    Resolution,
     VerifyCommand,
 )
 
@@ -88,6 +89,14 @@ def test_chroma_and_headless_have_their_forms(tmp_path: Path) -> None:
     assert (found.config.chroma.port, found.config.headless.stale_branches) == (443, "delete")
     defaults = Config()
     assert (defaults.headless.stale_branches, defaults.headless.escalation) == ("continue", "stop")
+
+
+def test_resolution_names_an_index_and_servers_which_are_commands_to_trust(tmp_path: Path) -> None:
+    server = {"language_servers": {"python": ["pyright-langserver", "--stdio"]}}
+    found = loaded(tmp_path, {"resolution": {"scip": "./build/index.scip", **server}})
+    assert (found.warnings, found.config.resolution.scip) == ((), "build/index.scip")
+    assert any(found.commands)
+    assert not any(loaded(tmp_path, {"resolution": {"scip": "index.scip"}}).commands)
 
 
 def test_a_source_folder_counts_as_it_is_listed_however_it_is_written(tmp_path: Path) -> None:
@@ -164,6 +173,12 @@ def test_a_problem_is_told_in_words_with_what_is_allowed(tmp_path: Path, key: st
         ("chroma", {"prot": 1}),
         ("chroma", {"port": 0}),
         ("headless", []),
+        ("resolution", {"scip": "../index.scip"}),
+        ("resolution", {"scip": "/index.scip"}),
+        ("resolution", {"lsp": {}}),
+        ("resolution", {"language_servers": {"python": []}}),
+        ("resolution", {"language_servers": {"python": "pyright --stdio"}}),
+        ("resolution", {"language_servers": {"python": ["pyright\0"]}}),
         ("verify_commands", ["pytest -q"]),
         ("verify_commands", [[]]),
         ("verify_commands", [["  "]]),
@@ -298,7 +313,12 @@ def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path
 
 
 def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
-    parts: dict[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
-    settings = {*Config.model_fields} - {"headless", "chroma"}
+    parts: dict[str, type[BaseModel]] = {
+        "verify_commands": VerifyCommand,
+        "headless": Headless,
+        "chroma": Chroma,
+        "resolution": Resolution,
+    }
+    settings = {*Config.model_fields} - {"headless", "chroma", "resolution"}
     settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
     assert {*ABOUT} == settings

@@ -73,6 +73,8 @@ def _run(options: argparse.Namespace) -> int:
         found = _LOOKUPS[options.what](explorer, options)
     except CodeIntelError as error:
         raise Failed(explained(error, _ADVICE)) from error
+    finally:
+        explorer.close()
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=2))
     else:

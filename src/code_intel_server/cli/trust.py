@@ -1,4 +1,4 @@
-"""`trust`: let the server run the verify commands of this project's config.json, as it is now (SPEC 4)."""
+"""`trust`: let the server run the commands of this project's config.json, as it is now (SPEC 4)."""
 
 import argparse
 import shlex
@@ -12,7 +12,7 @@ from code_intel_server.workspace.project.trust import Approvals
 
 def main(arguments: list[str]) -> int:
     """Trust, or with --revoke no longer."""
-    made = parser("trust", "Let the server run the verify_commands of this project's config.json as it is now.")
+    made = parser("trust", "Let the server run the commands of this project's config.json as it is now.")
     made.add_argument("--revoke", action="store_true", help="trust no content of the file any more")
     made.add_argument("--check", action="store_true", help="only say whether it is trusted (exit status 1 if not)")
     made.add_argument("--yes", action="store_true", help="do not ask")
@@ -30,16 +30,18 @@ def _run(project: Project, options: argparse.Namespace) -> int:
         raise Failed(f"{path} cannot be read")
     if options.check:
         trusted = approvals.trusted(path, config.digest)
-        print("trusted" if trusted else "not trusted: verify commands do not run")
+        print("trusted" if trusted else "not trusted: its commands do not run")
         return 0 if trusted else 1
     for warning in config.warnings:
         print(f"  {warning}")
     print(f"{path} lets the server run, in {project.root}:")
     for command in config.config.verify_commands:
         print(f"  {printable(shlex.join(command.argv))}   (in {printable(command.cwd)}, at most {command.timeout:g} s)")
-    if not config.config.verify_commands:
+    for language, argv in config.config.resolution.language_servers.items():
+        print(f"  {printable(shlex.join(argv))}   (language server for {printable(language)}, while lookups ask it)")
+    if not any(config.commands):
         print("  nothing yet")
-    if approvals.trusted(path, config.digest):
+    if approvals.trusted(path, config.digest) and not approvals.superseded(path, config.digest):
         print("trusted already, until the file changes")
         return 0
     if not ask("Trust it?", yes=options.yes):

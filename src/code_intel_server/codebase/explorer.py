@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Unpack
 
 from code_intel_server.codebase.answers import FIRST_PAGE, LookupAnswer, Page
+from code_intel_server.codebase.external_resolution import ExternalSources, SourceSettings
 from code_intel_server.codebase.files import ripgrep, search_files
 from code_intel_server.codebase.files.ignore import SkipCounter
 from code_intel_server.codebase.files.memory import FileMemory
@@ -15,12 +16,10 @@ from code_intel_server.codebase.impact import FIRST_IMPACTS as FIRST_TOUCHED
 from code_intel_server.codebase.impact import History, Impact, analyze_impact
 from code_intel_server.codebase.references import finder, go_to_definition
 from code_intel_server.codebase.references.classify import ReferenceRow
-from code_intel_server.codebase.references.worker_link import UsesHelper
 from code_intel_server.codebase.symbols import definitions, file_structure
 from code_intel_server.codebase.symbols.cache import Refresh, SymbolCache, TaggingProgress
 from code_intel_server.codebase.symbols.definitions import DefinitionRow, NameMatch
 from code_intel_server.codebase.symbols.file_structure import FIRST_FILES, SourceRow, StructureRow, SymbolRow
-from code_intel_server.codebase.syntax import skeletons
 from code_intel_server.codebase.text_search import SearchOptions, TextRow, search_text
 
 
@@ -31,23 +30,24 @@ class Explorer:
         self,
         root: Path | str,
         exclude_patterns: Sequence[str] = (),
-        helper: UsesHelper | None = None,
         *,
         keeps: bool = True,
+        sources: Callable[[], SourceSettings] = SourceSettings,
     ) -> None:
-        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory."""
+        """With `keeps` False nothing is written below `root`: the symbol cache lives in memory.
+
+        `sources` tells which SCIP index and language servers the project has, asked for anew with each question.
+        """
         self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
         self.cache = SymbolCache(self.project)
         self.skips = SkipCounter(self.project)
-        self.helper = UsesHelper() if helper is None else helper
+        self.sources = ExternalSources(self.project, sources)
         self._classified = FileMemory[ReferenceRow]()
         self._refreshing = threading.Lock()
-        self._skeletons = skeletons.of_project(self.project.root)
-        self._skeletons.keep_on(self.cache.store)
 
     def close(self) -> None:
-        """Let go of the process that helps; a later lookup would start another."""
-        self.helper.close()
+        """Let go of language servers; a later lookup would start others."""
+        self.sources.close()
 
     def refresh_all(
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False
@@ -56,8 +56,6 @@ class Explorer:
         with self._refreshing:  # two at once would tag every file twice
             refresh = self.cache.refresh_all(progress, cancelled)
             if not cancelled():
-                self.cache.store.note_names()
-                self.cache.remember_digests(cancelled)
                 self.skips.refresh()
         return refresh
 
@@ -92,10 +90,12 @@ class Explorer:
         match: str = NameMatch.EXACT,
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[DefinitionRow]:
-        """See `definitions.find_definitions`, and with `at` `go_to.definitions_at`."""
+        """See `definitions.find_definitions`, and `go_to_definition`: of a place, and of what nothing is defined under."""
         if at:
-            return go_to_definition.definitions_at(self.project, self.cache, at, page=page, skipped=self.skips.latest)
-        return definitions.find_definitions(
+            return go_to_definition.definitions_at(
+                self.project, self.cache, at, page=page, skipped=self.skips.latest, sources=self.sources
+            )
+        found = definitions.find_definitions(
             self.project,
             self.cache,
             symbol or "",
@@ -105,6 +105,9 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
         )
+        if found.total or kind or path != "." or match != NameMatch.EXACT:
+            return found
+        return go_to_definition.definitions_otherwise(self.project, self.cache, symbol or "", found, page)
 
     def find_references(
         self,
@@ -117,7 +120,7 @@ class Explorer:
         page: Page = FIRST_PAGE,
     ) -> LookupAnswer[ReferenceRow]:
         """See `references.find_references`."""
-        found = finder.find_references(
+        return finder.find_references(
             self.project,
             self.cache,
             symbol,
@@ -128,10 +131,8 @@ class Explorer:
             page=page,
             skipped=self.skips.latest,
             memory=self._classified,
-            helper=self.helper,
+            sources=self.sources,
         )
-        self._skeletons.save()
-        return found
 
     def get_symbols(self, path: str) -> LookupAnswer[SymbolRow]:
         """See `file_structure.get_symbols`."""
@@ -154,8 +155,6 @@ class Explorer:
         history: History | None = None,
     ) -> Impact:
         """See `impact.analyze_impact`."""
-        found = analyze_impact(
+        return analyze_impact(
             self.project, self.cache, targets, depth=depth, page=page, history=history, skipped=self.skips.latest
         )
-        self._skeletons.save()
-        return found

@@ -5,7 +5,7 @@ import selectors
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,25 +28,26 @@ class StoppedError(Exception):
     """Whoever waits for the child does not want to wait any longer."""
 
 
-class ChildLink:
-    """A running child. After a failure that left it in an unknown state it is ended and this link is of no more use."""
+class ChildPipes:
+    """A running child and its pipes. After a failure that left it in an unknown state it is ended and this is of no more use."""
 
     def __init__(
-        self, module: str, folder: Path, environment: Mapping[str, str], should_stop: Callable[[], bool] | None = None
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        should_stop: Callable[[], bool] | None = None,
     ) -> None:
-        """Run a module of ours with `folder` as its working directory. Raises OSError where no process can be started.
+        """Run a program with `folder` as its working directory. Raises OSError where no process can be started.
 
         Where `should_stop` says so, a wait ends with StoppedError.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        # -P: no module may be loaded from the folder, whoever put it there.
-        argv = [sys.executable, "-P", "-m", module]
         self._child = process.spawn(argv, cwd=folder, env=process.clean_environment(environment))
         assert self._child.stdin is not None  # noqa: S101 - piped by spawn
         assert self._child.stdout is not None  # noqa: S101 - piped by spawn
         self._stdin: IO[bytes] = self._child.stdin
         self.answers: IO[bytes] = self._child.stdout
-        """Where frames come from: to wait for several children at once."""
+        """Where answers come from: to wait for several children at once."""
         for stream in (self._stdin, self.answers):
             os.set_blocking(stream.fileno(), False)
         process.widen(self.answers)
@@ -79,51 +80,66 @@ class ChildLink:
             self.answers.close()
 
     def send(self, data: bytes, deadline: float) -> None:
-        """Write frames. Raises OSError (TimeoutError at the monotonic `deadline`) or EOFError; the child is then to be closed."""
+        """Write all of `data`. Raises OSError (TimeoutError at the monotonic `deadline`) or EOFError; the child is then to be closed."""
         if self._closed:
             raise EOFError
         view = memoryview(data)
-        with selectors.PollSelector() as selector:
-            selector.register(self._stdin.fileno(), selectors.EVENT_WRITE)
-            while view:
-                self._wait(selector, deadline)
-                view = view[os.write(self._stdin.fileno(), view[:_PIECE]) :]
+        while view:
+            self._wait(self._stdin, selectors.EVENT_WRITE, deadline)
+            view = view[os.write(self._stdin.fileno(), view[:_PIECE]) :]
 
-    def receive(self, deadline: float) -> tuple[dict[str, Any], bytes]:
-        """The next frame. Raises as `send`, and ValueError for anything but a frame."""
+    def read(self, most: int, deadline: float) -> bytes:
+        """What has come, waited for, at most so many bytes. Raises as `send`."""
         if self._closed:
             raise EOFError
-        with selectors.PollSelector() as selector:
-            selector.register(self.answers.fileno(), selectors.EVENT_READ)
-            return read_frame(lambda size: self._read(selector, size, deadline))
-
-    def _read(self, selector: selectors.BaseSelector, size: int, deadline: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
+        while True:
             try:
-                piece = os.read(self.answers.fileno(), min(_PIECE, size - len(parts)))
+                piece = os.read(self.answers.fileno(), min(_PIECE, most))
             except BlockingIOError:
-                self._wait(selector, deadline)
+                self._wait(self.answers, selectors.EVENT_READ, deadline)
                 continue
             if not piece:
                 raise EOFError
-            parts += piece
-        return bytes(parts)
+            return piece
 
-    def _wait(self, selector: selectors.BaseSelector, deadline: float) -> None:
-        while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                if selector.select(0):
-                    return  # it came in time: whoever waits was busy elsewhere
-                raise TimeoutError
-            if self._should_stop is None:
-                if selector.select(left):
+    def _wait(self, stream: IO[bytes], event: int, deadline: float) -> None:
+        with selectors.PollSelector() as selector:
+            selector.register(stream.fileno(), event)
+            while True:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    if selector.select(0):
+                        return  # it came in time: whoever waits was busy elsewhere
+                    raise TimeoutError
+                if self._should_stop is None:
+                    if selector.select(left):
+                        return
+                elif selector.select(min(left, _LOOK_SECONDS)):
                     return
-            elif selector.select(min(left, _LOOK_SECONDS)):
-                return
-            elif self._should_stop():
-                raise StoppedError
+                elif self._should_stop():
+                    raise StoppedError
+
+
+class ChildLink(ChildPipes):
+    """A running child of ours, with which frames are exchanged."""
+
+    def __init__(
+        self, module: str, folder: Path, environment: Mapping[str, str], should_stop: Callable[[], bool] | None = None
+    ) -> None:
+        """Run a module of ours, as `ChildPipes` runs programs."""
+        folder.mkdir(parents=True, exist_ok=True)
+        # -P: no module may be loaded from the folder, whoever put it there.
+        super().__init__([sys.executable, "-P", "-m", module], folder, environment, should_stop)
+
+    def receive(self, deadline: float) -> tuple[dict[str, Any], bytes]:
+        """The next frame. Raises as `send`, and ValueError for anything but a frame."""
+        return read_frame(lambda size: self._exactly(size, deadline))
+
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            parts += self.read(size - len(parts), deadline)
+        return bytes(parts)
 
 
 def why(error: Exception) -> str:

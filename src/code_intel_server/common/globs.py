@@ -2,7 +2,7 @@
 
 A pattern without '/' matches the file name at any depth, as in `.gitignore`; one with '/' matches the whole path from
 the root, and a trailing '/' (or a folder's bare path) everything below it. No pattern takes longer than its length
-times the path's: a regular expression where it need not go back, else an automaton that follows every way at once.
+times the path's: an automaton follows every way at once, where a regular expression would try one after the other.
 """
 
 import re
@@ -22,14 +22,8 @@ _STAR = "[^/]*"
 _ANY_FOLDERS, _ANYTHING = r"(?:.*/)?", ".*"
 _WILD = {_STAR, _ANY_FOLDERS, _ANYTHING}
 _OPEN, _OR, _CLOSE = "(?:", "|", ")"
-_NOT_FIXED = {*_WILD, "/", _OPEN, _OR, _CLOSE}
-"""Elements of no fixed length, and those where the name or the alternative ends."""
 _DEEPEST = 20
 """Braces within braces; what is deeper stands for itself."""
-_WAYS = 32
-"""Ways through the braces that a regular expression may try one after the other."""
-_DEGREE = 2
-"""Wild elements besides braces that a regular expression may try in all their places."""
 _PLACES = 100_000
 """What an automaton remembers, in places of its pattern; beyond, it begins to learn anew."""
 
@@ -41,11 +35,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     body = pattern.strip("/") if pattern.startswith("/") else pattern.rstrip("/")
     before = [] if anchored or pattern.startswith("/") else [_ANY_FOLDERS]
     behind = [_OPEN, "/", _ANYTHING, _OR, _CLOSE] if pattern.endswith("/") else []
-    parts = _parts(body)
-    if _goes_back([*before, *parts]):
-        return _Automaton([*before, *parts, *behind]).accepts
-    fullmatch = re.compile("".join(_without_retries([*before, *parts, *behind])), re.DOTALL).fullmatch
-    return lambda path: fullmatch(path) is not None
+    return _Automaton([*before, *_parts(body), *behind]).accepts
 
 
 def meant(
@@ -101,43 +91,52 @@ def literal(pattern: str, but: str = "") -> str:
     return re.sub(r"[*?\[\]{},\\]", lambda found: found[0] if found[0] in but else f"\\{found[0]}", pattern)
 
 
+class _State(dict[str, "_State"]):
+    """The places that some way through a pattern has come to, and the states that follow it by character, as far as known."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__()
+        self.places = places
+
+
 class _Automaton:
-    """Follows all ways through a pattern at once, and learns which places one character leads to."""
+    """Follows all ways through a pattern at once, and learns which state one character leads to."""
 
     def __init__(self, parts: list[str]) -> None:
         self._parts = _folders_spelled_out(parts)
         self._ways = _ways_on(self._parts)
-        self._learnt: dict[frozenset[int], dict[str, frozenset[int]]] = {}
-        self._sets: dict[frozenset[int], frozenset[int]] = {}
-        self._places = 0
         self._consumes = [_consumer(part) for part in self._parts]
-        self._start = self._closed([0])
+        self._nowhere = _State(frozenset())
+        self._start = _State(self._closed([0]))
+        self._states: dict[frozenset[int], _State] = {}
+        self._learnt = 0
 
     def accepts(self, path: str) -> bool:
         """Whether some way through the pattern ends where the path does."""
-        at = self._start
+        state = self._start
         for character in path:
-            known = self._learnt.get(at)
-            following = known.get(character) if known is not None else None
+            following = state.get(character)
             if following is None:
-                following = self._learn(at, character)
-            if not following:
+                following = self._learn(state, character)
+            if following is self._nowhere:
                 return False
-            at = following
-        return len(self._parts) in at
+            state = following
+        return len(self._parts) in state.places
 
-    def _learn(self, at: frozenset[int], character: str) -> frozenset[int]:
-        found = self._after(at, character)
-        if self._places > _PLACES:
-            self._learnt, self._sets, self._places = {}, {}, 0
-        if found not in self._sets:
-            self._sets[found] = found
-            self._places += len(found)
-        if at not in self._learnt:
-            self._places += len(at)
-        self._places += 1
-        # One and the same set for the same places: it is then found by itself, and held once.
-        return self._learnt.setdefault(at, {}).setdefault(character, self._sets.setdefault(found, found))
+    def _learn(self, state: _State, character: str) -> _State:
+        found = self._after(state.places, character)
+        if self._learnt > _PLACES:
+            self._start = _State(self._start.places)
+            self._states, self._learnt = {}, 0
+        following = self._states.get(found) if found else self._nowhere
+        if following is None:
+            following = self._states[found] = _State(found)
+            self._learnt += len(found)
+        self._learnt += 1
+        state[character] = following
+        return following
 
     def _after(self, at: frozenset[int], character: str) -> frozenset[int]:
         led: list[int] = []
@@ -192,26 +191,6 @@ def _consumer(part: str) -> Callable[[str], bool] | None:
     return lambda character: one(character) is not None
 
 
-def _goes_back(parts: list[str]) -> bool:
-    """Whether a regular expression of these could try more than a few ways (see `_without_retries` for those without braces)."""
-    if _OPEN not in parts:
-        return parts[:-1].count(_ANYTHING) > 1
-    degree, ways = 0, 1
-    wild: list[int] = []  # of each alternative of the open braces
-    for part in parts:
-        if part == _OPEN and wild:
-            return True
-        if part in {_OPEN, _OR}:
-            wild.append(0)
-        elif part == _CLOSE:
-            degree, ways, wild = degree + max(wild), ways * len(wild), []
-        elif part in _WILD and wild:
-            wild[-1] += 1
-        elif part in _WILD:
-            degree += 1
-    return degree > _DEGREE or ways > _WAYS
-
-
 def _parts(pattern: str) -> list[str]:
     parts: list[str] = []
     depth = position = 0
@@ -219,27 +198,6 @@ def _parts(pattern: str) -> list[str]:
         pieces, position, depth = _next(pattern, position, depth)
         parts += pieces
     return [*parts, *[_CLOSE] * depth]
-
-
-def _without_retries(parts: list[str]) -> list[str]:
-    """What is between two stars, or between two `**/`, is taken where it first occurs: the second makes up for any other place."""
-    names = _at_the_first(parts, _STAR, f"{_STAR}?", _NOT_FIXED)
-    return _at_the_first(names, _ANY_FOLDERS, r"(?:.*?/)??", _NOT_FIXED - {_STAR, "/"})
-
-
-def _at_the_first(parts: list[str], wild: str, nearest: str, ends: set[str]) -> list[str]:
-    found: list[str] = []
-    place = 0
-    while place < len(parts):
-        end = place + 1
-        while parts[place] == wild and end < len(parts) and parts[end] not in ends:
-            end += 1
-        if parts[place] == wild and end < len(parts) and parts[end] == wild:
-            found.append(f"(?>{nearest}{''.join(parts[place + 1 : end])})")
-        else:
-            found += parts[place:end]
-        place = end
-    return found
 
 
 def _next(pattern: str, position: int, depth: int) -> tuple[list[str], int, int]:

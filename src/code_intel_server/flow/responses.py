@@ -13,11 +13,20 @@ from code_intel_server.errors import CodeIntelError
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
-from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_IMPL, READY_PLAN, End, GateLevel, Phase
+from code_intel_server.flow.phases import (
+    DOCUMENT_RESEARCH,
+    POST_IMPL_VERIFY,
+    QUERY_FRAME,
+    READY_IMPL,
+    READY_PLAN,
+    End,
+    GateLevel,
+    Phase,
+)
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
 from code_intel_server.flow.tasks import TaskStatus, next_task, progress_text
-from code_intel_server.flow.transitions import escalates
+from code_intel_server.flow.transitions import AHEAD, escalates
 from code_intel_server.flow.turn import Note
 
 Fields = dict[str, JsonValue]
@@ -31,8 +40,11 @@ _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
     Phase.QUALITY_REVIEW: ("review_prompts",),
 }
 
-_PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources"})
+_PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources", "then"})
 """What an answer says once a phase besides its instruction; get_session_status says it again."""
+
+_SAID = frozenset({"compaction_count", "tools_used"})
+"""Fields of every payload, which the step itself has named."""
 
 
 def variant(state: SessionState, ports: Ports) -> str:
@@ -76,7 +88,7 @@ def current_step(state: SessionState, contract: Contract, ports: Ports, *, first
     }
     if resources := _resources(state, ports, text):
         fields["resources"] = [*resources]
-    fields |= _prompts(state, ports, text) | _material(state, contract, ports)
+    fields |= _prompts(state, ports, text) | _ahead(state, contract) | _material(state, contract, ports)
     if hints := [say(contract, note) for note in _standing_hints(state, ports, wording)]:
         fields["hints"] = [*hints]
     if state.handed_over:
@@ -94,6 +106,25 @@ def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first
     """What to send, with the rule of compaction_count unless a hook of the client does what that is for."""
     ruled = {"compaction_count": contract.compaction_protocol} if first or not state.hooked else {}
     return {**text.expected_payload, **ruled}
+
+
+def _ahead(state: SessionState, contract: Contract) -> Fields:
+    """At the step that begins the work, what follows it and may be submitted together with it."""
+    begins = DOCUMENT_RESEARCH if state.route.runs(DOCUMENT_RESEARCH) else QUERY_FRAME
+    following = [place for place in AHEAD if state.route.runs(place) and place != begins]
+    if state.place != begins or not following:
+        return {}
+    texts = [(place, contract.phase(place.contract_key)) for place in following]
+    return {
+        "then": [
+            {
+                "phase": str(place.phase),
+                "instruction": text.instruction.rstrip(),
+                "expected_payload": {name: what for name, what in text.expected_payload.items() if name not in _SAID},
+            }
+            for place, text in texts
+        ]
+    }
 
 
 def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
@@ -177,6 +208,8 @@ def _ready(state: SessionState, ports: Ports) -> Fields:
     upcoming = next_task(state.tasks)
     if state.place == READY_IMPL and upcoming is not None:
         fields["next_task"] = task_brief(upcoming)
+        if upcoming is state.tasks[0] and state.route.runs(POST_IMPL_VERIFY):
+            fields |= {name: row for name, row in ports.proofs.expected(state.session_id).items() if name != "base"}
     if state.place == READY_PLAN:
         guide = ports.documents.find_prompt("task_planning", "task_planning")
         fields["task_planning"] = guide.text if guide else ""

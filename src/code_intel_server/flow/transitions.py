@@ -146,10 +146,20 @@ TABLE: Mapping[tuple[Place, Event], Target | Place] = {
 
 
 # What may be sent together: (whose payload was accepted, where that led). A list of submits goes on behind these moves
-# alone, so that nobody submits to an instruction that was not read: Q1 brings the three questions, step 13 tells of 14.
+# alone, so that nobody submits to an instruction that was not read: step 3 brings the instructions of 4 and 5 (`AHEAD`),
+# Q1 the three questions, and step 13 tells of 14.
 PIPELINED: frozenset[tuple[Place, Place]] = frozenset(
-    {(Q1, Q2), (Q2, Q3), (READY_IMPL, READY_IMPL), (READY_IMPL, READY_COMPLETE)}
+    {
+        (DOCUMENT_RESEARCH, QUERY_FRAME),
+        (QUERY_FRAME, EXPLORATION),
+        (Q1, Q2),
+        (Q2, Q3),
+        (READY_IMPL, READY_IMPL),
+        (READY_IMPL, READY_COMPLETE),
+    }
 )
+AHEAD: tuple[Place, ...] = (QUERY_FRAME, EXPLORATION)
+"""The places whose instructions come with that of the session's first step, where they follow it."""
 
 
 @dataclass(frozen=True, slots=True)

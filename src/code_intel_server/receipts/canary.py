@@ -25,22 +25,20 @@ _ONE_FILE = frozenset({"node", "jest", "vitest"})
 
 
 @contextlib.contextmanager
-def canary_in_run(
-    runners: Collection[str], place: IsolatedCheckout, files: tuple[str, ...] | None
-) -> Iterator[Selection]:
-    """The tests of these files (absolute; of all where None), the one that must fail among them where it can be."""
+def canary_in_run(runners: Collection[str], place: IsolatedCheckout, wanted: Selection) -> Iterator[Selection]:
+    """The wanted tests, the one that must fail among them where it can be."""
     token = secrets.token_hex(8)
     if "go" not in runners:
-        yield Selection(files=files, canary=f"test_{token}")
+        yield replace(wanted, canary=f"test_{token}")
         return
     name = f"TestA{token}"
     seen_at = os.path.realpath(place.seen_at)
-    made = _in_a_package([place.checkout / os.path.relpath(file, seen_at) for file in files or ()], name)
+    made = _in_packages([place.checkout / os.path.relpath(file, seen_at) for file in wanted.files or ()], name)
     try:
-        yield Selection(files=files, canary=name if made else "")
+        yield replace(wanted, canary=name if made else "", canaries=len(made))
     finally:
-        if made:
-            made.unlink(missing_ok=True)
+        for file in made:
+            file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -49,15 +47,15 @@ def canary_alone(run: SuiteRunRecord, place: IsolatedCheckout, changed: Sequence
     units = {case.unit for case in run.suite.cases if case.outcome is not CaseOutcome.TIMEOUT}
     preferred = sorted(units & {*changed})
     if "go" in run.runners:
-        folders = {(place.checkout / path).parent for path in changed if path.endswith(".go")}
-        tests = [file for folder in sorted(folders) for file in sorted(folder.glob("*_test.go"))]
-        tests += sorted(place.checkout.rglob("*_test.go"))
-        preferred = [str(file.relative_to(place.checkout)) for file in tests if _package(file)]
-        preferred = [path for path in preferred if _has_run(os.path.dirname(path), units)][:1]  # noqa: PTH120
+        files = [file for file in sorted(place.checkout.rglob("*_test.go")) if _package(file)]
+        tests = [file.relative_to(place.checkout).as_posix() for file in files]
+        tests = [path for path in tests if _has_run(_folder(path), units)]
+        folders = {_folder(path) for path in changed if path.endswith(".go")}
+        preferred = [path for path in tests if _folder(path) in folders] or tests[:1]
     elif run.runners & _ONE_FILE:
         preferred = (preferred or sorted(units))[:1]
-    files = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
-    with canary_in_run(run.runners, place, files or None) as selection:
+    chosen = tuple(os.path.realpath(place.seen_at / unit) for unit in preferred)
+    with canary_in_run(run.runners, place, Selection(files=chosen or None)) as selection:
         yield selection if run.runners & _ONE_FILE else replace(selection, ids=(selection.canary,))
 
 
@@ -66,14 +64,17 @@ def _has_run(folder: str, units: Collection[str]) -> bool:
     return not folder or any(unit.endswith(f"/{folder}") for unit in units)
 
 
-def _in_a_package(tests: Sequence[Path], name: str) -> Path | None:
-    """A new file with a test that fails, next to the first of these test files that is built everywhere."""
-    file, package = next(((file, package) for file in tests if (package := _package(file))), (None, ""))
-    if file is None:
-        return None
-    made = file.with_name(f"{name.lower()}_test.go")
-    body = f'package {package}\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Fatal("{name}") }}\n'
-    made.write_text(body, encoding="utf-8")
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _in_packages(tests: Sequence[Path], name: str) -> list[Path]:
+    """New files with a test that fails, one in each folder in which one of these test files is built everywhere."""
+    packages = {file.parent: package for file in reversed(tests) if (package := _package(file))}
+    made = [folder / f"{name.lower()}_test.go" for folder in packages]
+    for file, package in zip(made, packages.values(), strict=True):
+        body = f'package {package}\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Fatal("{name}") }}\n'
+        file.write_text(body, encoding="utf-8")
     return made
 
 

@@ -203,8 +203,11 @@ class Checkouts:
 
     def _merged(self, one: Changed, side: str) -> bytes | None:
         product, runner = (one.new, one.old) if side == "old" else (one.old, one.new)
-        contents = (self._must("cat-file", "blob", entry.oid) for entry in (product, runner))
-        return merged_file(one.path, *contents)
+        return merged_file(one.path, self.content(product), self.content(runner))
+
+    def content(self, side: FileSide) -> bytes:
+        """What one side of a changed file holds, b'' where it is not there. Raises Unavailable where git fails."""
+        return self._must("cat-file", "blob", side.oid) if side.there else b""
 
     def _export(self, state: str, target: Path, over: Mapping[str, FileSide]) -> None:
         commit = self.git.oid(state)

@@ -16,10 +16,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from code_intel_server.receipts.identity import template
-from code_intel_server.receipts.results import CaseOutcome, SuiteRun
+from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun
 
 Ids = tuple[str, ...]
-_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,11 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     and new ran under one fingerprint: only then a failure of before excuses one of now.
     """
     before = _passed(runs.base)
-    failed_before = runs.base.ended(*_BAD) if runs.base is not None else set()
+    failed_before = runs.base.ended(*BAD) if runs.base is not None else set()
     excused = (failed_before if same_environment else set()) | {*flaky}
     now = runs.new.outcomes
     sides = _original(runs, before - {*flaky})
-    failing = runs.new.ended(*_BAD) - excused
+    failing = runs.new.ended(*BAD) - excused
     red = _red(runs, before, now)
     return RunComparison(
         fail_to_pass=_sorted(red["fail_to_pass"]),
@@ -100,6 +99,9 @@ WHY: Mapping[str, str] = {
 }
 """The lists of tests that need a reason, and why."""
 
+CHANGED_EXPECTATION = "was changed: as it was it fails with this change, as it is now it fails without it"
+"""Why a test needs a reason that is both among `broken` and among `fail_to_pass`."""
+
 NONE_RED = "no new or changed test fails without this change"
 
 
@@ -112,6 +114,7 @@ def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> 
     fewer = found.removed if passing < found.passed_before else ()
     asked = dict.fromkeys(fewer, "removed, and fewer tests pass than before")
     asked |= {id_: why for name, why in WHY.items() for id_ in getattr(found, name) if id_ in found.unexplained}
+    asked |= dict.fromkeys({*found.broken} & {*found.fail_to_pass}, CHANGED_EXPECTATION)
     if behaviour_tested and not found.fail_to_pass:
         asked[NONE_RED] = "so none shows that it does what it should"
     return asked
@@ -159,7 +162,7 @@ def _red(runs: Runs, before: set[str], now: Mapping[str, CaseOutcome]) -> dict[s
     passed = {id_ for id_, outcome in now.items() if outcome is CaseOutcome.PASSED}
     unseen = passed - then.keys()
     unbuilt = {id_ for id_ in unseen if runs.new.units.get(id_, "") in runs.red.unbuilt}
-    failed = {id_ for id_ in passed & then.keys() if then[id_] in _BAD}
+    failed = {id_ for id_ in passed & then.keys() if then[id_] in BAD}
     return {"fail_to_pass": failed | (unseen - before), "not_judged": unbuilt & before}
 
 
@@ -177,8 +180,8 @@ def _passed(run: SuiteRun | None) -> set[str]:
 
 
 def _bad(runs: Runs) -> set[str]:
-    original = runs.original.ended(*_BAD) if runs.original is not None else set()
-    return original | runs.new.ended(*_BAD)
+    original = runs.original.ended(*BAD) if runs.original is not None else set()
+    return original | runs.new.ended(*BAD)
 
 
 def _not_run(runs: Runs) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from code_intel_server import process
 from code_intel_server.receipts.checkout import MARK, end_marked
 from code_intel_server.receipts.isolation import IsolatedCheckout, relative
-from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, merged_runs
+from code_intel_server.receipts.results import BAD, Case, CaseOutcome, SuiteRun, merged_runs
 from code_intel_server.receipts.runners.events import Events, written_since
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection, npm_options
 from code_intel_server.receipts.runners.texts import junit_rows
@@ -44,7 +44,7 @@ class SuiteRunRecord:
     @property
     def contradiction(self) -> str:
         """Where exit status and list do not agree; '' where they do, or where there is no list."""
-        bad = len(self.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT)) + len(self.suite.unbuilt)
+        bad = len(self.suite.ended(*BAD)) + len(self.suite.unbuilt)
         if self.status == 0 and bad:
             return f"exit status 0, and {bad} failed"
         if self.status == 0 and "pytest" in self.runners and not self.suite.listed:
@@ -100,7 +100,7 @@ class Execution:
         status, output = self._start(argv, place, inside, command, env, watch)
         if not events.listed:
             events.add(junit_rows(place.checkout, began_at), "JUnit files")
-        suite = events.run(status or 0, time.monotonic() - began, whole=selection.whole)
+        suite = events.run(time.monotonic() - began, whole=selection.whole)
         elsewhere = place.tested_elsewhere(events.census, self.tracked)
         if elsewhere:
             suite = replace(suite, unavailable=f"not the checkout is tested but {elsewhere}")
@@ -173,6 +173,27 @@ class _Watch:
     def flooded(self) -> bool:
         """Whether more was written than is read."""
         return self._offset >= _STREAM_BYTES
+
+
+def completed(chosen: SuiteRunRecord, whole: SuiteRunRecord, functions: Collection[str] = ()) -> SuiteRunRecord:
+    """A run of chosen tests (of Go, of those functions) with the others as they ended in the whole run."""
+    if chosen.suite.whole:
+        return chosen
+    seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
+    left = (case for case in whole.suite.cases if case.id not in chosen.suite.outcomes)
+    rest = tuple(case for case in left if case.unit not in seen or (functions and _function(case.id) not in functions))
+    suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
+    if chosen.status not in {0, 1} or chosen.suite.unbuilt or chosen.suite.ended(*BAD):
+        return replace(chosen, suite=suite)
+    # All of its own passed, so its status says what a part of a suite is worth, as a limit of coverage does: the rest's counts.
+    elsewhere = any(case.outcome in BAD for case in rest) or whole.suite.unbuilt.keys() - seen
+    mended = whole.status == 1 and not elsewhere and (whole.suite.unbuilt or whole.suite.ended(*BAD))
+    return replace(chosen, suite=suite, status=0 if mended else whole.status)
+
+
+def _function(id_: str) -> str:
+    """The top-level function of a Go test."""
+    return id_.partition(":")[2].partition("/")[0]
 
 
 def _joined(suites: Sequence[SuiteRun]) -> SuiteRun:

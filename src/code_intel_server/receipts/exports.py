@@ -1,21 +1,16 @@
 """A verdict as JUnit XML (for CI's test views) and as SARIF 2.1.0 (for code scanning) (SPEC 4, Receipts)."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+from code_intel_server.receipts.compare import WHY
 from code_intel_server.receipts.notary import Verdict
 from code_intel_server.receipts.results import Case, CaseOutcome
 
-UNEXPLAINED: Mapping[str, str] = {
-    "failing": "fails with this commit",
-    "broken": "passed before this commit and fails with its product",
-    "missing": "passed before this commit and is not seen with its product",
-    "skipped_now": "passed before this commit and is skipped with its product",
-    "not_built": "passed before this commit and does not build with its product",
-    "timeout": "passed before this commit and hangs with its product",
-}
+UNEXPLAINED: Mapping[str, str] = {"failing": "fails with this change", **WHY}
 """The lists of a receipt that refuse a verdict, with what they mean."""
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -25,7 +20,7 @@ def junit(verdict: Verdict) -> bytes:
     """The tests of the new suite, then one suite for each list of unexplained tests, as JUnit XML."""
     root = Xml.Element("testsuites", name="code-intel verify-commit")
     for run in verdict.runs.get("new", ()):
-        suite = _suite(root, " ".join(run.argv))
+        suite = _suite(root, shlex.join(run.argv))
         for case in run.suite.cases:
             _case(suite, case, verdict)
         _count(suite)

@@ -5,6 +5,7 @@ time is short: the original tests on the new product, the new suite, the base, t
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
 from code_intel_server.receipts.compare import RunComparison, Runs, receipt
-from code_intel_server.receipts.execution import Execution, SuiteRunRecord
+from code_intel_server.receipts.execution import Execution, SuiteRunRecord, completed
 from code_intel_server.receipts.files import FileClass
 from code_intel_server.receipts.isolation import (
     BORROWED,
@@ -24,9 +25,9 @@ from code_intel_server.receipts.isolation import (
     fingerprint,
     inventory,
 )
-from code_intel_server.receipts.results import CaseOutcome, SuiteRun, across
+from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
-from code_intel_server.receipts.scope import changed_tests, shadowing
+from code_intel_server.receipts.scope import changed_functions, changed_tests, shadowing
 from code_intel_server.workspace.git.repository import Git, split_z
 from code_intel_server.workspace.project.config import VerifyCommand
 
@@ -36,7 +37,8 @@ _MANIFESTS = (":(glob)**/package.json", ":(glob)**/pyproject.toml")
 _SIGNALS = 126
 """From here on an exit status is a shell's word for a command that could not run or was ended."""
 _TIMES_THE_LIMITS = 3
-_BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
+_RED_STALL_SECONDS = 10.0
+_TIMES_THE_SLOWEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,8 @@ class _Work:
         for command, these in zip(self._notary.commands, runners, strict=True):
             if self._notary.left() <= 0:
                 return self._left_out(name)
-            run = self._with_canary(name, command, place, these) if these and these <= UNCOUNTED else None
+            takes = these and these <= UNCOUNTED
+            run = self._with_canary(name, command, place, these, Selection()) if takes else None
             spoiled = run is None or run.contradiction or not run.suite.listed
             done.append(self._run(name, command, place, Selection()) if spoiled or run is None else run)
         return self._keep(name, done)
@@ -265,15 +268,15 @@ class _Work:
         command: VerifyCommand,
         place: IsolatedCheckout,
         runners: Collection[str],
-        files: tuple[str, ...] | None = None,
+        wanted: Selection,
     ) -> SuiteRunRecord:
         """One run with a test that must fail among the others, and what became of that put aside."""
-        with canary_in_run(runners, place, files) as selection:
+        with canary_in_run(runners, place, wanted) as selection:
             run = self._run(name, command, place, selection)
         if not selection.canary:
             return run
         found = [case for case in run.suite.cases if selection.canary in case.id]
-        if found:
+        if len(found) >= selection.canaries:
             self._canaries[command] = all(case.outcome is CaseOutcome.FAILED for case in found)
             if self._canaries[command] and run.status and run.status < _SIGNALS:
                 run = replace(run, status=1)  # of a wrapper too, such as make's 2: the failing test accounts for it
@@ -296,16 +299,39 @@ class _Work:
                 done.append(other)
             else:
                 paths = tuple(sorted(os.path.realpath(place.seen_at / file) for file in below))
-                if name == "new":
-                    run = self._with_canary(name, command, place, other.runners, paths)
-                else:
-                    run = self._run(name, command, place, Selection(files=paths))
-                done.append(run if run.suite.listed else self._run(name, command, place, Selection()))
+                functions = self._functions(below) if other.runners == {"go"} else ()
+                done.append(self._of_files(name, command, place, Selection(paths, functions), other))
         return self._keep(name, done)
+
+    def _of_files(
+        self, name: str, command: VerifyCommand, place: IsolatedCheckout, wanted: Selection, other: SuiteRunRecord
+    ) -> SuiteRunRecord:
+        """One run of chosen files; as the new suite with a test that must fail, and the rest as `other` showed it."""
+        if name != "new":
+            run = self._run(name, command, place, wanted)
+            return run if run.suite.listed else self._run(name, command, place, Selection())
+        run = self._with_canary(name, command, place, other.runners, wanted)
+        if wanted.functions and (run.suite.ended(*BAD) or not run.suite.listed):  # they may need what others leave
+            return self._of_files(name, command, place, replace(wanted, functions=()), other)
+        return completed(
+            run if run.suite.listed else self._run(name, command, place, Selection()), other, wanted.functions
+        )
+
+    def _functions(self, files: Collection[str]) -> tuple[str, ...]:
+        """The test functions of changed Go files that are to be run; () where it is all of their packages."""
+        sides = [(one.old, one.new) for one in self._changed if one.path in files]
+        found = [changed_functions(*map(self._checkouts.content, both)) for both in sides]
+        return () if None in found else tuple(sorted(frozenset().union(*filter(None, found))))
 
     def _run(self, name: str, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         self._notary.tell(f"{name}: {' '.join(command.argv)}")
-        return self._execution.run(command, place, selection)
+        execution = self._execution
+        if name == "red":  # what passes at once with the change is not waited for as long without it
+            slowest = max((case.seconds for run in self._runs["new"] for case in run.suite.cases), default=0)
+            execution = replace(
+                execution, stall=min(execution.stall, max(_RED_STALL_SECONDS, _TIMES_THE_SLOWEST * slowest))
+            )
+        return execution.run(command, place, selection)
 
     def _left_out(self, name: str) -> SuiteRun:
         self._notes.append(f"{name}: left out, the time for all runs is over")
@@ -319,10 +345,7 @@ class _Work:
         """The new and changed tests, and of the rest what they showed as original tests; all where `files` is None."""
         if files is None or original.unavailable:
             return self._suite("new", place, self._runs.get("original", ()))
-        new = self._chosen("new", place, files, self._runs["original"])
-        if new.unavailable:
-            return new
-        return self._keep("new", [*map(_completed, self._runs["new"], self._runs["original"])])
+        return self._chosen("new", place, files, self._runs["original"])
 
     def _red(self, steering: Sequence[Changed], base: SuiteRun, files: Collection[str] | None) -> SuiteRun:
         """New and changed tests on the base's product; where there are none that is what the base run showed."""
@@ -335,7 +358,7 @@ class _Work:
 
     def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: IsolatedCheckout) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""
-        failed_before = base.ended(*_BAD)
+        failed_before = base.ended(*BAD)
         flaky: set[str] = set()
         for suite, place in zip((new, original), places, strict=True):
             again = suite.ended(CaseOutcome.FAILED) - failed_before - flaky
@@ -359,18 +382,19 @@ class _Work:
             if command not in self._canaries:
                 with canary_alone(run, place, [one.path for one in self._changed]) as selection:
                     done = self._execution.run(command, place, selection)
-                failed = any(selection.canary in id_ for id_ in done.suite.ended(CaseOutcome.FAILED))
+                ended = done.suite.ended(CaseOutcome.FAILED)
+                failed = sum(selection.canary in id_ for id_ in ended) >= selection.canaries
                 counted = done.status != 0 or run.runners <= UNCOUNTED
                 self._canaries[command] = bool(selection.canary) and failed and counted
             if not self._canaries[command]:
-                said = " ".join(command.argv)
+                said = shlex.join(command.argv)
                 self._problems.append(f"{said}: a test that must fail was not seen to fail: its results mean nothing")
 
     def _judge(self, new: SuiteRun, base: SuiteRun, found: RunComparison) -> None:
         """What exit statuses say besides the lists."""
         before = self._runs.get("base", ())
         for number, run in enumerate(self._runs["new"]):
-            said = " ".join(run.argv)
+            said = shlex.join(run.argv)
             then = before[number].status if number < len(before) else 0
             if run.status is None:
                 self._problems.append(f"{said}: ended after its time limit")
@@ -387,18 +411,3 @@ class _Work:
             self._problems.append(f"no test was seen with this commit, and {len(base.cases)} without it")
         if new.listed and not found.passed_before:
             self._notes.append("no test was seen to pass on the base: nothing can be said of what passed before")
-
-
-def _completed(chosen: SuiteRunRecord, whole: SuiteRunRecord) -> SuiteRunRecord:
-    """A run of chosen tests with the others as they ended in the whole run; as it is where it was not left to some."""
-    if chosen.suite.whole:
-        return chosen
-    seen = {case.unit for case in chosen.suite.cases} | chosen.suite.unbuilt.keys()
-    rest = tuple(case for case in whole.suite.cases if case.unit not in seen)
-    suite = replace(chosen.suite, cases=(*chosen.suite.cases, *rest), whole=True)
-    if chosen.status not in {0, 1} or chosen.suite.unbuilt or chosen.suite.ended(*_BAD):
-        return replace(chosen, suite=suite)
-    # All of its own passed, so its status says what a part of a suite is worth, as a limit of coverage does: the rest's counts.
-    elsewhere = any(case.outcome in _BAD for case in rest) or whole.suite.unbuilt.keys() - seen
-    mended = whole.status == 1 and not elsewhere and (whole.suite.unbuilt or whole.suite.ended(*_BAD))
-    return replace(chosen, suite=suite, status=0 if mended else whole.status)

@@ -1,24 +1,28 @@
 """A verdict in the words and the size in which a session keeps it and an agent reads it (SPEC 4, Receipts)."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePosixPath
 
-from code_intel_server.codebase.files.roles import Role, role
+from code_intel_server.codebase.files.roles import Role, named_as_tests, role
 from code_intel_server.common.printable import printable
 from code_intel_server.receipts import execution
 from code_intel_server.receipts.compare import questions
 from code_intel_server.receipts.files import FileClass, file_class
 from code_intel_server.receipts.notary import Verdict
-from code_intel_server.receipts.results import Case, CaseOutcome
+from code_intel_server.receipts.results import BAD, Case, CaseOutcome
 from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, ProofStatus, SeenTests
 
 LISTS = (
     *("fail_to_pass", "failing", "broken", "timeout", "missing", "skipped_now", "not_built", "removed"),
     *("failing_before", "flaky", "not_judged"),
 )
-"""The lists of a receipt that are kept; of `pass_to_pass` only how many it has."""
+"""The lists of a receipt that are counted, as `pass_to_pass` is."""
+_NAMED = LISTS[:-1]
+"""Those whose tests are named too."""
 
 NO_TEST_CHANGED = "code changed, and no test"
+_NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
 _QUESTIONS_AT_MOST = 200
@@ -48,11 +52,15 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
     lists = {name: getattr(found, name) for name in (*LISTS, "pass_to_pass")}
     return SeenTests(
         counts={name: len(ids) for name, ids in lists.items()},
-        listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in LISTS if lists[name]},
+        listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in _NAMED if lists[name]},
         passed_before=found.passed_before,
         questions={_short(id_): why for id_, why in [*asked.items()][:_QUESTIONS_AT_MOST]},
         runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
-        notes=[*([NO_TEST_CHANGED] if code and not steering else []), *_notes(verdict)],
+        notes=[
+            *([NO_TEST_CHANGED] if code and not steering else []),
+            *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
+            *_notes(verdict),
+        ],
         not_loaded=_not_loaded(verdict, changes),
         seconds=round(verdict.seconds, 1),
         tries=tries,
@@ -60,18 +68,23 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
 
 
 def _not_loaded(verdict: Verdict, changes: Sequence[Change]) -> list[str]:
-    """The changed code that no test's process loaded, in languages whose runners tell what they load."""
-    loaded = {path for name in ("original", "new") for run in verdict.runs.get(name, ()) for path in run.loaded}
-    told = {_FAMILIES.get(PurePosixPath(path).suffix) for path in loaded} - {None}
+    """The changed code that no test's process loaded, and changed tests that no command ran, where runners name their files."""
+    runs = [run for name in ("original", "new") for run in verdict.runs.get(name, ())]
+    loaded = {path for run in runs for path in run.loaded}
+    ran = loaded.union(unit for run in runs for unit in run.suite.units.values())
+    named = {FileClass.PRODUCT: _families(loaded), FileClass.TEST: _families(ran)}
     return [
         printable(change.path)
         for change in changes
         if change.kind is not ChangeKind.DELETED
-        and file_class(change.path) is FileClass.PRODUCT
-        and role(change.path) is Role.CODE
-        and _FAMILIES.get(PurePosixPath(change.path).suffix) in told
-        and change.path not in loaded
+        and (role(change.path) is Role.CODE or named_as_tests(change.path))
+        and _FAMILIES.get(PurePosixPath(change.path).suffix) in named.get(file_class(change.path), ())
+        and change.path not in ran
     ][:_LISTED_AT_MOST]
+
+
+def _families(paths: Iterable[str]) -> set[str]:
+    return {_FAMILIES[suffix] for path in paths if (suffix := PurePosixPath(path).suffix) in _FAMILIES}
 
 
 def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
@@ -80,33 +93,40 @@ def outcomes(verdict: Verdict, seen: SeenTests) -> tuple[CommandRun, ...]:
     problems = [*verdict.problems]
     made = []
     for run in verdict.runs["new"]:
-        said = " ".join(run.argv)
+        said = shlex.join(run.argv)
         own = [one for one in problems if one.startswith(said)]
         bad = [case for case in run.suite.cases if case.id in failing]
         made.append((run, bad, own))
         problems = [one for one in problems if one not in own]
+    flaky = {*verdict.receipt.flaky}
     return tuple(
-        _command(run, bad, [*own, *(problems if number == 0 else [])], seen)
+        _command(run, bad, [*own, *(problems if number == 0 else [])], seen, flaky)
         for number, (run, bad, own) in enumerate(made)
     )
 
 
 def _command(
-    run: execution.SuiteRunRecord, bad: Sequence[Case], problems: Sequence[str], seen: SeenTests
+    run: execution.SuiteRunRecord,
+    bad: Sequence[Case],
+    problems: Sequence[str],
+    seen: SeenTests,
+    flaky: Collection[str],
 ) -> CommandRun:
     seconds = run.suite.seconds
     if not bad and not problems:
-        return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run))
+        return CommandRun(run.argv, ProofStatus.PROVEN, run.status, seconds, "", _counted(run, flaky))
     text = _refusal(bad, problems, run.output.decode("utf-8", "replace"), seen)
     return CommandRun(run.argv, ProofStatus.FAILED, run.status, seconds, text)
 
 
-def _counted(run: execution.SuiteRunRecord) -> str:
+def _counted(run: execution.SuiteRunRecord, flaky: Collection[str]) -> str:
     if not run.suite.listed:
         return ""
     passed = len(run.suite.ended(CaseOutcome.PASSED))
-    failed = len(run.suite.ended(CaseOutcome.FAILED, CaseOutcome.TIMEOUT))
-    return f"{passed} passed" + (f", {failed} failed as before" if failed else "")
+    failed = run.suite.ended(*BAD)
+    shaky = failed & {*flaky}
+    counted = {" failed as before": len(failed - shaky), " failed at first and passed alone": len(shaky)}
+    return f"{passed} passed" + "".join(f", {number}{what}" for what, number in counted.items() if number)
 
 
 def _refusal(bad: Sequence[Case], problems: Sequence[str], output: str, seen: SeenTests) -> str:

@@ -15,6 +15,7 @@ class CaseOutcome(StrEnum):
     TIMEOUT = "timeout"
 
 
+BAD = (CaseOutcome.FAILED, CaseOutcome.TIMEOUT)
 _BADNESS = {CaseOutcome.SKIPPED: 0, CaseOutcome.PASSED: 1, CaseOutcome.FAILED: 2, CaseOutcome.TIMEOUT: 3}
 
 
@@ -40,7 +41,6 @@ class SuiteRun:
 
     cases: tuple[Case, ...] = ()
     unbuilt: dict[str, str] = field(default_factory=dict)
-    exit_status: int = 0
     seconds: float = 0.0
     unavailable: str = ""
     whole: bool = True
@@ -79,10 +79,10 @@ def merged_runs(runs: Iterable[SuiteRun]) -> SuiteRun:
     """Several runs as one: of a test that was run again, the last outcome counts."""
     cases: dict[str, Case] = {}
     unbuilt: dict[str, str] = {}
-    status, seconds, unavailable, whole = 0, 0.0, "", True
+    seconds, unavailable, whole = 0.0, "", True
     for run in runs:
         cases |= {case.id: case for case in run.cases}
         unbuilt |= run.unbuilt
-        status, seconds = status or run.exit_status, seconds + run.seconds
+        seconds += run.seconds
         unavailable, whole = unavailable or run.unavailable, whole and run.whole
-    return SuiteRun(tuple(cases.values()), unbuilt, status, seconds, unavailable, whole)
+    return SuiteRun(tuple(cases.values()), unbuilt, seconds, unavailable, whole)

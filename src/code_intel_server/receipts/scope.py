@@ -1,12 +1,23 @@
 """What a change asks the runs for: which test files alone, and what of it would steer the original tests (SPEC 4, Receipts)."""
 
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.files.roles import is_runner_file, named_as_tests
 from code_intel_server.receipts.checkout import Changed
 from code_intel_server.receipts.files import FileClass
+
+_GO_TEST = re.compile(r"func ((?:Test|Example|Fuzz)(?![a-z])(?!Main\()\w*)\(")
+_BEAR_ON_NOTHING = frozenset(
+    {"test", "import", "package_clause", "function_declaration", "type_declaration", "const_declaration"}
+)
+"""What a Go file may get without the tests that it has noticing,"""
+
+_RUN_BY_THEMSELVES = ("func init(", "func TestMain(")
+"""but for these."""
 
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
@@ -26,6 +37,37 @@ def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozen
             return None
         collected.add(one.path)
     return frozenset(collected)
+
+
+def changed_functions(old: bytes, new: bytes) -> frozenset[str] | None:
+    """The tests that a Go file gets or changes; None where another change in it can bear on the tests of its package."""
+    before, after = _go_parts(old), _go_parts(new)
+    if before is None or after is None or before.keys() - after.keys():
+        return None
+    added = after.keys() - before.keys()
+    if any(kind not in _BEAR_ON_NOTHING or said.startswith(_RUN_BY_THEMSELVES) for kind, said in added):
+        return None
+    return frozenset(name for kind, name in after if kind == "test" and before.get((kind, name)) != after[kind, name])
+
+
+def _go_parts(text: bytes) -> dict[tuple[str, str], str] | None:
+    """A Go file's tests by name, and all else at its top, comments left out, by what it says; None if it does not parse."""
+    from code_intel_server.codebase.syntax.grammars import node_text, parse
+
+    parsed = parse(text, LANGUAGES_BY_NAME["go"])
+    if parsed is None or parsed.has_errors:
+        return None
+    parts: dict[tuple[str, str], str] = {}
+    for node in parsed.root.named_children:
+        said = node_text(node)
+        if node.type == "import_declaration":
+            listed = [one.named_children if one.type == "import_spec_list" else [one] for one in node.named_children]
+            parts |= {("import", node_text(one)): "" for spec in listed for one in spec if one.type == "import_spec"}
+        elif found := _GO_TEST.match(said):
+            parts["test", found[1]] = said
+        elif node.type != "comment" or said.startswith("//go:"):
+            parts[node.type, said] = ""
+    return parts
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:

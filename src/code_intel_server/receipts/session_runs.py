@@ -94,6 +94,8 @@ class _KeptVerdict:
     runs: tuple[CommandRun, ...]
     tests: SeenTests
     failed: bool
+    asked: bool = True
+    """Whether a submit has had it; False while it was only made ahead."""
 
 
 class SessionRuns:
@@ -105,6 +107,8 @@ class SessionRuns:
         self._trees, self._git, self._folder, self._key = trees, git, folder, key
         self._running = threading.Lock()
         self._stop = threading.Event()
+        self._ahead: ProofRequest | None = None
+        self._ahead_stop = threading.Event()
 
     # -- the base, in the background ----------------------------------------------------------------------------------
 
@@ -154,8 +158,9 @@ class SessionRuns:
                 self._write(session_id, "base", _KeptBase(key, _without_output(run)))
 
     def stop(self) -> None:
-        """End the run in the background."""
+        """End what runs in the background."""
         self._stop.set()
+        self._ahead_stop.set()
 
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
         """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
@@ -167,18 +172,43 @@ class SessionRuns:
 
     # -- the verdict ----------------------------------------------------------------------------------------------------
 
+    def ahead(self, asked: ProofRequest) -> None:
+        """Begin the runs of a change in the background: who asks for it soon waits the less, who asks for another ends them."""
+        self._ahead_stop.set()
+        stop = self._ahead_stop = threading.Event()
+        self._ahead = asked
+
+        def check() -> None:
+            if stop.is_set():
+                raise _Stopped
+
+        def work() -> None:
+            """Leave it to the verdict to say what is wrong where that fails."""
+            with contextlib.suppress(CodeIntelError, OSError, _Stopped):
+                self._judge(asked, lambda _: None, check, ahead=True)
+
+        with contextlib.suppress(RuntimeError):  # no more threads: the verdict makes them
+            threading.Thread(target=work, name="runs-ahead", daemon=True).start()
+
     def judge(self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None]) -> Judged:
         """Make the runs of a change, or take what they showed the last time; see `workspace.proofs.Suites`."""
+        if asked != self._ahead:
+            self._ahead_stop.set()
+        return self._judge(asked, say, check)
+
+    def _judge(
+        self, asked: ProofRequest, say: Callable[[str], None], check: Callable[[], None], *, ahead: bool = False
+    ) -> Judged:
         chosen = tuple(one for one in asked.commands if runs_tests(one))
         if not chosen:
             return Judged(tests=SeenTests(only_status=True) if asked.commands else None)
         change = asked.change
         while not self._running.acquire(timeout=_WAIT_SECONDS):
             check()
-            say("the tests of the base still run")
+            say("tests that were begun in the background still run")
         try:
             base, tree = self._trees.as_committed(change.base, change.since, asked.snapshot, change.without)
-            return self._judged(asked, chosen, base, tree, say, check)
+            return self._judged(asked, chosen, base, tree, say, check, ahead=ahead)
         except Unavailable as error:
             return Judged(tests=SeenTests(unavailable=str(error.params.get("output", error.key))[:300]))
         except OSError as error:
@@ -194,6 +224,8 @@ class SessionRuns:
         tree: str,
         say: Callable[[str], None],
         check: Callable[[], None],
+        *,
+        ahead: bool,
     ) -> Judged:
         git = self._git()
         if isinstance(git, str):
@@ -207,9 +239,12 @@ class SessionRuns:
             notary = _notary(git, asked.config, chosen, tell, check)
             key = _key(chosen, base, tree, notary.fingerprint())
             last = self._read(asked.session_id, "verdict", _KeptVerdict)
-            tries = last.tests.tries + 1 if last is not None and last.key == key else 1
-            if last is not None and tries > 1 and not last.failed:
+            last = last if last is not None and last.key == key else None
+            if last is not None and not (last.failed and last.asked):
+                if not ahead and not last.asked:
+                    self._write(asked.session_id, "verdict", replace(last, asked=True))
                 return Judged(dict(zip(chosen, last.runs, strict=False)), last.tests)
+            tries = last.tests.tries + 1 if last is not None else 1
             before = self._read(asked.session_id, "base", _KeptBase)
             known = before.run if before is not None and before.key == _key(chosen, base) else None
             verdict = notary.verify(base, tree, self._trees.objects, known)
@@ -223,7 +258,7 @@ class SessionRuns:
             seen = replace(seen, questions=seen.questions | dict.fromkeys(differing[:_FOLDERS_AT_MOST], BORROWED_NOW))
         runs = () if seen.unavailable else outcomes(verdict, seen)
         failed = any(run.outcome is ProofStatus.FAILED for run in runs)
-        self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
+        self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed, asked=not ahead))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
     # -- what is kept ----------------------------------------------------------------------------------------------------

@@ -23,14 +23,17 @@ from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.project.context_provider import ContextProvider
 from code_intel_server.workspace.project.prompts import PromptKind, PromptLibrary
+from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.checkpoints import CheckpointStore
 from code_intel_server.workspace.state.journals import Journal, LedgerFile
 from code_intel_server.workspace.state.key import load_key, private_folder
 from code_intel_server.workspace.state.lock import ProjectLock
+from code_intel_server.workspace.values import ToCommit
 
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence import ProjectEvidence
     from code_intel_server.codebase.explorer import Explorer
+    from code_intel_server.codebase.external_resolution import SourceSettings
     from code_intel_server.index.code_index import CodeIndex
     from code_intel_server.index.values import IndexSettings
     from code_intel_server.receipts import SessionRuns
@@ -177,7 +180,8 @@ class ProjectServices:
         from code_intel_server.codebase.explorer import Explorer
 
         self._keep_out_of_git()
-        return Explorer(self.root, ConfigFile.load(self.project.config_file).config.exclude_patterns)
+        excluded = ConfigFile.load(self.project.config_file).config.exclude_patterns
+        return Explorer(self.root, excluded, sources=lambda: source_settings(ConfigFile.load(self.project.config_file)))
 
     @made_once
     def index(self) -> "CodeIndex":
@@ -301,6 +305,11 @@ class ProjectServices:
         if settings.config.config.verify_commands and commit:
             self._proofs(settings).begin(session_id, commit)
 
+    def run_ahead(self, settings: SessionSettings, session_id: str, tree: str, change: ToCommit) -> None:
+        """Start the runs of a change in the background, for the verdict that the next submit asks for."""
+        if settings.config.config.verify_commands:
+            self._proofs(settings).ahead(session_id, tree, change)
+
     def forget_runs(self, session_id: str) -> None:
         """End what runs for a session, and remove what was kept of it."""
         if (self.project.cache / "runs").is_dir():
@@ -417,6 +426,17 @@ def index_settings(config: Config) -> "IndexSettings":
             database=chroma.database,
         ),
     )
+
+
+def source_settings(file: ConfigFile) -> "SourceSettings":
+    """What a configuration names that tells what names mean; of commands those that the user trusts in just this form."""
+    from code_intel_server.codebase.external_resolution import SourceSettings
+
+    wanted = file.config.resolution
+    if not wanted.language_servers or Approvals().trusted(file.path, file.digest):
+        return SourceSettings(wanted.scip, wanted.language_servers)
+    note = "language servers of .code-intel/config.json are not started: it is not trusted (code-intel-server trust)"
+    return SourceSettings(wanted.scip, notes=(note,))
 
 
 def now() -> str:

@@ -92,7 +92,9 @@ def fitting_rows(found: Iterable[object], room: int) -> Fitted:
             room -= len(number) + 2
             if room < 0:
                 break
-            groups[name][same] = f"{str(groups[name][same]).removesuffix(text)}, {number}{text}"
+            numbers = str(groups[name][same]).removesuffix(text)
+            if numbers.rpartition(" ")[2] != number:  # two names of one thing on a line
+                groups[name][same] = f"{numbers}, {number}{text}"
             count += 1
             continue
         new = name not in groups

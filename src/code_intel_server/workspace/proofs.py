@@ -87,6 +87,10 @@ class Suites(Protocol):
         """Start the tests of a commit in the background."""
         ...
 
+    def ahead(self, asked: ProofRequest) -> None:
+        """Start in the background what `judge` will soon be asked."""
+        ...
+
     def of_base(self, session_id: str) -> Mapping[str, int] | str:
         """How many of the base's tests ended how, `running` while they do; '' where nothing is known."""
         ...
@@ -170,6 +174,11 @@ class ProofRunner:
         if self._suites is not None and commit and (commands := self.runnable(session_id)):
             self._suites.begin(session_id, self._config.config, commands, commit)
 
+    def ahead(self, session_id: str, tree: str, change: ToCommit) -> None:
+        """Start the runs of a change in the background, before `run` is called with the same."""
+        if self._suites is not None and change.base and (commands := self.runnable(session_id)):
+            self._suites.ahead(ProofRequest(session_id, self._config.config, commands, tree, change))
+
     def would_run(self, session_id: str) -> bool:
         """Whether some command can be started: it is configured, trusted, not waived, and its program and folder are there."""
         if self._config.lost("verify_commands") or not self._approvals.trusted(self._config.path, self._config.digest):
@@ -180,7 +189,7 @@ class ProofRunner:
         """The commands that `run` would start, and how the base's tests ended; nothing where it would start none."""
         if not self.would_run(session_id):
             return {}
-        commands: list[JsonValue] = [" ".join(one.argv) for one in self._unwaived(session_id)]
+        commands: list[JsonValue] = [shlex.join(one.argv) for one in self._unwaived(session_id)]
         base = self._suites.of_base(session_id) if self._suites is not None else ""
         return {"verify_commands": commands} | ({"base": base if isinstance(base, str) else {**base}} if base else {})
 
@@ -206,7 +215,7 @@ class ProofRunner:
                 if not before and "/" not in word:
                     continue  # looked up in PATH
                 if self._names(folder / word, before, path) and _runs(before) is run:
-                    return " ".join(command.argv)
+                    return shlex.join(command.argv)
         return ""
 
     def _names(self, place: Path, before: tuple[str, ...], path: str) -> bool:

@@ -77,6 +77,28 @@ def test_a_renamed_export_is_followed_to_its_uses(tmp_path: Path) -> None:
     }
 
 
+MERGED = {
+    "kind.ts": "export interface Kind { size: number }\nexport const Kind = make()\nexport class Both {}\nexport interface Both {}\n",
+    "use.ts": "import { Kind, Both } from './kind'\nlet a: Kind\nKind()\nlet b: typeof Kind\nlet c: Both\nnew Both()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("at", "lines"),
+    [
+        ("kind.ts:1", ["kind.ts:1", "use.ts:1", "use.ts:2"]),
+        ("use.ts:2:8", ["kind.ts:1", "use.ts:1", "use.ts:2"]),
+        ("kind.ts:2", ["kind.ts:2", "use.ts:1", "use.ts:3", "use.ts:4"]),
+        ("use.ts:3", ["kind.ts:2", "use.ts:1", "use.ts:3", "use.ts:4"]),
+        ("kind.ts:3", ["kind.ts:3", "kind.ts:4", "use.ts:1", "use.ts:5", "use.ts:6"]),
+    ],
+)
+def test_a_type_and_a_value_of_one_name_are_told_apart_by_where_it_stands(
+    tmp_path: Path, at: str, lines: list[str]
+) -> None:
+    assert bindings(tmp_path, MERGED, at=at) == dict.fromkeys(lines, "certain")
+
+
 def test_modules_of_node_are_followed(tmp_path: Path) -> None:
     files = {
         "lib.js": "function make() {}\nexports.other = 1\nmodule.exports = { make }\n",

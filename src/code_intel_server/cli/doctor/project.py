@@ -120,20 +120,19 @@ def texts(root: Path) -> Iterator[Finding]:
 
 
 def trust(root: Path) -> Iterator[Finding]:
-    """Whether the verify commands may run."""
+    """Whether the project's commands may run."""
     from code_intel_server.workspace.project.config import ConfigFile
     from code_intel_server.workspace.project.trust import Approvals
 
     config = ConfigFile.load(Project(root).config_file)
-    count = len(config.config.verify_commands)
-    if not count:
+    if not config.config.verify_commands:
         yield Finding("verify commands", Grade.UNUSED, "none: verdicts are the agent's word alone")
-    elif Approvals().trusted(config.path, config.digest):
-        yield good("verify commands", f"{count}, trusted")
-    else:
-        yield warning(
-            "verify commands", f"{count}, not trusted: they do not run", "read them, then: code-intel-server trust"
-        )
+    for name, commands in zip(("verify commands", "language servers"), config.commands, strict=True):
+        if commands and Approvals().trusted(config.path, config.digest):
+            yield good(name, f"{len(commands)}, trusted")
+        elif commands:
+            said = f"{len(commands)}, not trusted: they do not run"
+            yield warning(name, said, "read them, then: code-intel-server trust")
 
 
 def outside_gate(root: Path) -> Iterator[Finding]:

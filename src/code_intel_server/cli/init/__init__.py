@@ -281,13 +281,14 @@ def _trust(root: Path, before: ConfigFile, *, written: bool, agreed: bool) -> No
     from code_intel_server.workspace.project.trust import Approvals
 
     approvals, file = Approvals(), ConfigFile.load(before.path)
-    commands = file.config.verify_commands
-    known = approvals.trusted(file.path, before.digest) and commands == before.config.verify_commands
-    if written and (agreed or known or not commands):
+    servers = file.config.resolution.language_servers
+    known = approvals.trusted(file.path, before.digest) and file.commands == before.commands
+    if written and (known or not any(file.commands) or (agreed and not servers)):
         approvals.trust(file.path)
-    elif commands and not approvals.trusted(file.path, file.digest):
+    elif any(file.commands) and not approvals.trusted(file.path, file.digest):
         there = "" if root == Path.cwd() else f" --project {shlex.quote(str(root))}"
-        print(f"  the verify commands do not run until you have read and trusted them: {COMMAND} trust{there}")
+        what = "commands of config.json" if servers else "verify commands"
+        print(f"  the {what} do not run until you have read and trusted them: {COMMAND} trust{there}")
 
 
 def _programs(options: argparse.Namespace) -> None:

@@ -27,17 +27,17 @@ _BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
 _AROUND_AN_OPERATOR = re.compile(r" ?([<>=!~]=|[=,]) ?")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
 
-_IMPORT_OF_ANY_PLACE = {
-    "java": re.compile(r"import\s[\w.*\s]+;"),
-    "kotlin": re.compile(r"import\s[\w.*\s]+;?"),
-    "csharp": re.compile(r"using\s[\w.\s=<>]+;"),
-    "go": re.compile(r'(?:import\s+)?(?:\w+\s+)?"[^"]+"'),
-    "rust": re.compile(r"use\s[^;]+;"),
-    "swift": re.compile(r"import\s[\w.\s]+"),
-    "php": re.compile(r"use\s[\w\\\s,{}]+;"),
-    "dart": re.compile(r"import\s[^;]+;"),
+_IMPORT_WORDS = {
+    "java": "import",
+    "kotlin": "import",
+    "csharp": "using",
+    "go": "import",
+    "rust": "use",
+    "swift": "import",
+    "php": "use",
+    "dart": "import",
 }
-"""A line that imports, in languages in which importing runs nothing that depends on the order."""
+"""What begins an import, in languages in which importing runs nothing that depends on the order."""
 
 _REAL = RangeVerdict(empty=False, trivial=False)
 _STUB = RangeVerdict(empty=True, trivial=False, why="an implementation without code")
@@ -184,17 +184,23 @@ def _moved_imports(
     language: Language | None, before: bytes, after: bytes, hunks: Sequence[Replaced]
 ) -> tuple[set[int], set[int]]:
     """The lines before and after that hold an import which only has another place, where its place says nothing."""
-    imported = _IMPORT_OF_ANY_PLACE.get(language.name) if language is not None else None
-    if imported is None:
+    if language is None or language.name not in _IMPORT_WORDS:
         return set(), set()
     found: list[dict[int, str]] = []
     for side, content in enumerate((before, after)):
         lines = split_lines(decode(content))
         numbers = (n for hunk in hunks for n in range(hunk[side][0], sum(hunk[side])) if 0 < n <= len(lines))
-        found.append({n: lines[n - 1].strip() for n in numbers if imported.fullmatch(lines[n - 1].strip())})
+        found.append({n: lines[n - 1].strip() for n in numbers if _is_import(lines[n - 1].strip(), language.name)})
     old, new = found
     same = {*old.values()} & {*new.values()}
     return {n for n, line in old.items() if line in same}, {n for n, line in new.items() if line in same}
+
+
+def _is_import(line: str, language: str) -> bool:
+    """Whether a line imports and does nothing else; within Go's `import (...)` that is a quoted path alone."""
+    if language == "go" and line.startswith('"'):
+        return line.endswith('"') and line.count('"') == 2
+    return "(" not in line and line.startswith(f"{_IMPORT_WORDS[language]} ")
 
 
 def _among(tokens: Sequence[Token], lines: tuple[int, int]) -> list[Token]:

@@ -15,6 +15,8 @@ from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.errors import CodeIntelError
 
+_ANY_SIZE = ("--max-filesize", "1000G")
+
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
@@ -30,11 +32,17 @@ def project_files(project: ProjectScope) -> FileListing:
     return FileListing(tuple(sorted(paths)), problems)
 
 
+def files_of_any_size(project: ProjectScope) -> FileListing:
+    """Every file that is neither ignored nor excluded."""
+    paths, problems = ripgrep.list_files(project, _ANY_SIZE)
+    return FileListing(tuple(sorted(paths)), problems)
+
+
 def count_skipped(project: ProjectScope) -> Skipped:
     """Count what lookups leave out: ignored or excluded, binary, larger than 1 MB. Costs four walks of the tree."""
     listed, _ = ripgrep.list_files(project)
-    with_large, _ = ripgrep.list_files(project, ("--max-filesize", "1000G"))
-    everything, _ = ripgrep.list_files(ProjectScope(project.root), ("--no-ignore", "--max-filesize", "1000G"))
+    with_large, _ = ripgrep.list_files(project, _ANY_SIZE)
+    everything, _ = ripgrep.list_files(ProjectScope(project.root), ("--no-ignore", *_ANY_SIZE))
     return Skipped(
         ignored=max(len(everything) - len(with_large), 0),
         binary=_count_binary(project),

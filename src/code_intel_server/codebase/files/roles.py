@@ -82,7 +82,10 @@ _VENDORED = {
     "venv",
 }
 _GENERATED_SUFFIXES = {".po", ".pot", ".map", ".snap"}
-_TESTS = {"test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "e2e", "fixtures"}
+_TESTS = {
+    *("test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "e2e", "fixtures"),
+    *("__mocks__", "__fixtures__", "__snapshots__", "golden"),
+}
 _COLLECTED = re.compile(
     r"test_\w+\.py|\w+_(?:test|spec)s?\.\w+|.+\.(?:test|spec)\.\w+|\w+Tests?\.\w+|Tests?[A-Z]\w*\.\w+"
 )

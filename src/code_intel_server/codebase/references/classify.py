@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.answers import InFile, labelled
 from code_intel_server.codebase.files import ripgrep
@@ -17,7 +17,6 @@ from code_intel_server.codebase.files.ripgrep import FileMatches
 from code_intel_server.codebase.files.text import Lines, as_searched, decode
 from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.names import expression
-from code_intel_server.codebase.syntax import skeletons
 from code_intel_server.codebase.syntax.values import Outline, Symbol, Use
 
 if TYPE_CHECKING:
@@ -56,18 +55,6 @@ class ReferenceRow(InFile):
     def as_row(self) -> str:
         """`12: text  [call in Basket.checkout]`."""
         return f"{self.start_line}: {labelled(self.text, self.kind.value, self.enclosing)}"
-
-    def packed(self) -> list[object]:
-        """The row as JSON data."""
-        kind = self.kind.value
-        place = (self.path, self.start_line, self.end_line)
-        return [*place, self.text, self.symbol, kind, self.enclosing, self.enclosing_kind, self.enclosing_line]
-
-    @classmethod
-    def unpacked(cls, data: Sequence[Any]) -> "ReferenceRow":
-        """The row that `packed` gave. Raises ValueError or TypeError for anything else."""
-        path, start, end, text, symbol, kind, enclosing, enclosing_kind, enclosing_line = data
-        return cls(path, start, end, text, symbol, Use(kind), enclosing, enclosing_kind, enclosing_line)
 
 
 Rows = Sequence[ReferenceRow]
@@ -110,7 +97,7 @@ def classify(standing: SourceFiles, file: FileMatches, asked: NameQuery) -> Told
     file = standing.matches(file, asked.names)
     if document:
         return tuple(_plain(file, data, asked, Use.COMMENT))
-    parsed = _parsed(data, language, file, standing) if language else None
+    parsed = _parsed(data, language) if language else None
     return tuple(_by_tree(parsed, file, asked) if parsed else _plain(file, data, asked, Use.OTHER))
 
 
@@ -141,13 +128,10 @@ def _plain(file: FileMatches, content: bytes, asked: NameQuery, use: Use) -> Ite
             yield ReferenceRow(valid_text(file.path), match.line, match.line, text, decode(name[0]), use, "")
 
 
-def _parsed(data: bytes, language: Language, file: FileMatches, standing: SourceFiles) -> "Parsed | None":
-    """The syntax tree around the lines that were found; the rest may be missing (see `skeletons`)."""
+def _parsed(data: bytes, language: Language) -> "Parsed | None":
     from code_intel_server.codebase.syntax import structure
 
-    if not structure.has_grammar(language):
-        return None
-    return skeletons.parse(data, language, file.path, [match.line for match in file.lines()], standing.skeletons)
+    return structure.parse(data, language) if structure.has_grammar(language) else None
 
 
 def _by_tree(parsed: "Parsed", file: FileMatches, asked: NameQuery) -> Iterator[ReferenceRow]:

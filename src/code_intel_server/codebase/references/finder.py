@@ -1,17 +1,19 @@
 """find_references: where a name is used, and as what (SPEC 2).
 
 Ripgrep finds the lines that hold the name, the syntax tree of each file then says what the name is there. Files
-that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many it
-XX"""
+that no grammar reads are shown line by line, unless they are documents by their type: of these the answer says how many
+there are.
+"""
 
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
+from code_intel_server.codebase.external_resolution import ExternalSources
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.files.memory import FileMemory
@@ -31,8 +33,16 @@ from code_intel_server.codebase.references.classify import (
     unparsed,
 )
 from code_intel_server.codebase.references.first_page import PageRequest, batch
-from code_intel_server.codebase.references.resolved import Binder, SourcePlace, other_names, target_at, target_of
-from code_intel_server.codebase.resolution import Binding, ResolvedTarget, Resolver
+from code_intel_server.codebase.references.resolved import (
+    Binder,
+    SourcePlace,
+    SourcesSaid,
+    no_name_at,
+    other_names,
+    said_of,
+    target_of,
+)
+from code_intel_server.codebase.resolution import Binding, Resolver
 from code_intel_server.codebase.symbols import definitions
 from code_intel_server.codebase.symbols.cache import SymbolCache, stamp_of
 from code_intel_server.codebase.symbols.freshness import SourceFiles
@@ -40,9 +50,6 @@ from code_intel_server.codebase.symbols.names import broken, expression, operato
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE
 from code_intel_server.codebase.syntax.values import Use
 from code_intel_server.errors import Rejected
-
-if TYPE_CHECKING:
-    from code_intel_server.codebase.references.worker_link import UsesHelper
 
 CLASSIFY_SECONDS = 12.0
 ENGINE = f"{ripgrep.ENGINE} + {SYNTAX_TREE}"
@@ -87,7 +94,7 @@ def find_references(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     memory: FileMemory[ReferenceRow] | None = None,
-    helper: "UsesHelper | None" = None,
+    sources: ExternalSources | None = None,
 ) -> LookupAnswer[ReferenceRow]:
     """Where `symbol`, or what stands `at` path:line[:column], is used: what certainly means it before what may; of the rest the number.
 
@@ -99,7 +106,7 @@ def find_references(
     """
     wanted = _uses(kinds)
     where = path_inside(project.root, path)
-    asked = _asked(project, cache, symbol, at)
+    asked = _asked(project, cache, symbol, at, sources)
     names = asked.names
     limits = PageRequest(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
     if asked.target is not None and asked.target.is_local and where == ".":
@@ -110,7 +117,6 @@ def find_references(
         path=where,
         include_comments=include_comments or bool(wanted & PROSE),
         memory=memory,
-        helper=helper,
         wanted=limits,
         bind=asked.bound,
     )
@@ -123,19 +129,20 @@ def find_references(
         and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
-    shown_page = _apart(page, rows) if asked.target is not None else page
+    shown_page = _apart(page, rows) if asked.is_one else page
     return answer(
         shown_page.cut(rows),
         shown_page,
         len(rows),
-        engine=ENGINE,
+        engine=" + ".join((ENGINE, *asked.said.engines)),
         incomplete_because=(*found.problems, *_broken(project, names[0], path), *_late(asked)),
         skipped=skipped,
         more=found.overflowed or bool(found.untold),
         counts=tuple((use.value, count) for use in Use if (count := sum(row.kind is use for row in rows))),
         other=asked.others,
         notes=(
-            *(_ambiguity(found.rows, names[0]) if asked.target is None else ()),
+            *(() if asked.is_one else _ambiguity(found.rows, names[0])),
+            *asked.said.notes,
             *_others(asked, names[0]),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
@@ -143,20 +150,28 @@ def find_references(
     )
 
 
-def _asked(project: ProjectScope, cache: SymbolCache, symbol: str | None, at: str | None) -> Binder:
+def _asked(
+    project: ProjectScope, cache: SymbolCache, symbol: str | None, at: str | None, sources: ExternalSources | None
+) -> Binder:
     """What is asked for, with the names under which it is used."""
     resolver = Resolver(project)
     if at:
-        target: ResolvedTarget | None = target_at(resolver, SourcePlace.parsed(project, at), at)
-        name = target.name if target else ""
+        place = SourcePlace.parsed(project, at)
+        target = resolver.target_at(place.path, place.line, place.column)
+        said = SourcesSaid.at(sources, place, target.name if target else "")
+        if target is None and not said.symbols:
+            raise no_name_at(at)
+        name = target.name if target else said.name
         if target is not None and not target.symbols and not target.outside:
             target = None
     else:
         name = last_name(symbol or "")
         target = target_of(project, cache, resolver, symbol or "")
-    names = (name, *other_names(project, resolver, target)) if target is not None else (name,)
+        said = said_of(sources, resolver, target)
+    others = other_names(project, resolver, target) if target is not None else ()
+    names = tuple(dict.fromkeys((name, *others, *said.names)))
     known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
-    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known})
+    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known}, said)
 
 
 def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
@@ -199,7 +214,6 @@ def collect(
     path: str = ".",
     include_comments: bool = False,
     memory: FileMemory[ReferenceRow] | None = None,
-    helper: "UsesHelper | None" = None,
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wanted: PageRequest | None = None,
@@ -208,11 +222,11 @@ def collect(
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
     Of many files only as many are reported as give what is `wanted`. After `seconds` the remaining lines are returned unclassified (`other`), and a problem says how many files they are in.
-    A `helper` takes over some of many files. `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
+    `bind` is given rows, and whether they are every one there is; it gives those that are wanted, in order.
     """
     found = ripgrep.search(project, _query(names), path=path)
     asked = NameQuery(occurrences(names), include_comments)
-    teller = _Teller(project, asked, FileMemory() if memory is None else memory, helper, clock, clock() + seconds)
+    teller = _Teller(project, asked, FileMemory() if memory is None else memory, clock, clock() + seconds)
     files: Sequence[FileMatches] = sorted(found.files, key=lambda file: (RELEVANCE[role(file.path)], file.path))
     in_order = wanted.ordered(project, files) if wanted else None
     rows: list[ReferenceRow] = []
@@ -266,7 +280,6 @@ class _Teller:
     project: ProjectScope
     asked: NameQuery
     memory: FileMemory[ReferenceRow]
-    helper: "UsesHelper | None"
     clock: Callable[[], float]
     deadline: float
     standing: SourceFiles = field(init=False)
@@ -283,9 +296,8 @@ class _Teller:
         questions = [(file.path, self.asked) for file in files]
         told: list[Told] = list(map(self.memory.known, questions, looks))
         new = [place for place, known in enumerate(told) if known is None]
-        sizes = [stamp.size if stamp else 0 for stamp in (stamps[place] for place in new)]
-        for place, one in zip(new, self._now([files[place] for place in new], sizes), strict=True):
-            told[place] = one
+        for place in new:
+            one = told[place] = self._classified(files[place])
             if one is not None and files[place].path not in self.unclassified:
                 self.memory.keep(questions[place], looks[place], one)
         self.unread += sum(one is None for one in told)
@@ -299,12 +311,7 @@ class _Teller:
         if self.unread:
             yield f"{self.unread} files were found but could not be read"
 
-    def _now(self, files: Sequence[FileMatches], sizes: Sequence[int]) -> list[Told]:
-        if self.helper is None:
-            return list(map(self._here, files))
-        return self.helper.tell(self.project.root, files, sizes, self.asked, self._here)
-
-    def _here(self, file: FileMatches) -> Told:
+    def _classified(self, file: FileMatches) -> Told:
         if self.clock() <= self.deadline:
             return classify(self.standing, file, self.asked)
         self.unclassified.add(file.path)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from code_intel_server.codebase.external_resolution import Asked, ExternalSources, KnownSymbol
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.project import ProjectScope, inside_file, valid_text
 from code_intel_server.codebase.files.ripgrep import Query
@@ -16,10 +17,13 @@ from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.names import readings
 from code_intel_server.codebase.symbols.store import StoredSymbol
 from code_intel_server.codebase.syntax.values import Use
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected
 
 _AT = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re.DOTALL)
 _NEAREST = 5
+_MOST_DECLARATIONS = 5
+_MOST_NAMES = 5
 _MOST_FILES = 400
 """Of more files that hold a name only those that declare it are asked for its other names."""
 
@@ -40,14 +44,6 @@ class SourcePlace:
             raise Rejected("tool_errors.generic.argument_invalid", field="at", expected="path:line or path:line:column")
         column = int(found["column"]) if found["column"] else None
         return cls(inside_file(project.root, found["path"]), int(found["line"]), column)
-
-
-def target_at(resolver: Resolver, place: SourcePlace, at: str) -> ResolvedTarget:
-    """What is at a place. Raises Rejected('tool_errors.query.no_name_at')."""
-    target = resolver.target_at(place.path, place.line, place.column)
-    if target is None:
-        raise no_name_at(at)
-    return target
 
 
 def no_name_at(at: str) -> Rejected:
@@ -91,13 +87,14 @@ def _named(cache: SymbolCache, resolver: Resolver, parts: Sequence[str]) -> Reso
 
 
 def _modules(resolver: Resolver, parts: Sequence[str]) -> Iterator[str]:
-    """The files of a module, whose path ends with its name."""
-    stem = "/".join(parts)
+    """The files of a module, whose path ends with its name, or is that of a package with the rest."""
+    stems = ["/" + "/".join(parts)]
+    if root := resolver.package(parts[0]):
+        folder = f"/{root}".rpartition("/")[0]
+        stems.append("/".join((folder, *parts[1:])) if parts[1:] else f"/{root}".rpartition(".")[0])
+    endings = tuple(stem + index for stem in stems for index in ("", "/__init__", "/index", "/mod"))
     for path in resolver.files.listed:
-        bare = path.rpartition(".")[0]
-        if f"/{bare}".endswith((f"/{stem}", f"/{stem}/__init__", f"/{stem}/index", f"/{stem}/mod")) and resolver_of(
-            path
-        ):
+        if f"/{path.rpartition('.')[0]}".endswith(endings) and resolver_of(path):
             yield path
 
 
@@ -132,11 +129,51 @@ def other_names(project: ProjectScope, resolver: Resolver, target: ResolvedTarge
     return sorted(found)
 
 
+@dataclass(frozen=True, slots=True)
+class SourcesSaid:
+    """What the project's own sources know of what is asked for: its symbols, or none unless they know each."""
+
+    name: str = ""
+    symbols: Sequence[KnownSymbol] = ()
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked]) -> "SourcesSaid":
+        """The answers to one question each as the answer to all."""
+        known = [one.symbol for one in asked if one.symbol is not None]
+        notes = list(dict.fromkeys(valid_text(note) for one in asked for note in one.notes))
+        return cls(asked[0].name if asked else "", known if len(known) == len(asked) else (), notes)
+
+    @classmethod
+    def at(cls, sources: ExternalSources | None, place: SourcePlace, name: str) -> "SourcesSaid":
+        """What the sources say of a place, at which `name` is likely to be meant."""
+        return cls() if sources is None else cls.of([sources.symbol_at(place.path, place.line, place.column, name)])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What it is called where it is used."""
+        return [name for one in self.symbols for name in one.names][:_MOST_NAMES]
+
+    @property
+    def engines(self) -> Sequence[str]:
+        """Who says it."""
+        return list(dict.fromkeys(printable(one.engine) for one in self.symbols))
+
+
+def said_of(sources: ExternalSources | None, resolver: Resolver, target: ResolvedTarget | None) -> SourcesSaid:
+    """What the sources say of a target's symbols."""
+    if sources is None or target is None:
+        return SourcesSaid()
+    declared = resolver.definitions(target.symbols)[:_MOST_DECLARATIONS]
+    return SourcesSaid.of([sources.symbol_at(one.path, one.line, name=one.name) for one in declared])
+
+
 @dataclass(slots=True)
 class Binder:
     """Tells of rows whether they mean the target; counts those that do not.
 
-    Without a target (a bare name) whatever the project declares under the name is meant, as far as it declares any.
+    Without a target (a bare name) whatever the project declares under the name is meant, as far as it declares any. What
+    the project's sources know of the symbol goes before what the text tells.
     """
 
     project: ProjectScope
@@ -145,6 +182,7 @@ class Binder:
     names: Sequence[str]
     own: Set[tuple[str, int]] = frozenset()
     """Path and line of definitions that are meant, whatever the resolver knows of them."""
+    said: SourcesSaid = field(default_factory=SourcesSaid)
     others: int = 0
     is_late: bool = False
     _pattern: re.Pattern[bytes] = field(init=False)
@@ -153,6 +191,11 @@ class Binder:
         """Compile what finds the names."""
         self._pattern = occurrences(self.names)
 
+    @property
+    def is_one(self) -> bool:
+        """Whether certain symbols are meant, not whatever bears the name."""
+        return self.target is not None or bool(self.said.symbols)
+
     def bound(self, rows: Iterable[ReferenceRow], *, every: bool) -> list[ReferenceRow]:
         """The rows that mean the target or may, each with its binding, the certain ones first.
 
@@ -160,7 +203,7 @@ class Binder:
         """
         told = [replace(row, binding=self._binding(row)) for row in rows]
         self.is_late = self.is_late or self.resolver.late
-        if self.target is None and not (every and any(row.binding is Binding.CERTAIN for row in told)):
+        if not self.is_one and not (every and any(row.binding is Binding.CERTAIN for row in told)):
             told = [row if row.binding is Binding.CERTAIN else replace(row, binding=Binding.POSSIBLE) for row in told]
         kept = [row for row in told if row.binding is not Binding.OTHER]
         self.others += len(told) - len(kept)
@@ -168,6 +211,18 @@ class Binder:
 
     def _binding(self, row: ReferenceRow) -> Binding:
         if row.kind in PROSE:
+            return Binding.POSSIBLE
+        names, place = set(self.names), (row.path, row.start_line)
+        if any(one.is_on(*place, names) for one in self.said.symbols):
+            return Binding.CERTAIN
+        found = self._resolved(row)
+        if self.said.symbols and all(one.means_other(*place, names) for one in self.said.symbols):
+            # Of two that disagree neither is believed.
+            return Binding.POSSIBLE if found is Binding.CERTAIN else Binding.OTHER
+        return found
+
+    def _resolved(self, row: ReferenceRow) -> Binding:
+        if self.target is None and self.is_one:
             return Binding.POSSIBLE
         found = set(self.resolver.bindings(self.target, row.path, row.start_line, self._pattern))
         if Binding.CERTAIN in found:
@@ -188,9 +243,10 @@ class Binder:
             yield self.resolver.definitions([symbol])[0], count
 
     def near(self) -> frozenset[str]:
-        """The files that hold a word which most files hold that use the target."""
+        """The files that use the target, and those that hold a word which most such files hold."""
+        known = frozenset(place.path for one in self.said.symbols for place in one.references)
         if self.target is None:
-            return frozenset()
+            return known
         hints = tuple(sorted(self.target.hints))
         found, _ = ripgrep.matching_files(self.project, Query(hints, regex=False, word=True)) if hints else ((), ())
-        return self.target.files.union(found)
+        return self.target.files.union(found, known)

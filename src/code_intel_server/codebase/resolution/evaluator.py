@@ -262,7 +262,9 @@ class Evaluator:
             return self._in_class(value, name)
         if isinstance(value, Outside):
             return Meaning(outside=f"{value.name}.{name}")
-        return Meaning(outside=f"function.{name}") if isinstance(value, Function) else NOT_KNOWN
+        if isinstance(value, Function) and value.declaration.model.language.is_closed:
+            return Meaning(outside=f"function.{name}")
+        return NOT_KNOWN  # a function that may be given members, as Express mixes those of an application into one
 
     def _in_class(self, value: Class | Instance, name: str) -> Meaning:
         beyond = ""

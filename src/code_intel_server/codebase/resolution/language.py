@@ -86,6 +86,18 @@ class LanguageRules:
     names_self: ClassVar[bool] = False
     """Whether a method's first parameter is the object that it is called on."""
 
+    def is_type_and_value(self, symbol: BoundSymbol) -> bool:
+        """Whether a type and a value share the name, which uses tell apart by where they stand."""
+        return False
+
+    def is_type(self, node: "tree_sitter.Node") -> bool | None:
+        """Whether a name stands where a type does; None where it may stand for both."""
+        return None
+
+    def packages(self, ev: "Evaluator") -> Mapping[str, str]:
+        """The project's own packages by the name under which others import them: the file each begins with."""
+        return {}
+
     def matches(self, parsed: "Parsed") -> "Iterator[Captures]":
         """What the language's query finds in a file."""
         from code_intel_server.codebase.syntax import grammars

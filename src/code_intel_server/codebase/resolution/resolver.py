@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
+from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
 from code_intel_server.codebase.resolution.store import ProjectFiles
 from code_intel_server.codebase.resolution.values import Binding, Class
@@ -49,6 +50,8 @@ class ResolvedTarget:
     name: str
     symbols: frozenset[BoundSymbol] = frozenset()
     outside: str = ""
+    is_type: bool | None = None
+    """Of one that is a type and a value of one name: which is meant, None for both."""
 
     @property
     def files(self) -> frozenset[str]:
@@ -114,7 +117,8 @@ class Resolver:
         if own is not None and not meant.symbols:
             return ResolvedTarget(own.name, frozenset({own}))
         name = next((symbol.name for symbol in _sorted(meant.symbols)), model.text(node))
-        return ResolvedTarget(name, meant.symbols, "" if meant.symbols else meant.outside)
+        is_type = model.language.is_type(node) if any(map(model.language.is_type_and_value, meant.symbols)) else None
+        return ResolvedTarget(name, meant.symbols, "" if meant.symbols else meant.outside, is_type)
 
     def target(self, places: Iterable[tuple[str, int, int, str]]) -> ResolvedTarget | None:
         """The symbols whose definitions are there (path, 1-based first and last line, name); None where there are none."""
@@ -140,6 +144,10 @@ class Resolver:
         names = {each for language in languages for each in language.member_names(name)} or {name}
         symbols = frozenset().union(*(self._evaluator.members(values, each).symbols for each in sorted(names)))
         return ResolvedTarget(name, symbols) if symbols else None
+
+    def package(self, name: str) -> str:
+        """The file that a package of the project begins with, '' where it has none of that name."""
+        return next(filter(None, (rules.packages(self._evaluator).get(name) for rules in RESOLVERS.values())), "")
 
     def aliases(self, target: ResolvedTarget, paths: Iterable[str]) -> frozenset[str]:
         """The other names under which these files import or export the target."""
@@ -202,6 +210,8 @@ class Resolver:
         if target is None:
             return self._declared(meant)
         verdict = self.verdict(target, meant)
+        if target.is_type is not None and model.language.is_type(node) is (not target.is_type):
+            return Binding.OTHER
         if verdict is Binding.OTHER and node.start_byte not in model.by_name_byte:
             self.through.update(
                 symbol for symbol in meant.symbols if any(self._may_be(symbol, wanted) for wanted in target.symbols)

@@ -6,7 +6,6 @@ older than twenty times what it cost: so it takes at most a twentieth of the tim
 every few seconds, and "nothing found" is never said without one.
 """
 
-import hashlib
 import math
 import os
 import time
@@ -17,14 +16,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from code_intel_server.codebase.files.ignore import FileListing
-from code_intel_server.codebase.files.listing import Lister
+from code_intel_server.codebase.files.ignore import files_of_any_size
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
-from code_intel_server.codebase.files.text import read_bytes
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.freshness import SourceFiles
-from code_intel_server.codebase.symbols.store import KnownFile, Stamp, StoredFile, StoredSymbol, SymbolStore
+from code_intel_server.codebase.symbols.store import Stamp, StoredFile, StoredSymbol, SymbolStore
 from code_intel_server.codebase.symbols.tagging import Tagging, tag_by_tree, tag_files, taggable
 
 FILES_A_BATCH = 400
@@ -89,8 +86,6 @@ class SymbolCache:
         self.store = SymbolStore(project)
         self._clock = clock
         self._lock = Lock()
-        self._lister = Lister(project)
-        self._taggable: tuple[FileListing, Sequence[str], float] = (FileListing(()), (), -math.inf)
         self._difference: CacheDifference | None = None
         self._verified_until = -math.inf
 
@@ -106,18 +101,18 @@ class SymbolCache:
     def verify(self, *, force: bool = False, fresh: bool = False) -> CacheDifference:
         """Compare project and cache, unless that was done recently enough; forgets files that are gone.
 
-        With `force` in any case, however long it takes; with `fresh` the tree is walked too, whatever is remembered of it.
+        With `fresh` in any case, with `force` also however long it takes.
         """
         if force:  # a lookup does not wait for as long as that may take
             started = self._clock()
-            difference = self._compare(fresh=fresh, seconds=math.inf)
+            difference = self._compare(math.inf)
             with self._lock:
                 return self._take(difference, started)
         with self._lock:
             if self._difference is not None and not fresh and self._clock() < self._verified_until:
                 return self._difference
             started = self._clock()
-            return self._take(self._compare(fresh=fresh, seconds=COMPARE_SECONDS), started)
+            return self._take(self._compare(COMPARE_SECONDS), started)
 
     def _take(self, difference: CacheDifference, started: float) -> CacheDifference:
         self._difference = difference
@@ -133,7 +128,7 @@ class SymbolCache:
         stamps = {path: stamp for path in wanted if (stamp := stamp_of(self.project, path))}
         if missing := [path for path in wanted if path not in stamps]:
             self.store.forget(missing)
-        changed = self._really_changed(stamps, self.store.known_of(stamps))
+        changed = self._changed(stamps)
         problems: list[str] = []
         deadline = self._clock() + (LOOKUP_SECONDS if seconds is None else seconds)
         for batch in _batches(sorted(changed)):
@@ -195,21 +190,6 @@ class SymbolCache:
             cancelled=not finished,
         )
 
-    def remember_digests(self, cancelled: Callable[[], bool] = lambda: False) -> int:
-        """Hash the files tagged without one, so that a mere change of time costs a hash and no tagging; how many."""
-        hashed = 0
-        for batch in _batches(self.store.without_digest()):
-            if cancelled():
-                break
-            digests = {
-                path: (stamp, digest)
-                for path in batch
-                if (stamp := stamp_of(self.project, path)) and (digest := self._digest(path))
-            }
-            self.store.set_digests(digests)
-            hashed += len(digests)
-        return hashed
-
     def _settle(self, paths: set[str]) -> None:
         with self._lock:
             if self._difference is not None:
@@ -220,62 +200,40 @@ class SymbolCache:
     def _has_files(self) -> bool:
         return self.store.count()[0] > 0
 
-    def _compare(self, *, fresh: bool, seconds: float) -> CacheDifference:
+    def _compare(self, seconds: float) -> CacheDifference:
         started = self._clock()
         # Before the walk: what another thread tags meanwhile is not taken for gone.
         known = self.store.stamps()
-        listing = self._lister.files(fresh=fresh)
-        of, paths, walked_at = self._taggable
-        if of is not listing:
-            paths, walked_at = [path for path in listing.paths if taggable(path)], started
-            self._taggable = (listing, paths, walked_at)
+        listing = files_of_any_size(self.project)
+        paths = [path for path in listing.paths if taggable(path)]
         pending, gone, left = self._held_against(paths, known, self._clock() + seconds)
         problems = (
             *listing.problems,
             *([f"{left} files were not compared with the symbol cache in time"] if left else []),
         )
         unseen = tuple(paths[len(paths) - left :])
-        return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, walked_at)
+        return CacheDifference(tuple(pending), () if problems else tuple(gone), problems, unseen, started)
 
     def _held_against(
-        self, paths: Sequence[str], known: Iterable[tuple[bytes, Stamp]], deadline: float
+        self, paths: Sequence[str], known: Mapping[str, Stamp], deadline: float
     ) -> tuple[list[str], list[str], int]:
-        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time.
-
-        Both are in the order of their paths, and are gone through together.
-        """
+        """Which files look otherwise than known, and which of the known are gone; how many were not looked at in time."""
         pending: list[str] = []
-        gone: list[str] = []
-        rest = iter(known)
-        here = next(rest, None)
+        there: set[str] = set()
         for place, path in enumerate(paths):
             if place % FILES_A_BATCH == 0 and self._clock() > deadline:
-                return pending, gone, len(paths) - place
-            name = os.fsencode(path)
-            while here and here[0] < name:
-                gone.append(os.fsdecode(here[0]))
-                here = next(rest, None)
-            before = None
-            if here and here[0] == name:
-                before, here = here[1], next(rest, None)
+                return pending, [], len(paths) - place
             stamp = stamp_of(self.project, path)
-            if stamp is None:
-                gone += [path] if before else []
-            elif stamp != before:
-                pending.append(path)
-        return pending, gone + [os.fsdecode(name) for name, _ in ([here] if here else []) + list(rest)], 0
+            if stamp is not None:
+                there.add(path)
+                if stamp != known.get(path):
+                    pending.append(path)
+        return pending, [path for path in known if path not in there], 0
 
-    def _really_changed(self, stamps: Mapping[str, Stamp], known: Mapping[str, KnownFile]) -> dict[str, Stamp]:
-        """Those files whose content is not what was tagged; the others get their new time noted."""
-        touched = {
-            path: stamp
-            for path, stamp in stamps.items()
-            if (before := known.get(path))
-            and (before.stamp == stamp or (before.digest and before.digest == self._digest(path)))
-        }
-        if restamped := {path: stamp for path, stamp in touched.items() if known[path].stamp != stamp}:
-            self.store.restamp(restamped)
-        return {path: stamp for path, stamp in stamps.items() if path not in touched}
+    def _changed(self, stamps: Mapping[str, Stamp]) -> Mapping[str, Stamp]:
+        """Those files that look otherwise than when they were tagged."""
+        known = self.store.stamps_of(stamps)
+        return {path: stamp for path, stamp in stamps.items() if known.get(path) != stamp}
 
     def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
         # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
@@ -292,7 +250,7 @@ class SymbolCache:
             if cancelled():
                 return None
             stamps = {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
-            changed = self._really_changed(stamps, {} if is_new else self.store.known_of(stamps))
+            changed = stamps if is_new else self._changed(stamps)
             tagging = tag_files(self.project.root, sorted(changed), seconds=_BATCH_SECONDS) if changed else Tagging(())
             return _Batch(len(batch), tagging, changed, len(stamps) - len(changed))
 
@@ -305,10 +263,6 @@ class SymbolCache:
                     yield from filter(None, [waiting.popleft().result()])
             while waiting:
                 yield from filter(None, [waiting.popleft().result()])
-
-    def _digest(self, path: str) -> bytes | None:
-        data = read_bytes(self.project.root, path)
-        return None if data is None else hashlib.blake2b(data, digest_size=16).digest()
 
 
 def stamp_of(project: ProjectScope, path: str) -> Stamp | None:

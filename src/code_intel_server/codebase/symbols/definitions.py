@@ -148,9 +148,9 @@ def find_definitions(
     )
 
 
-def with_note(found: LookupAnswer[DefinitionRow], note: str) -> LookupAnswer[DefinitionRow]:
-    """The answer with one more note."""
-    return replace(found, notes=(note, *found.notes))
+def with_notes(found: LookupAnswer[DefinitionRow], *notes: str) -> LookupAnswer[DefinitionRow]:
+    """The answer with more notes."""
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def _asked_of(cache: SymbolCache) -> Sequence[str]:

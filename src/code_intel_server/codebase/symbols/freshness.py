@@ -14,7 +14,6 @@ from code_intel_server.codebase.files.text import Lines, as_searched, decode, is
 from code_intel_server.codebase.symbols import ctags
 from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.store import StoredSymbol
-from code_intel_server.codebase.syntax import skeletons
 
 _REMEMBERED_BYTES = 8 * 1024 * 1024
 _SPACE = b" \t\r\n\f\v"
@@ -54,7 +53,6 @@ class SourceFiles:
         self._root = root
         self._kept: dict[str, _Kept] = {}
         self._bytes = 0
-        self.skeletons = skeletons.of_project(root)
         self._defined: dict[StoredSymbol, bool] = {}
 
     def content(self, path: str) -> bytes | None:

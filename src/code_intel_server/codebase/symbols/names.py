@@ -21,7 +21,7 @@ _MESSAGE = re.compile(r"[-+]?\[(\w+)(?:\(\w*\))? +([\w:]+)\]")
 
 def symbol_parts(symbol: str) -> list[str]:
     """A symbol as it was asked for, the name last and what it is in before it; empty where there is no name."""
-    bare = _CALLED.sub("", _SPACED_OPERATOR.sub("operator", symbol.strip()))
+    bare = _CALLED.sub("", _SPACED_OPERATOR.sub("operator", symbol.strip())).removeprefix("crate::")
     message = _MESSAGE.fullmatch(bare)
     if message or _SELECTOR.fullmatch(bare):
         return list(message.groups()) if message else [bare]

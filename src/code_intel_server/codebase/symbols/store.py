@@ -8,16 +8,14 @@ import os
 import re
 import sqlite3
 import threading
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from string import ascii_lowercase, digits
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove_store, wait_for_writers
+from code_intel_server.codebase.symbols.store_file import connect, make_tables, prepared, remove_store
 from code_intel_server.common.owned_connection import OwnedConnection, lengthen_log, shorten_log, transaction
 
 # Made once the first full refresh is in: that halves its time, and a store without them is small enough to scan.
@@ -28,33 +26,14 @@ _INDEXES = (
 )
 _ANY_CASE = "symbols.name COLLATE NOCASE"
 _LAST_CHARACTER = "\U0010ffff"
-_BITS = {
-    letter: 1 << int(character, 36)
-    for character in digits + ascii_lowercase
-    for letter in (character, character.upper())
-}
 _FIELDS = "path, engine, mtime_ns, size, symbols.name, kind, scope, signature, start_line, end_line, language"
 _SELECT = f"SELECT {_FIELDS} FROM "  # noqa: S608 - constants
 _JOINED = "symbols JOIN files ON files.id = symbols.file_id"
-_NOTED_TO = "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'noted'), 0)"
-_LAST = "coalesce((SELECT max(id) FROM symbols), 0)"
-_IN_ORDER = "LIKE ?2 ESCAPE '\\'"
 _NAMED = (
     f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1 UNION ALL {_SELECT} {_JOINED} "
     f"WHERE {_ANY_CASE} >= ?2 AND {_ANY_CASE} < ?3 AND symbols.name >= ?2 AND symbols.name < ?3 AND symbols.name LIKE '%:'"
 )
 _FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1"  # noqa: S608 - constants
-# Through the names as far as they are noted; what came since is looked through one by one.
-_LETTERED = (
-    f"names CROSS JOIN {_JOINED} WHERE letters & ?1 = ?1 AND names.name {_IN_ORDER} AND {_ANY_CASE} = names.name "
-    f"AND symbols.name = names.name AND symbols.id <= {_NOTED_TO} "
-    f"UNION ALL {_SELECT} {_JOINED} WHERE symbols.id > {_NOTED_TO} AND symbols.name {_IN_ORDER} LIMIT ?3"
-)
-_NOTE = f"INSERT OR REPLACE INTO meta SELECT 'noted', {_LAST}"
-_NEW_NAMES = f"SELECT DISTINCT name FROM symbols WHERE id > {_NOTED_TO} ORDER BY name"  # noqa: S608 - constants
-
-Taken = TypeVar("Taken")
-"""What a query's rows are taken into."""
 
 
 class Stamp(NamedTuple):
@@ -72,36 +51,6 @@ class StoredFile:
     stamp: Stamp
     engine: str
     tags: Sequence[Tag]
-    digest: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KnownFile:
-    """What the store knows of a file besides its symbols."""
-
-    stamp: Stamp
-    digest: bytes | None
-
-
-class Stamps:
-    """Files and how they looked, in the order of their paths: of a million, a quarter of what a dictionary takes."""
-
-    def __init__(self, rows: Iterable[tuple[bytes, int, int]] = ()) -> None:
-        names = bytearray()
-        self._ends, self._mtimes_ns, self._sizes = array("Q"), array("q"), array("q")
-        for path, mtime_ns, size in rows:
-            names += path
-            self._ends.append(len(names))
-            self._mtimes_ns.append(mtime_ns)
-            self._sizes.append(size)
-        self._names = bytes(names)
-
-    def __iter__(self) -> Iterator[tuple[bytes, Stamp]]:
-        """Each path with its stamp, in the order of the rows."""
-        start = 0
-        for end, mtime_ns, size in zip(self._ends, self._mtimes_ns, self._sizes, strict=True):
-            yield self._names[start:end], Stamp(mtime_ns, size)
-            start = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +81,15 @@ class SymbolStore:
         self._open()
         return self._path is not None
 
-    def stamps(self) -> Stamps:
-        """How every file in the store looked, in the order of the paths."""
-        return self._ask("SELECT path, mtime_ns, size FROM files ORDER BY path", (), Stamps)
+    def stamps(self) -> dict[str, Stamp]:
+        """How every file in the store looked, by path."""
+        rows = self._read("SELECT path, mtime_ns, size FROM files")
+        return {os.fsdecode(path): Stamp(mtime_ns, size) for path, mtime_ns, size in rows}
 
-    def without_digest(self) -> list[str]:
-        """The files that were tagged and not hashed."""
-        return [os.fsdecode(path) for (path,) in self._read("SELECT path FROM files WHERE digest IS NULL")]
-
-    def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
-        """The given files as far as they are in the store."""
-        found = {}
-        statement = "SELECT mtime_ns, size, digest FROM files WHERE path = ?"
-        for path in paths:
-            for mtime_ns, size, digest in self._read(statement, (os.fsencode(path),)):
-                found[path] = KnownFile(Stamp(mtime_ns, size), digest)
-        return found
+    def stamps_of(self, paths: Iterable[str]) -> dict[str, Stamp]:
+        """How the given files looked, as far as they are in the store."""
+        statement = "SELECT mtime_ns, size FROM files WHERE path = ?"
+        return {path: Stamp(*row) for path in paths for row in self._read(statement, (os.fsencode(path),))}
 
     def count(self) -> tuple[int, int]:
         """(files, symbols)."""
@@ -157,12 +99,9 @@ class SymbolStore:
     def put(self, entries: Sequence[StoredFile]) -> None:
         """Replace what the store knows of these files, in one transaction."""
         with self._write() as connection:
-            noted, last = connection.execute(f"SELECT {_NOTED_TO}, {_LAST}").fetchone()
             ids = [_file_id(connection, entry) for entry in entries]
             rows = ((file_id, *tag) for file_id, entry in zip(ids, entries, strict=True) for tag in entry.tags)
             connection.executemany("INSERT INTO symbols VALUES (NULL,?,?,?,?,?,?,?,?)", rows)
-            if 0 < noted >= last:  # Only in a first refresh is it left to the end, where it is cheaper.
-                _note_names(connection)
 
     @contextlib.contextmanager
     def in_bulk(self) -> Iterator[None]:
@@ -180,46 +119,6 @@ class SymbolStore:
         with self._write() as connection:
             for statement in _INDEXES:
                 connection.execute(statement)
-
-    def note_names(self) -> None:
-        """Prepare lookups by letters; once that is done, `put` keeps them so."""
-        with self._write() as connection:
-            _note_names(connection)
-
-    def restamp(self, stamps: Mapping[str, Stamp]) -> None:
-        """Note that files look different but hold what they held."""
-        with self._write() as connection:
-            connection.executemany(
-                "UPDATE files SET mtime_ns = ?, size = ? WHERE path = ?",
-                [(stamp.mtime_ns, stamp.size, os.fsencode(path)) for path, stamp in stamps.items()],
-            )
-
-    def set_digests(self, digests: Mapping[str, tuple[Stamp, bytes]]) -> None:
-        """Note the content's hash of files that still look as they did."""
-        with self._write() as connection:
-            connection.executemany(
-                "UPDATE files SET digest = ? WHERE path = ? AND mtime_ns = ? AND size = ?",
-                [(digest, os.fsencode(path), stamp.mtime_ns, stamp.size) for path, (stamp, digest) in digests.items()],
-            )
-
-    def skeleton(self, path: str) -> bytes | None:
-        """What `put_skeletons` put for a file; None where nothing was, or the store cannot be read."""
-        try:
-            found = self._read("SELECT skeleton FROM files WHERE path = ?", (os.fsencode(path),))
-        except (OSError, sqlite3.Error):
-            return None  # the file is parsed whole then
-        return found[0][0] if found else None
-
-    def put_skeletons(self, packed: Mapping[str, bytes]) -> None:
-        """Keep these (see `skeletons`) for the files among them that were tagged, unless the store cannot be written just now."""
-        rows = [(skeleton, os.fsencode(path)) for path, skeleton in packed.items()]
-        with contextlib.suppress(OSError, sqlite3.Error), self._connection() as connection:
-            wait_for_writers(connection, 0)  # a lookup is about to answer
-            try:
-                with self._write():
-                    connection.executemany("UPDATE files SET skeleton = ? WHERE path = ?", rows)
-            finally:
-                wait_for_writers(connection)
 
     def forget(self, paths: Iterable[str]) -> None:
         """Drop files and their symbols."""
@@ -252,7 +151,7 @@ class SymbolStore:
     def lettered(self, letters: str, limit: int) -> list[StoredSymbol]:
         """Symbols whose name holds `letters` in this order, in any (ASCII) case, at most `limit`."""
         like = f"%{'%'.join(map(_like, letters))}%"
-        return self._symbols(_LETTERED, (_letters(letters), like, limit))
+        return self._symbols(f"{_JOINED} WHERE symbols.name LIKE ? ESCAPE '\\' LIMIT ?", (like, limit))
 
     def in_file(self, path: str) -> list[StoredSymbol]:
         """The symbols of one file in order of lines."""
@@ -273,24 +172,19 @@ class SymbolStore:
         ]
 
     def _read(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._ask(statement, parameters, list)
-
-    def _ask(
-        self, statement: str, parameters: Sequence[object], take: Callable[[Iterable[tuple[Any, ...]]], Taken]
-    ) -> Taken:
-        """Run a query and take its rows; a damaged store is thrown away and answers as an empty one."""
+        """The rows of a query; a damaged store is thrown away and answers as an empty one."""
         for attempt in (1, 2):
             generation = self._generation
             try:
                 with self._connection() as connection:
-                    return take(connection.execute(statement, parameters))
+                    return list(connection.execute(statement, parameters))
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
                 if attempt == 2:
                     raise
                 self._discard(generation)
-        return take(())
+        return []
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -351,34 +245,14 @@ class SymbolStore:
 def _file_id(connection: sqlite3.Connection, entry: StoredFile) -> int:
     """The row of this file, its former symbols gone."""
     path = os.fsencode(entry.path)
-    values = (entry.stamp.mtime_ns, entry.stamp.size, entry.digest, entry.engine)
+    values = (entry.stamp.mtime_ns, entry.stamp.size, entry.engine)
     found = connection.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
     if found is None:
-        made = connection.execute(
-            "INSERT INTO files (mtime_ns, size, digest, engine, path) VALUES (?,?,?,?,?)", (*values, path)
-        )
+        made = connection.execute("INSERT INTO files (mtime_ns, size, engine, path) VALUES (?,?,?,?)", (*values, path))
         return int(made.lastrowid or 0)
-    connection.execute(
-        "UPDATE files SET mtime_ns = ?, size = ?, digest = ?, engine = ? WHERE id = ?", (*values, found[0])
-    )
+    connection.execute("UPDATE files SET mtime_ns = ?, size = ?, engine = ? WHERE id = ?", (*values, found[0]))
     connection.execute("DELETE FROM symbols WHERE file_id = ?", found)
     return int(found[0])
-
-
-def _note_names(connection: sqlite3.Connection) -> None:
-    """Note the names of the symbols that came since this was last done."""
-    names = [name for (name,) in connection.execute(_NEW_NAMES)]
-    rows = zip(names, map(_letters, names), strict=True)
-    connection.executemany("INSERT OR IGNORE INTO names VALUES (?,?)", rows)
-    connection.execute(_NOTE)
-
-
-def _letters(text: str) -> int:
-    """The set of letters and digits in a text, in any ASCII case, one bit each; others have none."""
-    bits = 0
-    for character in set(text):
-        bits |= _BITS.get(character, 0)
-    return bits
 
 
 def _like(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, transaction
 
-SYMBOLS_SCHEMA = 10
+SYMBOLS_SCHEMA = 11
 """Raised whenever what is stored changes, its sense included: each version has a file of its own, for servers of two may run next to each other."""
 
 _BUSY_SECONDS = 10.0
@@ -23,18 +23,14 @@ _SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # Paths are bytes: a file's name need not be text.
     """CREATE TABLE files (
-        id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL, digest BLOB,
-        engine TEXT NOT NULL, skeleton BLOB
+        id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
+        engine TEXT NOT NULL
     )""",
-    # An id is never given twice: beyond the last one noted, all symbols are new.
     """CREATE TABLE symbols (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
+        id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
         scope TEXT NOT NULL, signature TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
         language TEXT NOT NULL
     )""",
-    # Every name once, with the set of its letters as bits: most names lack one of those asked for, and are not compared
-    # further. Filled behind a first refresh (`SymbolStore.note_names`); a name may outlive its last symbol.
-    "CREATE TABLE names (name TEXT PRIMARY KEY, letters INTEGER NOT NULL) WITHOUT ROWID",
 )
 
 
@@ -68,13 +64,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA synchronous = NORMAL")
     bound_log(connection)
-    connection.execute("PRAGMA cache_size = -8000")  # KiB: the table of names fits
+    connection.execute("PRAGMA cache_size = -8000")  # KiB
     return connection
-
-
-def wait_for_writers(connection: sqlite3.Connection, seconds: float = _BUSY_SECONDS) -> None:
-    """From now on wait so long where another process writes to the store. Raises sqlite3.Error."""
-    connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
 
 
 def remove_store(path: Path) -> None:

@@ -22,11 +22,9 @@ Patterns stand in order of preference: where two find the same name, the first w
 import re
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import metadata
 from importlib.resources import files
 from itertools import accumulate, repeat
 from operator import add
@@ -118,7 +116,10 @@ class Parsed:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """The byte at which each line begins."""
-        return line_starts(self.text)
+        lengths = map(
+            add, map(len, self.text.split(b"\n")), repeat(1)
+        )  # of thousands of files: nothing here runs Python
+        return tuple(accumulate(lengths, initial=0))[:-1]
 
     def line_end(self, line: int) -> int:
         """The byte behind a 1-based line, its line feed included."""
@@ -175,33 +176,6 @@ def parse(data: bytes, language: Language) -> Parsed | None:
         return None
     tree = _best(_parser(language.grammar), text, language)
     return Parsed(text, language, tree) if tree else None
-
-
-def parse_without(text: bytes, language: Language, gaps: Ranges, starts: Sequence[int]) -> Parsed | None:
-    """The syntax tree of what is outside of `gaps`, which are in order, lie apart and each begin and end a line; None where it has errors, or takes as long as in `parse`.
-
-    `starts` are the text's `line_starts`; offsets and lines are those of the whole.
-    """
-    inner = [(place, (bisect_left(starts, place), 0)) for gap in gaps for place in gap]
-    edges = [(0, (0, 0)), *inner, (len(text), (len(starts) - 1, len(text) - starts[-1]))]
-    ranges = [
-        tree_sitter.Range(start_point, end_point, start, end)
-        for (start, start_point), (end, end_point) in zip(edges[::2], edges[1::2], strict=True)
-        if start < end
-    ]
-    parser = tree_sitter.Parser(_grammar(language.grammar), included_ranges=ranges)
-    tree = _best(parser, text, language)
-    if tree is None or tree.root_node.has_error:
-        return None
-    parsed = Parsed(text, language, tree)
-    parsed.line_starts = tuple(starts)
-    return parsed
-
-
-def line_starts(text: bytes) -> tuple[int, ...]:
-    """The byte at which each line begins."""
-    lengths = map(add, map(len, text.split(b"\n")), repeat(1))  # of thousands of files: nothing here runs Python
-    return tuple(accumulate(lengths, initial=0))[:-1]
 
 
 def readable(data: bytes) -> bytes:
@@ -320,12 +294,6 @@ def matches(parsed: Parsed, text: str) -> Iterator[Captures]:
 @cache
 def _compiled(grammar: str, text: str) -> tree_sitter.Query:
     return tree_sitter.Query(_grammar(grammar), text)
-
-
-@cache
-def version() -> str:
-    """The version of the grammars."""
-    return metadata.version("tree-sitter-language-pack")
 
 
 @cache

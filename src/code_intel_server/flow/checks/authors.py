@@ -3,6 +3,7 @@
 A mark changes no verdict: without a hook every decision is taken as before, and marked as the agent's.
 """
 
+import shlex
 from collections.abc import Sequence
 
 from code_intel_server.errors import Rejected
@@ -29,5 +30,5 @@ def keep_waivers(state: SessionState, ports: Ports, proof: Proof) -> None:
             continue
         author = ports.user.waived(state.session_id, run)
         if author is None:
-            raise Rejected("common_failures.waiver_denied", command=" ".join(run.argv))
+            raise Rejected("common_failures.waiver_denied", command=shlex.join(run.argv))
         state.decisions[what] = str(author)

@@ -118,8 +118,10 @@ def refuse_within(changes: Iterable[Change], key: str = "failures.READY.reposito
 def is_writable(state: SessionState, ports: Ports, path: str) -> bool:
     """Whether a normalised path is in the writable set."""
     existed = _existed(state, ports, path)
-    explored = (*state.explored_files, *looked_at(state, ports))
-    return why_writable(path, explored, state.added_files, exists=existed) is not Why.UNEXPLORED
+    return (
+        why_writable(path, _known(state, ports, existed=existed), state.added_files, exists=existed)
+        is not Why.UNEXPLORED
+    )
 
 
 def shown_files(ports: Ports) -> frozenset[str]:
@@ -147,8 +149,13 @@ def take_looked_at(state: SessionState, ports: Ports) -> bool:
 def why_writable_now(state: SessionState, ports: Ports, path: str) -> Why:
     """Why a normalised path may, or may not, be written at this place of the session."""
     existed = _existed(state, ports, path)
-    explored, added = (*state.explored_files, *looked_at(state, ports)), state.added_files
-    return why_writable_in(str(state.phase), state.substep, path, explored, added, exists=existed)
+    known = _known(state, ports, existed=existed)
+    return why_writable_in(str(state.phase), state.substep, path, known, state.added_files, exists=existed)
+
+
+def _known(state: SessionState, ports: Ports, *, existed: bool) -> tuple[str, ...]:
+    """What lets a path be written: the explored files; a new file may lie also where one lies that nothing has shown."""
+    return (*state.explored_files, *(looked_at(state, ports) if existed else state.unseen_files))
 
 
 def _existed(state: SessionState, ports: Ports, path: str) -> bool:

@@ -1,6 +1,7 @@
 """Steps 17 to 19: review and commit, quality, merge (SPEC 4, 6)."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -162,7 +163,7 @@ def _proven(turn: Turn[CommitPayload], now: str, archived: Sequence[str], leave:
     proof = ports.proofs.run(state.session_id, ports.progress, now, to_commit(state, leave))
     if proof.status is ProofStatus.FAILED:
         run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
-        command = " ".join(run.argv)
+        command = shlex.join(run.argv)
         note = Note("failures.PRE_COMMIT.proof_failed", {"command": command, "output": failure_text(run, 1500)})
         fields: dict[str, JsonValue] = {**proof_fields(proof), "archived": [*archived]}
         return _reverted(state, f"{command} fails on the tree that was to be committed", fields, (note,))

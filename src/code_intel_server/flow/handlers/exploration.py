@@ -36,12 +36,11 @@ def exploration(turn: Turn[ExplorationPayload]) -> Outcome:
     found = [files_named(turn.ports.evidence, name) for name in payload.explored_files]
     explored = list(dict.fromkeys(paths[0] for paths in found))
     seen = shown_files(turn.ports)
+    if state.route.runs(DOCUMENT_RESEARCH):
+        seen = seen.union(turn.ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST))
     shown = [paths for paths in found if not seen.isdisjoint((*paths, printable(paths[0])))]
     state.explored_files = list(dict.fromkeys([*state.explored_files, *(path for paths in shown for path in paths)]))
     state.unseen_files = [path for path in explored if path not in state.explored_files]
-    if state.unseen_files and state.route.runs(DOCUMENT_RESEARCH):
-        listed = turn.ports.documents.documents_for(state.query, DOCUMENTS_AT_MOST)
-        state.unseen_files = [path for path in state.unseen_files if path not in listed]
     state.confidence = _confidence(turn, len(explored))
     unseen = (Note("hints.unseen_files", {"files": list_of_paths(state.unseen_files)}),) if state.unseen_files else ()
     hints = (*unseen, *wrong_places(payload.findings, turn.ports))

@@ -1,6 +1,7 @@
 """Steps 15 and 16: the verdict, proven by the server's own run, and the way out of repeated failure (SPEC 4)."""
 
 import re
+import shlex
 
 from pydantic import JsonValue
 
@@ -99,7 +100,7 @@ def count_round_failure(state: SessionState, failed: tuple[str, ...], reason: st
 def proof_failed(key: str, proof: Proof) -> Rejected:
     """The refusal of a verdict that a command contradicts, with the command and the tail of its output."""
     run = next(run for run in proof.runs if run.outcome is ProofStatus.FAILED)
-    return Rejected(key, details=proof_fields(proof), command=" ".join(run.argv), output=failure_text(run))
+    return Rejected(key, details=proof_fields(proof), command=shlex.join(run.argv), output=failure_text(run))
 
 
 def failure_text(run: CommandRun, most: int | None = None) -> str:
@@ -112,7 +113,7 @@ def receipt_of(proof: Proof, verifier: str) -> Receipt:
     """What the session keeps of a proof."""
     commands = [
         CommandEvidence(
-            command=" ".join(run.argv),
+            command=shlex.join(run.argv),
             outcome=run.outcome,
             returncode=run.returncode,
             seconds=round(run.seconds, 2),
@@ -137,7 +138,7 @@ def proof_fields(proof: Proof) -> dict[str, JsonValue]:
     """A proof as an answer shows it."""
     runs: list[JsonValue] = [
         {
-            "command": " ".join(run.argv),
+            "command": shlex.join(run.argv),
             "outcome": str(run.outcome),
             "returncode": run.returncode,
             "seconds": round(run.seconds, 2),
@@ -152,12 +153,12 @@ def proof_fields(proof: Proof) -> dict[str, JsonValue]:
 def proof_warnings(proof: Proof) -> tuple[Note, ...]:
     """What must be reported about a verdict that the server did not fully prove."""
     notes = [
-        Note(f"warnings.{run.outcome}", {"command": " ".join(run.argv), "reason": run.reason})
+        Note(f"warnings.{run.outcome}", {"command": shlex.join(run.argv), "reason": run.reason})
         for run in proof.runs
         if run.outcome in {ProofStatus.UNPROVEN, ProofStatus.WAIVED}
     ]
     notes += [
-        Note("warnings.rewritten_in_proof", {"command": " ".join(run.argv), "files": list_of_paths(run.rewritten)})
+        Note("warnings.rewritten_in_proof", {"command": shlex.join(run.argv), "files": list_of_paths(run.rewritten)})
         for run in proof.runs
         if run.rewritten
     ]

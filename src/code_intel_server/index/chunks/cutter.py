@@ -5,6 +5,7 @@ suspect. It is tried once more, for the process may have been ended by somebody;
 grammar. Nothing is ever left out, and where no process can be had the work is done here.
 """
 
+import contextlib
 import os
 import selectors
 import signal
@@ -12,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -25,9 +25,6 @@ from code_intel_server.index.values import ChunkStrategy
 MIN_FILES_FOR_PROCESSES = 200
 """From so many files on: fewer are cut before a process has come up."""
 
-HERE_FIRST = 16
-"""Files that are cut here at most while the processes come up, so that a waiting question has something soon."""
-
 FILE_CPU_SECONDS = 20.0
 FILE_SECONDS = 300.0
 """What one file may take of a processor's time, and of anybody's on a machine that has none to spare."""
@@ -38,10 +35,9 @@ MAX_PROCESSES = 2
 MAX_ENDS = 6
 """How many processes may end in one sync before the rest is cut here."""
 
-_GROUP_FILES = 4
-_AHEAD_FILES = 16
-_AHEAD_BYTES = 32_768
-"""How far requests run ahead of answers: a pipe holds that much, so neither side waits for the other to read."""
+_AHEAD = 12
+"""Files that a process is asked for before it answers: the longest paths of so many fit into a pipe, so neither side waits for
+the other to read."""
 
 _LOOK_SECONDS = 0.1
 
@@ -93,15 +89,12 @@ class Cutter:
         if len(paths) < MIN_FILES_FOR_PROCESSES:
             yield from map(self._job.cut, paths)
             return
-        waiting, here = deque(paths[HERE_FIRST:]), deque(paths[:HERE_FIRST])
+        waiting = deque(paths)
         try:
             for _ in range(min(MAX_PROCESSES, os.cpu_count() or 1)):
-                self._start(waiting)
-            while here and not self._somebody_answers():
-                yield self._job.cut(here.popleft())
-            waiting.extendleft(reversed(here))
+                self._start()
             while waiting or any(process.asked for process in self._processes):
-                yield from self._next(waiting)
+                yield from self._round(waiting)
         except StoppedError:
             self.stopped = True
         finally:
@@ -114,45 +107,35 @@ class Cutter:
         """The processes that cut."""
         return tuple(process.pid for process in self._processes)
 
-    def _next(self, waiting: deque[str]) -> Iterator[Cut | None]:
-        """The next answer; none where a process ended and has to be replaced first."""
+    def _round(self, waiting: deque[str]) -> Iterator[Cut | None]:
+        """An answer of every process that has one; one file cut here where there is no process."""
         if not self._processes:
             path = waiting.popleft()
             # One that a process has ended at may end this one.
             yield self._job.cut(path, ChunkStrategy.TEXT if path in self._suspects else None)
-            return
-        process = self._processes[0]
-        try:
-            for process in self._processes:
-                process.ask_ahead(waiting)
-            process = self._first_ready()
-            answer = process.answer()
-        except ChildFailedError as error:
-            yield from self._after_end(process, error, waiting)
-        else:
-            yield answer
+        for process in self._processes:
+            process.ask_ahead(waiting)
+        deadline = time.monotonic() + FILE_SECONDS
+        for process in self._answering(deadline):
+            try:
+                answer = process.answer(deadline)
+            except ChildFailedError as error:
+                yield from self._after_end(process, error, waiting)
+            else:
+                yield answer
 
-    def _somebody_answers(self) -> bool:
+    def _answering(self, deadline: float) -> Sequence["_Process"]:
+        """The processes that have an answer, once one has; all of them at the deadline."""
+        asked = [process for process in self._processes if process.asked]
         with selectors.PollSelector() as selector:
-            for process in self._processes:
-                selector.register(process.answers, selectors.EVENT_READ)
-            return bool(selector.select(0))
-
-    def _first_ready(self) -> "_Process":
-        """The first process with an answer, or one that has had its time."""
-        with selectors.PollSelector() as selector:
-            for process in self._processes:
-                if process.asked:
-                    selector.register(process.answers, selectors.EVENT_READ, process)
-            while True:
-                for key, _ in selector.select(_LOOK_SECONDS):
-                    found: _Process = key.data
-                    return found
+            for process in asked:
+                selector.register(process.answers, selectors.EVENT_READ, process)
+            while asked and time.monotonic() < deadline:
+                if ready := selector.select(_LOOK_SECONDS):
+                    return [key.data for key, _ in ready]
                 if self._should_stop():
                     raise StoppedError
-                for process in self._processes:
-                    if process.asked and time.monotonic() > process.deadline:
-                        return process
+        return asked
 
     def _after_end(self, process: "_Process", error: ChildFailedError, waiting: deque[str]) -> Iterator[Cut | None]:
         """Take back what was asked for, cut the file that is to blame by lines, and start another process."""
@@ -167,25 +150,16 @@ class Cutter:
         self._suspects.add(suspect)
         self._ends += 1
         if process.ready and self._ends <= MAX_ENDS:
-            self._start(waiting)
+            self._start()
         elif not self._processes:
             self._fell_back(str(error))
 
-    def _start(self, waiting: deque[str]) -> None:
-        """Have one more process, which already works on the first files; none where it cannot be started."""
+    def _start(self) -> None:
+        """Have one more process; none where it cannot be started."""
         try:
             process = _Process(self._job.opening(), self._folder, self._should_stop)
         except OSError as error:
             self._fell_back(str(error))
-            return
-        try:
-            process.ask_ahead(waiting)
-        except ChildFailedError as error:
-            waiting.extendleft(reversed(process.asked))
-            self._fell_back(str(error))
-        except StoppedError:
-            process.close()
-            raise
         else:
             self._processes.append(process)
 
@@ -201,11 +175,8 @@ class _Process:
         self._link = ChildLink("code_intel_server.index.chunks.cutter_child", folder, {}, should_stop)
         self._opening = opening
         self.asked: deque[str] = deque()
-        self._ahead = 0
         self.ready = False
         """Whether it has come up."""
-        self.deadline = 0.0
-        """When the first file asked for has had its time."""
         self._late = False
 
     @property
@@ -223,51 +194,33 @@ class _Process:
         return self._late or self._link.ended_by == signal.SIGPROF
 
     def ask_ahead(self, waiting: deque[str]) -> None:
-        """Move files from `waiting` to `asked`, as far as answers may lag behind."""
+        """Move files from `waiting` to `asked`, once there is room for many; who has ended will not answer."""
         request = b""
         if self._opening:
             request, self._opening = frame(self._opening), {}
-        if not self.asked:
-            self.deadline = time.monotonic() + FILE_SECONDS
-        while waiting and len(self.asked) + _GROUP_FILES <= _AHEAD_FILES:
-            group = list(islice(waiting, _GROUP_FILES))
-            length = sum(map(_length, group))
-            if self.asked and self._ahead + length > _AHEAD_BYTES:
-                break
-            self._ahead += length
-            request += frame({"paths": group})
-            for _ in group:
-                self.asked.append(waiting.popleft())
-        try:
+        if len(self.asked) <= _AHEAD // 2:
+            group = [waiting.popleft() for _ in range(min(len(waiting), _AHEAD - len(self.asked)))]
+            self.asked += group
+            request += frame({}, b"\0".join(map(os.fsencode, group))) if group else b""
+        with contextlib.suppress(OSError, EOFError):
             self._link.send(request, time.monotonic() + FILE_SECONDS)
-        except (OSError, EOFError) as error:
-            raise self._failed(error) from error
 
-    def answer(self) -> Cut | None:
+    def answer(self, deadline: float) -> Cut | None:
         """What became of the first file asked for."""
         try:
             if not self.ready:
-                self._link.receive(self.deadline)
+                self._link.receive(deadline)
                 self.ready = True
-            head, body = self._link.receive(self.deadline)
+            head, body = self._link.receive(deadline)
             if head.get("path") != self.asked[0]:
                 raise ValueError("another file")
             cut = from_frame(head, body)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            raise self._failed(error) from error
-        self._ahead -= _length(self.asked.popleft())
-        self.deadline = time.monotonic() + FILE_SECONDS
+            self._late = isinstance(error, TimeoutError)
+            self.close()
+            raise ChildFailedError(why(error), crashed=True) from error
+        self.asked.popleft()
         return cut
-
-    def _failed(self, error: Exception) -> ChildFailedError:
-        self._late = isinstance(error, TimeoutError)
-        self.close()
-        return ChildFailedError(why(error), crashed=True)
 
     def close(self) -> None:
         self._link.close()
-
-
-def _length(path: str) -> int:
-    """At most what a path takes in a request: JSON writes a character of another script in up to six bytes a unit."""
-    return 6 * len(path.encode("utf-16-le", "surrogatepass")) // 2 + 3

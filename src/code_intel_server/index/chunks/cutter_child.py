@@ -24,10 +24,10 @@ def serve(read: Callable[[int], bytes], out: IO[bytes]) -> None:
     out.write(frame({"ready": os.getpid()}))
     out.flush()
     while True:
-        request, _ = read_frame(read)
-        for path in request["paths"]:
-            out.write(_answer(root, path, rules, vocabulary, seconds))
-        out.flush()
+        _, paths = read_frame(read)
+        for path in paths.split(b"\0"):
+            out.write(_answer(root, os.fsdecode(path), rules, vocabulary, seconds))
+            out.flush()
 
 
 def _answer(root: Path, path: str, rules: Rules, vocabulary: Vocabulary | None, seconds: float) -> bytes:

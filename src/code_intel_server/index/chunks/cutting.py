@@ -153,4 +153,4 @@ def from_frame(head: dict[str, Any], body: bytes) -> Cut | None:
         raise ValueError("the bags do not fit")
     bags = [body[start:end] for start, end in pairwise(ends)]
     state = FileState(path, size, mtime_ns, bytes.fromhex(digest), indexed_ns, language)
-    return Cut(state, chunks, terms, digests, bags, head["skipped"])
+    return Cut(state, skipped=head["skipped"]) if head["skipped"] else Cut(state, chunks, terms, digests, bags)

@@ -133,7 +133,7 @@ class Events:
         """Whether a test was seen to begin or end, or a unit not to be built."""
         return bool(self._ends or self.running or self._unbuilt)
 
-    def run(self, exit_status: int, seconds: float, *, whole: bool = True) -> SuiteRun:
+    def run(self, seconds: float, *, whole: bool = True) -> SuiteRun:
         """What was seen, as a run; tests that never ended have timed out."""
         rows = [
             *self._last_of_each(),
@@ -141,7 +141,7 @@ class Events:
         ]
         names = distinct(normal_id(row["id"], self.roots) for row in rows)
         cases = tuple(self._case(name, row) for name, row in zip(names, rows, strict=True))
-        return SuiteRun(cases, dict(self._unbuilt), exit_status, seconds, whole=whole)
+        return SuiteRun(cases, dict(self._unbuilt), seconds, whole=whole)
 
     def _last_of_each(self) -> Iterable[dict[str, Any]]:
         """A call that passed and a tear-down that failed are one test, which failed."""

@@ -33,6 +33,20 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
   shift
   results=$CODE_INTEL_RESULTS
   export CODE_INTEL_RESULTS=
+  # Of two -run the last counts, so the command's own is taken out, and given back where ours does not choose.
+  before= run=
+  for word do
+    shift
+    case $before$word in
+      -run | --run) before=is: ;;
+      is:*) run=$word before= ;;
+      -run=* | --run=*) run=${word#*=} ;;
+      *) set -- "$@" "$word" ;;
+    esac
+  done
+  run=${run:+$run${CODE_INTEL_CANARY:+|^$CODE_INTEL_CANARY\$}}
+  run=${CODE_INTEL_GO_RUN:-${run:-$CODE_INTEL_GO_FUNCTIONS}}
+  if [ -n "$run" ]; then set -- -run "$run" "$@"; fi
   if [ -n "$CODE_INTEL_GO_PACKAGES" ]; then
     asked=
     for word do
@@ -49,7 +63,6 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
     set -- $found "$@"
   fi
   if [ -n "$CODE_INTEL_GO_SKIP" ]; then set -- -skip "$CODE_INTEL_GO_SKIP" "$@"; fi
-  if [ -n "$CODE_INTEL_GO_RUN" ]; then set -- -run "$CODE_INTEL_GO_RUN" "$@"; fi
   # What passed once in the project is no answer: it is seen to pass again.
   case " $* " in *" -count"*) ;; *) set -- -count=1 "$@" ;; esac
   exec "$CODE_INTEL_GO" test -json "$@" >>"$results"
@@ -94,13 +107,16 @@ _SET_IN_FRONT = re.compile(r"(?:^|(?<=[\s;&]))PYTHONPATH=")
 class Selection:
     """Which tests of a suite are run: of these files (absolute), with these ids, all but `skip`; all of them by default.
 
-    `canary` is the name of a test that must fail, which is run next to them.
+    Go, which runs whole packages, is left to `functions` of them where there are any. `canary` is the name of a test
+    that must fail, which is run next to them, in `canaries` places.
     """
 
     files: tuple[str, ...] | None = None
+    functions: tuple[str, ...] = ()
     ids: tuple[str, ...] | None = None
     skip: tuple[str, ...] = ()
     canary: str = ""
+    canaries: int = 1
 
     @property
     def whole(self) -> bool:
@@ -191,6 +207,9 @@ def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
         packages.write_text("\n".join([*sorted(wanted), ""]), encoding="utf-8")
         added["CODE_INTEL_GO_PACKAGES"] = str(packages)
     tops = sorted(id_.partition(":")[2].partition("/")[0] or id_ for id_ in selection.ids or ())
+    if selection.functions:
+        functions = filter(None, (*selection.functions, selection.canary))
+        added["CODE_INTEL_GO_FUNCTIONS"] = f"^({'|'.join(functions)})$"
     if tops:
         added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tops)})$"
     if skip := [id_.partition(":")[2] for id_ in selection.skip if ":" in id_]:

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,22 @@ def _named(nodeid: str) -> str:
     return _below[0] + nodeid
 
 
+@cache
 def _only() -> dict[str, Any]:
     """What is wanted: {"files": […]}, {"ids": […]} or {"skip": […]}; {} where all is."""
-    return json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
+    only = json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
+    ids = only.get("ids", ())
+    if ids and all("::" in id_ for id_ in ids):
+        only.setdefault("files", [os.path.realpath(f"{_ROOT}/{id_.partition('::')[0]}") for id_ in ids])
+    return only
 
 
 def pytest_configure(config: Any) -> None:
-    """Say who runs the tests; a worker of pytest-xdist leaves the writing to its controller."""
+    """Say who runs the tests; a worker of pytest-xdist leaves the writing to its controller.
+
+    One file that cannot be collected, as an old one whose import a change renames, keeps no other from being run.
+    """
+    config.option.continue_on_collection_errors = True
     _writes[0] = _writes[0] and not hasattr(config, "workerinput")
     below = os.path.relpath(config.rootpath, os.path.realpath(_ROOT)) if _ROOT else "."
     _below[0] = "" if below == "." else below.replace(os.sep, "/") + "/"

@@ -105,9 +105,9 @@ def session_status(state: SessionState, settings: SessionSettings, ports: Ports)
 
 
 def _untrusted(settings: SessionSettings) -> bool:
-    """Whether verify commands are configured that the user has not trusted: they will not run."""
+    """Whether commands are configured that the user has not trusted: they will not run."""
     config = settings.config
-    return bool(config.config.verify_commands) and not Approvals().trusted(config.path, config.digest)
+    return any(config.commands) and not Approvals().trusted(config.path, config.digest)
 
 
 def _start_warnings(state: SessionState, survey: Survey, *, has_scaffold: bool, untrusted: bool) -> list[Note]:

@@ -17,12 +17,12 @@ from code_intel_server.flow.transitions import Route
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.services import ProjectServices, SessionSettings
 
-FEW_FILES, MANY_FILES = 5, 40
+FEW_FILES = 5
 LANE_SECONDS = 0.5
 NAMES_AT_MOST = 5
 _SHOWN = 60
 _NOTHING_KNOWN = "lanes.nothing_known"
-"""What is advised where a request names nothing, and said only where the session would not explore."""
+"""What is advised where a request names nothing, and so only said where the session would not explore."""
 _READ = 2_000
 """Letters of a request in which names are looked for: what comes later is a log or a listing."""
 
@@ -72,7 +72,7 @@ def route_in_lane(
 
 def _lane_note(settings: SessionSettings, advice: Advice, runs: Lane) -> Note | None:
     if advice.lane is runs:
-        return None if advice.why.key == _NOTHING_KNOWN else advice.why
+        return None if runs is Lane.AUTO else advice.why  # that the usual way fits tells nobody anything
     by_gate = advice.lane in {Lane.AUTO, Lane.FULL}
     flag = f"gate_level={advice.lane}" if by_gate else str(advice.lane)
     why = settings.contract.message(advice.why.key, advice.why.params).text
@@ -109,8 +109,8 @@ def lane_for_names(names: Sequence[str], files: int, *, proven: bool) -> Advice:
     """The lane for names that are in so many files; without a command that proves the work the shortest is too short."""
     if files == 1 and not proven:
         return _advice(Lane.FAST, "unproven", names, files)
-    reach = ((1, Lane.QUICK), (FEW_FILES, Lane.FAST), (MANY_FILES, Lane.AUTO))
-    lane = next((lane for most, lane in reach if files <= most), Lane.FULL)
+    # In many files it is auto that decides by what it finds: a name may only be an example ("as `app.get`").
+    lane = Lane.QUICK if files == 1 else Lane.FAST if files <= FEW_FILES else Lane.AUTO
     return _advice(lane, "stands_in", names, files)
 
 

@@ -39,7 +39,12 @@ class LookupRelevance:
 
     def _row(self, symbol: str, score: float | None, report: IssueReport, begun: Set[str]) -> SymbolRelevance:
         """A symbol with its definitions, those at starting points first; one that the report names is meant."""
-        found = sorted(self._places(symbol), key=lambda row: row.path not in begun)
+        implementations: dict[tuple[str, str], DefinitionRow] = {}  # of overloads the longest is one
+        for row in self._places(symbol):
+            known = implementations.setdefault((row.path, row.qualified), row)
+            if row.end_line - row.start_line > known.end_line - known.start_line:
+                implementations[row.path, row.qualified] = row
+        found = sorted(implementations.values(), key=lambda row: row.path not in begun)
         meant = symbol in report.names or any(row.path in begun for row in found)
         return SymbolRelevance(symbol, score, tuple(f"{row.path}:{row.start_line}" for row in found[:_PLACES]), meant)
 

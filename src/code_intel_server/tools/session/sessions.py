@@ -17,6 +17,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import pipeline, responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, submit
+from code_intel_server.flow.handlers.seen_tests import to_commit
 from code_intel_server.flow.payloads import check_text, digest, parse_object
 from code_intel_server.flow.phases import POST_IMPL_VERIFY, READY_PLAN, End, Flags, Intent
 from code_intel_server.flow.ports import Ports
@@ -166,6 +167,13 @@ class Sessions:
                 base = state.task_branch.base_oid if state.task_branch else state.head_at_start
                 self._services.begin_runs(active.settings, state.session_id, base)
 
+    def _run_ahead(self, settings: SessionSettings, state: SessionState) -> None:
+        """Run the tests of what is to be verified next while the agent makes its own checks."""
+        change = to_commit(state)
+        if state.place == POST_IMPL_VERIFY and change is not None and state.trees.judged:
+            with contextlib.suppress(CodeIntelError, OSError):
+                self._services.run_ahead(settings, state.session_id, state.trees.judged, change)
+
     def _refuse_in_a_session(self, flags: Flags) -> None:
         active = self.active
         if active is None or flags.clean:
@@ -242,6 +250,7 @@ class Sessions:
             if active.state.compacted:
                 self._ends.marker(state.session_id).unlink(missing_ok=True)  # one told meanwhile is for the next answer
             self._log(decision_of(submission, active.state), active, state, began)
+            self._run_ahead(active.settings, state)
         else:
             self._finish(active, state, submission, began)
         for session_id in submission.retired:

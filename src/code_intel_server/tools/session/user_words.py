@@ -4,6 +4,7 @@ Asked is only where nothing was heard, and what nobody answers is taken as the a
 gets harder.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -55,7 +56,7 @@ class SessionUser:
             return Author.TERMINAL
         if any(_WAIVE in row for row in self._rows()):
             return Author.HOOK
-        answer = self._asked("waiver", _YES_NO, command=" ".join(run.argv), reason=run.reason)
+        answer = self._asked("waiver", _YES_NO, command=shlex.join(run.argv), reason=run.reason)
         if answer == "no":
             Approvals().withdraw(root, session_id, run.argv)
             return None

@@ -11,7 +11,7 @@ import json
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +31,7 @@ MAX_CONFIG_WARNINGS = 20
 WHOLE_FILE = "*"
 
 _Text = Annotated[str, Field(max_length=4096)]
+_Argv = Annotated[tuple[_Text, ...], Field(min_length=1, max_length=200)]
 _Seconds = Annotated[float, Field(gt=0, le=7200, allow_inf_nan=False)]
 
 
@@ -54,6 +55,8 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
     "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
     "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
+    "resolution.scip": "a SCIP index of the project (`index.scip`), below the root: what it knows of a name goes before what the server tells from the text",
+    "resolution.language_servers": "the same from language servers that speak over standard input and output: argument lists by language (`python`, `typescript`, ...). They run the repository's code, so only what `trust` allowed is started",
     "outside_sessions": "what the hook does at the end of a turn that changed files outside a session: nothing, say once what no run has proven, or run the trusted commands in the background and say what they showed",
     "lane": "how much of the flow a change is led through where the user gives no flag: a lane, or `advised` for what start_session would advise",
     "finish": "whether a session ends with a merge, or with its branch kept for a pull request",
@@ -70,10 +73,16 @@ ABOUT: Mapping[str, str] = {
 """What each setting is for, by its dotted name: the reference is made from it."""
 
 
+def _passable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    if not argv[0].strip() or any(part != printable(part) for part in argv):
+        raise ValueError("a program and its arguments, without control characters")
+    return argv
+
+
 class VerifyCommand(_Part):
     """A command that proves the work: `argv` without a shell, run in `cwd` below the root for at most `timeout` seconds."""
 
-    argv: tuple[_Text, ...] = Field(min_length=1, max_length=200, strict=False)
+    argv: _Argv = Field(strict=False)
     timeout: _Seconds = 300.0
     cwd: _Text = "."
     in_place: bool = False
@@ -90,9 +99,7 @@ class VerifyCommand(_Part):
     @field_validator("argv")
     @classmethod
     def _can_be_passed(cls, argv: tuple[str, ...]) -> tuple[str, ...]:
-        if not argv[0].strip() or any(part != printable(part) for part in argv):
-            raise ValueError("a program and its arguments, without control characters")
-        return argv
+        return _passable(argv)
 
 
 class Finish(StrEnum):
@@ -107,6 +114,26 @@ class Headless(_Part):
 
     stale_branches: Literal["continue", "delete", "merge"] = "continue"
     escalation: Literal["stop", "continue"] = "stop"
+
+
+class Resolution(_Part):
+    """What the project has of its own that tells what names mean: a SCIP index, language servers by language (SPEC 2)."""
+
+    scip: _Text = ""
+    language_servers: dict[str, Annotated[_Argv, Field(strict=False)]] = Field(default_factory=dict, max_length=20)
+
+    @field_validator("scip")
+    @classmethod
+    def _below_the_root(cls, path: str) -> str:
+        path = posixpath.normpath(path.strip()) if path.strip() else ""
+        if path.startswith(("/", "../")) or path == "..":
+            raise ValueError("a file of the project, named from its root")
+        return path
+
+    @field_validator("language_servers")
+    @classmethod
+    def _can_be_passed(cls, servers: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {language: _passable(argv) for language, argv in servers.items()}
 
 
 class Chroma(_Part):
@@ -142,6 +169,7 @@ class Config(_Part):
     finish: Annotated[Finish, Field(strict=False)] = Finish.MERGE
     headless: Headless = Headless()
     chroma: Chroma = Chroma()
+    resolution: Resolution = Resolution()
 
     @field_validator("source_dirs")
     @classmethod
@@ -174,7 +202,12 @@ class Config(_Part):
 
 _DEFAULTS = Config()
 
-_PARTS: Mapping[str, type[BaseModel]] = {"verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma}
+_PARTS: Mapping[str, type[BaseModel]] = {
+    "verify_commands": VerifyCommand,
+    "headless": Headless,
+    "chroma": Chroma,
+    "resolution": Resolution,
+}
 """The keys whose values have keys of their own."""
 
 _IN_JSON = (
@@ -228,6 +261,11 @@ class ConfigFile:
         """The file as it serves a session that began with another content of it: nothing in it counts."""
         why = _warning(1, "edited during the session")
         return ConfigFile(self.path, Config(), self.digest, (*self.warnings, why), frozenset({WHOLE_FILE}))
+
+    @property
+    def commands(self) -> tuple[Collection[object], ...]:
+        """What it names that would run, for which the user has to trust it."""
+        return self.config.verify_commands, self.config.resolution.language_servers.items()
 
     def lost(self, key: str) -> bool:
         """Whether the file may have set `key` and it could not be read."""

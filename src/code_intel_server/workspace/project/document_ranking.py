@@ -15,19 +15,24 @@ MAX_DOCUMENT_BYTES = 512 * 1024
 RULES = ("contributing", "changelog", "changes", "history", "news")
 """Documents that most changes must obey or add a line to, by the name without its suffix."""
 
+_NEAR, _FEW = 0.4, 2
+"""What a document's score must be of the best one's to be named; so many are named whatever they score."""
 _WORD = re.compile(r"[^\W\d_]\w{2,}")
 
 
 def rank_documents(root: Path, documents: Sequence[str], query: str, most: int) -> tuple[str, ...]:
     """At most `most` of the documents (project-relative paths): those that share the rarest words with
-    the query, and one of each kind in `RULES` whatever it says.
+    the query, as far as they come near the best of them, and one of each kind in `RULES` whatever it says.
     """
     words = {word.lower() for word in _WORD.findall(query)}
     counts = {path: _counts(root / path, words) for path in documents[:MAX_READ]}
     scores = _scores(counts)
     ordered = sorted(documents, key=lambda path: -scores.get(path, 0.0))
     rules = _rules(documents)[:most]
-    chosen = {*rules, *[path for path in ordered if path not in rules][: most - len(rules)]}
+    near = _NEAR * max(scores.values(), default=0.0)
+    others = [path for path in ordered if path not in rules]
+    fitting = [path for path in others if scores.get(path, 0.0) >= near] if near else others
+    chosen = {*rules, *(fitting if len(fitting) > _FEW else others[:_FEW])[: most - len(rules)]}
     return tuple(path for path in ordered if path in chosen)
 
 

@@ -126,6 +126,10 @@ class Rust(LanguageRules):
 
     # Declarations
 
+    def packages(self, ev: "Evaluator") -> Mapping[str, str]:
+        """The crates."""
+        return ev.once(("crates",), partial(_crates, ev))
+
     def spelled(self, text: str) -> str:
         """Without the mark of a raw name."""
         return text.removeprefix("r#")
@@ -226,7 +230,7 @@ class Rust(LanguageRules):
         return meant
 
     def _first(self, ev: "Evaluator", model: Model, here: Values, name: str, node: "tree_sitter.Node") -> Values:
-        crate = ev.once(("crates",), partial(_crates, ev)).get(name)
+        crate = self.packages(ev).get(name)
         for value in here:
             inner = value.declaration.inner if isinstance(value, Class) else model.top
             symbol = inner.symbols.get(name) if inner is not None else None
@@ -246,7 +250,7 @@ class Rust(LanguageRules):
 
     def beyond(self, ev: "Evaluator", model: Model, name: str) -> Meaning | None:
         """A crate of the project, a macro of anywhere in it."""
-        crate = ev.once(("crates",), partial(_crates, ev)).get(name)
+        crate = self.packages(ev).get(name)
         if crate is not None:
             return Meaning(modules=frozenset({crate}))
         for path in ev.files.holding(r"macro_rules!\s*\w"):

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
+_TYPES_ALONE = frozenset({"interface_declaration", "type_alias_declaration"})
+_VALUES_ALONE = frozenset({"variable", "function"})
 _WITH_THIS = frozenset({"function_declaration", "function_expression", "method_definition"})
 _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
@@ -242,6 +244,18 @@ class TypeScript(LanguageRules):
         else:
             found = [one_ for one_ in symbol.declarations if one_.kind != "alias" and one_.node.type not in _TYPES_ONLY]
         return super().defining(BoundSymbol(symbol.name, symbol.scope, found or symbol.declarations), as_type=as_type)
+
+    def is_type_and_value(self, symbol: BoundSymbol) -> bool:
+        """An interface or alias and a constant or function: what the language merges, and each use takes one half of."""
+        halves = {one.node.type in _TYPES_ALONE for one in symbol.declarations}
+        values = all(one.node.type in _TYPES_ALONE or one.kind in _VALUES_ALONE for one in symbol.declarations)
+        return values and len(halves) == 2
+
+    def is_type(self, node: "tree_sitter.Node") -> bool | None:
+        """By the kind of its node, except where modules exchange both."""
+        if node.parent is not None and node.parent.type in {"import_specifier", "export_specifier", "import_clause"}:
+            return None
+        return node.type == "type_identifier"
 
     def bases(self, one_: Declaration) -> "list[tree_sitter.Node]":
         """What is behind `extends` and `implements`."""

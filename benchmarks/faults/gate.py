@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.faults.kills import command
+from benchmarks.faults.kills import command
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -98,7 +98,7 @@ def missing() -> str:
     """Why there can be no gate on this machine; '' where there can: on x86-64 Linux whose kernel lets itself be asked."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         return "the system calls are those of Linux on x86-64"
-    command = [sys.executable, "-m", "tests.faults.gate"]
+    command = [sys.executable, "-m", "benchmarks.faults.gate"]
     try:
         tried = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False, timeout=60)
     except subprocess.TimeoutExpired:

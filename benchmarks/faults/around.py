@@ -1,6 +1,6 @@
 """Each git child of the moves that change the repository: killed before it runs, and the server killed right after it.
 
-python -m tests.faults.around --out around.jsonl
+python -m benchmarks.faults.around --out around.jsonl
 """
 
 import argparse
@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.faults.interrupted import Interrupted, Outcome
-from tests.faults.kills import Kill
-from tests.faults.scenarios import SCENARIOS, Scenario, prepared
+from benchmarks.faults.interrupted import Interrupted, Outcome
+from benchmarks.faults.kills import Kill
+from benchmarks.faults.scenarios import SCENARIOS, Scenario, prepared
 
 MOVES = {"discarded": (2, 6, 7), "abandoned": (4,)}
 """Scenario → the moves: the branch is made, the commit with its discards, the merge; the session is given up."""

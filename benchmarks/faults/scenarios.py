@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_intel_server.tools.shaping import places
 from tests.e2e.driver import Fields, Server, git, repository
+
+from code_intel_server.tools.shaping import places
 
 FILES = {
     "app.py": "def main():\n    return 1\n",

@@ -5,7 +5,7 @@ After each fault the session goes on: a new process restores it (or the same one
 again, and everything must stand as it does where nothing failed. A state on disk that this move has been taken up from
 before is not taken up again: nothing could come out differently.
 
-python -m tests.faults.points --out FOLDER [--how caller|server|EIO|ENOSPC|EROFS] [--scenario NAME] [--every N]
+python -m benchmarks.faults.points --out FOLDER [--how caller|server|EIO|ENOSPC|EROFS] [--scenario NAME] [--every N]
 """
 
 import argparse
@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.faults.gate import Call, Fault, Gate
+from benchmarks.faults.interrupted import NO_SESSION, TRIES, user_removes_locks
+from benchmarks.faults.kills import await_git
+from benchmarks.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE, Move, Scenario, final_state, prepared
+from benchmarks.faults.sentinel import Acknowledged, Sentinel
+from benchmarks.faults.watched import GatedServer
 from tests.e2e.driver import Fields, Server, git
-from tests.faults.gate import Call, Fault, Gate
-from tests.faults.interrupted import NO_SESSION, TRIES, user_removes_locks
-from tests.faults.kills import await_git
-from tests.faults.scenarios import SCENARIOS, THROUGH_EVERY_PHASE, Move, Scenario, final_state, prepared
-from tests.faults.sentinel import Acknowledged, Sentinel
-from tests.faults.watched import GatedServer
 
 HOWS = ("caller", "server", "EIO", "ENOSPC", "EROFS")
 """The caller of the Nth system call is killed before it; the server is killed there and its child goes on alone; an error."""

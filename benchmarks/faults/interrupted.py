@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.faults.kills import Kill, Shim, await_git, command
+from benchmarks.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
+from benchmarks.faults.sentinel import Acknowledged, Sentinel
+from benchmarks.faults.watched import TracedServer
 from tests.e2e.driver import Server
-from tests.faults.kills import Kill, Shim, await_git, command
-from tests.faults.scenarios import SCENARIOS, Scenario, final_state, prepared
-from tests.faults.sentinel import Acknowledged, Sentinel
-from tests.faults.watched import TracedServer
 
 STEPS_WITHOUT_KILLS = 12
 TRIES = 3

@@ -1,6 +1,6 @@
 """Switch off one safety device after the other and see that a test notices (issue, Shows 2).
 
-python -m tests.faults.mutants --out mutants.json
+python -m benchmarks.faults.mutants --out mutants.json
 """
 
 import argparse

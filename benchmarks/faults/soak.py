@@ -1,6 +1,6 @@
 """One server for a long time: session after session, lookups between, a fault every hundred calls. Does anything grow?
 
-python -m tests.faults.soak --minutes 60 --out soak.json
+python -m benchmarks.faults.soak --minutes 60 --out soak.json
 """
 
 import argparse
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.faults.scenarios import prepared
 from tests.e2e.driver import Fields, git
-from tests.faults.scenarios import prepared
 from tests.faults.test_process import Wire, descendants
 
 CALLS_BETWEEN_FAULTS = 100

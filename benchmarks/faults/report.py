@@ -1,6 +1,6 @@
 """Writes docs/explanation/reliability.md from the summaries of the runs.
 
-python -m tests.faults.report --from FOLDER     (kills*.jsonl, around.jsonl, errors.jsonl, points*.jsonl, power.json,
+python -m benchmarks.faults.report --from FOLDER     (kills*.jsonl, around.jsonl, errors.jsonl, points*.jsonl, power.json,
                                                  payloads.json, mutants.json, soak.json, tests*.xml of pytest; a missing one
                                                  is said)
 """
@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.points import HOWS, PLAYED, TO_THE_END
-from tests.faults.rows import ROWS, Row
-from tests.faults.soak import BOUNDS, DESCRIPTORS, DESCRIPTORS_A_THREAD
+from benchmarks.faults.points import HOWS, PLAYED, TO_THE_END
+from benchmarks.faults.rows import ROWS, Row
+from benchmarks.faults.soak import BOUNDS, DESCRIPTORS, DESCRIPTORS_A_THREAD
 
 HERE = Path(__file__).resolve().parents[2]
-SUMMARY = HERE / "tests" / "faults" / "summary.json"
+SUMMARY = HERE / "benchmarks" / "faults" / "summary.json"
 PAGE = HERE / "docs" / "explanation" / "reliability.md"
 KILLS_WANTED = 2000
 KILLED = ("caller", "server")
@@ -158,7 +158,7 @@ def _executed(folder: Path) -> dict[str, list[int]]:
 
 
 def _tested(file: Path) -> Iterator[tuple[str, tuple[int, int]]]:
-    for case in ET.parse(file).iter("testcase"):  # noqa: S314 - pytest's own file
+    for case in ET.parse(file).iter("testcase"):
         if case.find("skipped") is None:
             said = [each.get("value") for each in case.iter("property") if each.get("name") == "executions"]
             failed = case.find("failure") is not None or case.find("error") is not None
@@ -171,7 +171,7 @@ def page(summary: Summary) -> str:
         [
             "# Reliability",
             "",
-            "<!-- Written by `python -m tests.faults.report`; do not edit. -->",
+            "<!-- Written by `python -m benchmarks.faults.report`; do not edit. -->",
             "",
             *_promises(summary),
             "",
@@ -223,7 +223,7 @@ def _killed(summary: Summary) -> list[str]:
             f"`clean` in {around['sessions']}. Each was resumed by a new process, or went on after the typed refusal, until it "
             "ended. Violations (a submit lost or done twice, something of the user's unreachable, another end than without "
             f"kills): **{kills['violations'] + around['violations']}**. The aim is {KILLS_WANTED} ({reached}; "
-            "`tests/faults/run.sh --full` goes on where it stopped)."
+            "`benchmarks/faults/run.sh --full` goes on where it stopped)."
         ),
         "",
         "| Killed at | In whole sessions | At every point of a move |",

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
+from benchmarks.faults.scenarios import Place
+
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded
-from tests.faults.scenarios import Place
 
 CALLS = "openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir"
 TRACER = ("strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "4000000", "-e", f"trace={CALLS}")

@@ -108,7 +108,7 @@ class Kill:
 
 def seeded(seed: int, count: int) -> list[Kill]:
     """`count` kills over all places, the same for the same seed; three in four near something that is written."""
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(seed)
     return [_drawn(chance) for _ in range(count)]
 
 
@@ -132,7 +132,7 @@ SERVER_ERRORS = {"rename": 5, "fsync": 6, "unlink": 4, "mkdir": 15, "link": 2}
 
 def failing(seed: int, count: int) -> list[Kill]:
     """`count` errors of the disk, the same for the same seed."""
-    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    chance = random.Random(seed)
     return [_error(chance) for _ in range(count)]
 
 

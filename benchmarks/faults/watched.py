@@ -5,10 +5,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.faults.gate import Gate
 from tests.e2e import zygote
 from tests.e2e.driver import Server
 from tests.e2e.zygote import Forked
-from tests.faults.gate import Gate
 
 _ATTACH_SECONDS = 20.0
 

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-
 from tests.e2e.driver import Fields
 from tests.faults.test_wire import kinds_of_path
 
@@ -156,7 +155,7 @@ SPOKEN: dict[str, Callable[[str], Fields]] = {
         "tools_used": ["review_changes"],
     },
     "QUALITY_REVIEW": lambda x: {"issues": [], "quality_prompt_used": f"{x}?", "quality_score": x},
-    "MERGE": lambda x: {"summary": ""},
+    "MERGE": lambda _x: {"summary": ""},
 }
 """Phase → a payload whose shape is right and whose words are not, whatever `x` is."""
 
@@ -194,7 +193,7 @@ class Store:
 
     def __init__(self, root: Path, count: int, first: int = 0) -> None:
         self._values, self._words = samples(anything(root), count, first), samples(text(root), count, first)
-        self._chance = random.Random(first)  # noqa: S311 - repeatable, not secret
+        self._chance = random.Random(first)
 
     def payloads(self, phase: str, count: int) -> Iterator[Fields]:
         """So many that this phase must refuse: without a summary, or with hostile words in what a phase asks for.

@@ -1,7 +1,7 @@
 """The long kill run: one interrupted session a seed, one JSON line each, taken up where the last run ended.
 
-python -m tests.faults.campaign --kills 2000 --seed 1 --out kills.jsonl
-python -m tests.faults.campaign --kills 500 --seed 1 --errors --out errors.jsonl
+python -m benchmarks.faults.campaign --kills 2000 --seed 1 --out kills.jsonl
+python -m benchmarks.faults.campaign --kills 500 --seed 1 --errors --out errors.jsonl
 """
 
 import argparse
@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.faults.interrupted import Outcome, in_folder
-from tests.faults.kills import Kill, failing, seeded
-from tests.faults.scenarios import SCENARIOS
+from benchmarks.faults.interrupted import Outcome, in_folder
+from benchmarks.faults.kills import Kill, failing, seeded
+from benchmarks.faults.scenarios import SCENARIOS
 
 KILLS_A_SESSION = 40
 
