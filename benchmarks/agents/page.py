@@ -1,6 +1,7 @@
 """The page of the runs: one row each, none left out, and what bare and with cost beside each other."""
 
 import collections
+import itertools
 import json
 import random
 import re
@@ -96,20 +97,23 @@ def _row(run: Run) -> str:
 
 def _summary(runs: list[Run]) -> str:
     lines = [
-        "| arm | runs | hidden tests passed | obligations met | minutes, median | × bare of the same task, median | calls, median | KB, median |",
+        "| round, arm | runs | hidden tests passed | obligations met | minutes, median | × bare of its pair, median | calls, median, most | KB, median, most |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    bare = {run["task"]: run["minutes"] for run in runs if run["arm"] == "bare"}
-    for arm in ARMS:
-        some = [run for run in runs if run["arm"] == arm]
+    minutes = {run["name"]: run["minutes"] for run in runs}
+    rounds = sorted({run["name"].rpartition("-")[2] for run in runs})
+    for number, arm in itertools.product(rounds, ARMS):
+        some = [run for run in runs if run["arm"] == arm and run["name"].endswith(f"-{number}")]
         if not some:
             continue
         met = [held for run in some for held in run["obligations"].values()]
-        ratios = [run["minutes"] / bare[run["task"]] for run in some if run["task"] in bare]
+        pairs = [(run["minutes"], minutes.get(f"{run['task']}-bare-{number}")) for run in some]
+        ratios = [mine / bare for mine, bare in pairs if bare]
+        calls, size = [sum(run["calls"].values()) for run in some], [run["bytes"] / 1000 for run in some]
         lines.append(
-            f"| {arm} | {len(some)} | {sum(run['hidden'] == 'pass' for run in some)} | {sum(met)} of {len(met)} "
-            f"| {statistics.median(run['minutes'] for run in some):.1f} | {f'{statistics.median(ratios):.2f}' if ratios else 'no pair yet'} "
-            f"| {statistics.median(sum(run['calls'].values()) for run in some):.0f} | {statistics.median(run['bytes'] for run in some) / 1000:.1f} |"
+            f"| {number}, {arm} | {len(some)} | {sum(run['hidden'] == 'pass' for run in some)} | {sum(met)} of {len(met)} "
+            f"| {statistics.median(run['minutes'] for run in some):.1f} | {f'{statistics.median(ratios):.2f}' if ratios else 'no pair'} "
+            f"| {statistics.median(calls):.0f}, {max(calls)} | {statistics.median(size):.1f}, {max(size):.1f} |"
         )
     return "\n".join(lines)
 

@@ -67,7 +67,7 @@ def test_a_test_that_no_longer_passes_needs_a_reason_which_is_kept(stage: Stage)
     app = APP_DONE.replace("value + 1", "value + 2")
     tests = TESTED.replace("helper(1) == 2", "helper(1) == 3").replace("helper(2) == 3", "helper(2) == 4")
     before_the_verdict(stage, app, tests__test_app=tests.replace("helper(0) == 1", "helper(0) == 2"))
-    stage.refused("tests/test_app.py::test_helper (passed before this change and fails with it)", **verdict())
+    stage.refused("tests/test_app.py::test_helper (was changed: as it was it fails with this change", **verdict())
     answer = stage.accepted(**verdict(tests_reason=REASON))
     assert answer["tests"]["with_a_reason"]["tests/test_app.py::test_helper"] == REASON
     stage.accepted(**stage.commit())

@@ -59,4 +59,4 @@ def test_an_older_trusted_configuration_put_back(stage: Stage) -> None:
     stage.write(".code-intel/config.json", stage.git("show", "HEAD~1:.code-intel/config.json"))
     stage.git("commit", "-qam", "As it was")
     said = stage.begin(fast=True, no_doc=True)
-    assert "another one was trusted since" in str(said["warnings"])
+    assert "trusted another version of it" in str(said["warnings"])

@@ -477,6 +477,16 @@ class TestReport:
         session.report("t1", "main.py:1")
         assert session.state.tasks[0].status == "completed"
 
+    def test_a_renamed_file_is_also_evidenced_by_all_its_lines(self) -> None:
+        """Found in play: a rename that changed no line was refused as a file of one line."""
+        session = self.at()
+        session.world.files["main.py"] = session.world.files.pop("app.py")
+        lines = len(session.world.files["main.py"].splitlines())
+        session.report("t1", f"main.py:1-{lines + 1}")
+        assert session.error == "failures.READY.checklist_evidence_line_out_of_range"
+        session.report("t1", f"main.py:1-{lines}")
+        assert session.state.tasks[0].status == "completed"
+
     @pytest.mark.parametrize("text", ["", "\0\1"])
     def test_a_new_empty_or_binary_file_is_evidenced_as_line_one(self, text: str) -> None:
         session = self.at()

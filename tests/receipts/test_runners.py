@@ -137,6 +137,21 @@ def test_an_assertion_that_fails_behind_the_end_of_its_test_is_seen_beside_the_t
 
 
 @pytest.mark.needs("node")
+def test_a_new_helper_in_the_folder_of_the_tests_is_no_test_that_does_not_build(repo: Repo) -> None:
+    """Found in play: node runs every file below `test/`, and one without a test refused honest work."""
+    begin = "const test = require('node:test')\n" + TEST.replace("./add", "../add")
+    one = begin + "test('adds', () => a.equal(add(1, 1), 2))\n"
+    _write(repo, {"add.js": ADD, "test/one.test.js": one})
+    two = "const { pair } = require('./support/pairs')\ntest('pairs', () => a.equal(add(...pair), 2))\n"
+    _write(
+        repo, {"add.js": ADD + "\n", "test/one.test.js": one + two, "test/support/pairs.js": "exports.pair = [1, 1]\n"}
+    )
+    verdict = _verdict(repo, "node", "--test")
+    assert verdict.problems == ()
+    assert verdict.receipt.pass_to_pass == ("test/one.test.js > adds",)
+
+
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("module", [False, True])
 def test_the_files_that_tests_of_node_load_are_told(repo: Repo, module: bool) -> None:
     begin = "import test from 'node:test'\nimport './add.js'\n" if module else RUNNERS["node"][1] + TEST

@@ -284,8 +284,7 @@ class Judge:
             return self._used(task_id, item, reference, trivial=False)
         total = self._present_lines(reference)
         if change is not None and _has_no_lines(change, total):
-            if (reference.start, reference.end) != (1, 1):
-                raise Rejected("failures.READY.checklist_evidence_line_out_of_range", line=reference.end, total=1)
+            self._in_range(reference, max(total, 1))
             return self._used(task_id, item, reference, trivial=False)
         if total == 0 and reference.start == reference.end == 1:
             return self._used(task_id, item, reference, trivial=self._weakness(item, reference, change))

@@ -26,7 +26,7 @@ export default async function* (source) {
       const message = type === 'test:fail' ? String(cause?.stack ?? cause).slice(-1500) : ''
       const said = late.get(data.file) || diagnosed || String(error?.message ?? '')
       if (whole) late.delete(data.file)
-      if (whole) write({ event: 'unbuilt', unit: unit(data.file), message: said.slice(0, 500) })
+      if (whole && (said || type === 'test:fail')) write({ event: 'unbuilt', unit: unit(data.file), message: said.slice(0, 500) })
       diagnosed = ''
       const skipped = data.skip !== undefined || data.todo !== undefined
       const outcome = skipped ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed'
