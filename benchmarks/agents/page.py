@@ -36,7 +36,9 @@ def page(folder: Path) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rows += [_row(run) for run in runs]
-    return f"{HEAD}\n{_summary(runs)}\n\n{_primary(runs)}\n\n" + "\n".join(rows) + "\n\n" + _refusals(runs)
+    notes = (Path(__file__).parent / "notes.md").read_text(encoding="utf-8")
+    parts = (HEAD, f"{_summary(runs)}\n", f"{_primary(runs)}\n", notes, "\n".join(rows) + "\n", _refusals(runs))
+    return "\n".join(parts)
 
 
 def order(names: list[str]) -> list[str]:
