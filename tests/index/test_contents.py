@@ -170,6 +170,30 @@ def test_nothing_is_removed_while_another_worktree_is_being_indexed(first: Path,
         assert counted(shared, "checkouts") == 1
 
 
+def test_a_worktree_that_was_moved_away_and_came_back_is_indexed_again(
+    first: Path, second: Path, shared: Path, tmp_path: Path
+) -> None:
+    with opened(second, shared) as index:
+        index.sync()
+        before = answers(index)
+    second.rename(tmp_path / "away")
+    with opened(first, shared) as other:
+        other.sync()  # and cleans up what was only the second's
+    assert counted(shared, "checkouts") == 1
+    (tmp_path / "away").rename(second)
+    with opened(second, shared) as index:
+        report = index.sync()
+        assert report.added > 0
+        assert answers(index) == before
+
+
+def test_an_index_opens_while_the_common_contents_are_written_for_long(first: Path, shared: Path) -> None:
+    with contextlib.closing(sqlite3.connect(shared / CONTENTS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with opened(first, shared) as index:
+            assert index.search("login throttle").hits
+
+
 def test_a_worktree_that_is_removed_while_it_is_used_costs_the_others_nothing(
     first: Path, second: Path, shared: Path
 ) -> None:

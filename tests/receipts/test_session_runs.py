@@ -104,10 +104,10 @@ def test_what_was_run_ahead_is_not_run_again_for_the_verdict(world: World) -> No
     assert [one for one in said if "begun in the background" not in one] == []
 
 
-def test_a_failure_that_was_seen_ahead_is_the_first_try_and_the_next_runs_anew(world: World) -> None:
+def test_a_failure_that_was_seen_ahead_is_not_believed_before_it_is_seen_again(world: World) -> None:
     runs = world.runs()
     asked = _asked(world, calc__py=WRONG)
-    _made_ahead(world, runs, asked)
+    runs.ahead(asked)
     first, second = (runs.judge(asked, quiet, quiet).tests for _ in range(2))
     assert first is not None and second is not None
     assert (first.tries, second.tries) == (1, 2)

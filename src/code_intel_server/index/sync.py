@@ -8,6 +8,7 @@ checkout of the repository has indexed already, or this one under another name, 
 import contextlib
 import hashlib
 import os
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -219,11 +220,13 @@ class Synchroniser:
         while True:
             self.seen_at = self._store.epoch
             with self._store.contents.in_use():
+                self._store.rejoin()
                 report = self._run(progress, lambda: self._overtaken() or should_stop(), first, anew=mine)
             if self._turns.in_vain.is_set() or self.seen_at == self._store.epoch or should_stop():
                 break
         if not report.cancelled:
-            self._store.contents.clean_up_if_due()
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._store.contents.clean_up_if_due()
         if joined is not None:
             return replace(joined.and_then(report), notes=(JOINED, *report.notes))
         if anew and not report.cancelled:

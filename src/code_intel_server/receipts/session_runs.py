@@ -94,8 +94,6 @@ class _KeptVerdict:
     runs: tuple[CommandRun, ...]
     tests: SeenTests
     failed: bool
-    asked: bool = True
-    """Whether a submit has had it; False while it was only made ahead."""
 
 
 class SessionRuns:
@@ -239,12 +237,9 @@ class SessionRuns:
             notary = _notary(git, asked.config, chosen, tell, check)
             key = _key(chosen, base, tree, notary.fingerprint())
             last = self._read(asked.session_id, "verdict", _KeptVerdict)
-            last = last if last is not None and last.key == key else None
-            if last is not None and not (last.failed and last.asked):
-                if not ahead and not last.asked:
-                    self._write(asked.session_id, "verdict", replace(last, asked=True))
+            tries = last.tests.tries + 1 if last is not None and last.key == key else 1
+            if last is not None and tries > 1 and not last.failed:
                 return Judged(dict(zip(chosen, last.runs, strict=False)), last.tests)
-            tries = last.tests.tries + 1 if last is not None else 1
             before = self._read(asked.session_id, "base", _KeptBase)
             known = before.run if before is not None and before.key == _key(chosen, base) else None
             verdict = notary.verify(base, tree, self._trees.objects, known)
@@ -258,7 +253,10 @@ class SessionRuns:
             seen = replace(seen, questions=seen.questions | dict.fromkeys(differing[:_FOLDERS_AT_MOST], BORROWED_NOW))
         runs = () if seen.unavailable else outcomes(verdict, seen)
         failed = any(run.outcome is ProofStatus.FAILED for run in runs)
-        self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed, asked=not ahead))
+        check()
+        # Made ahead, beside checks of the agent's that may want the same port, only what is good is believed.
+        if not ahead or not (failed or seen.questions or seen.unavailable):
+            self._write(asked.session_id, "verdict", _KeptVerdict(key, runs, seen, failed))
         return Judged(dict(zip(chosen, runs, strict=False)), seen)
 
     # -- what is kept ----------------------------------------------------------------------------------------------------

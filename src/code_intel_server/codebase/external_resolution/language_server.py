@@ -119,8 +119,10 @@ class LanguageServer:
         self._connection: _Connection | None = None
         self._engine = ""
         self._failures = 0
-        self._has_settled = False
+        self._is_ready = self._has_settled = False
         self._stamps: dict[str, int] = {}
+        self._open: dict[str, str] | None = None
+        """The document that a question which ran out of time has left open."""
 
     @property
     def process_id(self) -> int | None:
@@ -145,7 +147,8 @@ class LanguageServer:
         except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             self._failures += 1
             late = isinstance(error, TimeoutError)
-            if not late or self._failures >= MOST_FAILURES:  # who is only late may still be reading the project
+            # Who is only late may still be reading the project, once it has said that it is there.
+            if not late or not self._is_ready or self._failures >= MOST_FAILURES:
                 self._drop()
             missing = isinstance(error, FileNotFoundError | PermissionError)
             raise SourceError(f"{name}: {'it cannot be started' if missing else why(_plain(error))}") from None
@@ -156,7 +159,9 @@ class LanguageServer:
         connection = self._connection or self._start(deadline)
         self._tell_changes(connection, files, deadline)
         text = decode(read_bytes(self._root, path) or b"")
-        document = {"uri": self._uri(path)}
+        if self._open is not None:
+            connection.notify("textDocument/didClose", {"textDocument": self._open}, deadline)
+        document = self._open = {"uri": self._uri(path)}
         connection.notify("textDocument/didOpen", {"textDocument": {**document, **_opened(path, text)}}, deadline)
         at = {"line": line - 1, "character": to_utf16(text.split("\n")[line - 1], column - 1)}
         asked = {"textDocument": document, "position": at}
@@ -170,6 +175,7 @@ class LanguageServer:
             before, found = found, connection.ask(questions, deadline)
             self._has_settled = before == found
         connection.notify("textDocument/didClose", {"textDocument": document}, deadline)
+        self._open = None
         self._failures = 0
         definitions = in_order(self._places(found[0]))
         references = frozenset(self._places(found[1])) | frozenset(definitions)
@@ -200,6 +206,7 @@ class LanguageServer:
         said = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
         self._engine = said[:60] or os.path.basename(self._argv[0])  # noqa: PTH119
         connection.notify("initialized", {}, deadline)
+        self._is_ready = True
         return connection
 
     def _tell_changes(self, connection: _Connection, files: Sequence[str], deadline: float) -> None:
@@ -253,7 +260,8 @@ class LanguageServer:
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
-        self._stamps, self._has_settled = {}, False
+        self._stamps, self._open = {}, None
+        self._is_ready = self._has_settled = False
         if connection is not None:
             connection.pipes.close()
 

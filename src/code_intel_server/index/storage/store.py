@@ -115,7 +115,19 @@ CREATE TABLE outbox (
                 connection.execute("DELETE FROM meta WHERE key IN ('synced_at', 'chroma')")
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('contents', ?)", (uid,))
                 connection.execute(_NEXT_EDITION)
+        with contextlib.suppress(sqlite3.OperationalError):  # it is written for long: the next sync does it
+            self.contents.register(self.path)
+
+    def rejoin(self) -> None:
+        """Be known to the contents, and know no file any more whose content was cleaned up: the checkout had been moved away."""
         self.contents.register(self.path)
+        lost = "content IS NOT NULL AND content NOT IN (SELECT id FROM shared.contents)"
+        with self.reading() as connection:
+            if not connection.execute(f"SELECT 1 FROM main.files WHERE {lost} LIMIT 1").fetchone():  # noqa: S608
+                return
+        with self.writing() as connection:
+            connection.execute(f"DELETE FROM main.files WHERE {lost}")  # noqa: S608
+            connection.execute(_NEXT_EDITION)
 
     def _connect(self) -> sqlite3.Connection:
         connection = super()._connect()

@@ -1,6 +1,7 @@
 """The places at which a report is begun: by meaning where the index is ready, by words alone until then (SPEC 2)."""
 
 import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -79,7 +80,7 @@ class StartingPoints:
         return fields
 
     def _found(self, report: IssueReport) -> list[StartingPoint]:
-        with contextlib.suppress(CodeIntelError, OSError, ValueError):
+        with contextlib.suppress(CodeIntelError, OSError, ValueError, sqlite3.Error):
             return self._lookups.index.starting_points(report) or _by_words(self._lookups.explorer, report)
         return []
 
