@@ -109,4 +109,4 @@ def test_a_target_symbol_that_nothing_in_the_request_speaks_of_is_named() -> Non
     answer = session.send(action_type="add", target_symbols=["render_chart", "make_page", "submit_login", "main"])
     far = [str(hint) for hint in answer["hints"] if "target symbols" in str(hint)]  # type: ignore[attr-defined]
     [hint] = far
-    assert hint.endswith("(likeness in brackets): render_chart (0.01). Keep only what the work is about.")
+    assert hint.endswith("(likeness in brackets): render_chart (0.01). Keep those that the work needs all the same.")
