@@ -160,11 +160,11 @@ def test_a_command_that_lists_no_tests_gives_an_exit_status_and_says_so(repo: Re
     verdict = notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
     assert (verdict.exit_status_only, verdict.good) == (True, True)
     back = notary.verify(repo.git("rev-parse", "HEAD"), repo.git("rev-parse", "HEAD^"))
-    assert back.problems == ("grep -q a + b calc.py: exit status 1",)
+    assert back.problems == ("grep -q 'a + b' calc.py: exit status 1",)
     repo.write("calc.py", CALC + "\n")
     repo.commit("nothing")
     nothing = notary.verify(repo.git("rev-parse", "HEAD~2"), repo.git("rev-parse", "HEAD"))
-    assert nothing.unavailable == "grep -q a + b calc.py: exit status 1, as before, and no test was seen"
+    assert nothing.unavailable == "grep -q 'a + b' calc.py: exit status 1, as before, and no test was seen"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node")

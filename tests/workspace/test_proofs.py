@@ -358,7 +358,7 @@ def test_whether_a_command_would_run_is_known_without_running_it(world: World) -
     assert would(["./script"])
     config = world.configured(writes)
     world.approvals.trust(config.path)
-    assert world.runner(config).expected(SESSION) == {"verify_commands": [" ".join(writes)]}
+    assert world.runner(config).expected(SESSION) == {"verify_commands": [shlex.join(writes)]}
     world.approvals.waive(world.root, SESSION, tuple(writes), "broken elsewhere")
     assert not world.runner(config).would_run(SESSION)
     assert world.runner(config).expected(SESSION) == {}

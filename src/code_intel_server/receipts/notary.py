@@ -204,7 +204,7 @@ class _Work:
         runs = [run for name in ("base", "new") for run in self._runs.get(name, ())]
         if any(run.suite.listed or not run.status for run in runs):
             return ""
-        return f"{' '.join(runs[-1].argv)}: exit status {runs[-1].status}, as before, and no test was seen"
+        return f"{shlex.join(runs[-1].argv)}: exit status {runs[-1].status}, as before, and no test was seen"
 
     def _said(self, found: RunComparison, only_status: bool) -> Verdict:
         lacking = sorted(self._checkouts.lacking)
