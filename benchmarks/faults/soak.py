@@ -24,8 +24,8 @@ WARM_UP_CALLS = 600
 SECONDS_BETWEEN_SAMPLES = 30.0
 CACHES = ("cache", "chroma")
 
-DESCRIPTORS, DESCRIPTORS_A_THREAD = 20, 4
-"""What may be open at any time: each worker thread keeps a connection to the index and one to the symbols, two files each."""
+DESCRIPTORS, DESCRIPTORS_A_THREAD = 20, 6
+"""What may be open at any time: a worker thread keeps connections to index, contents and symbols, two files each."""
 
 BOUNDS = {
     "rss_kib": 32 * 1024,

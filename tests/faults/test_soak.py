@@ -27,4 +27,4 @@ def test_growth_beyond_a_bound_is_told() -> None:
     first = dict.fromkeys(names, 0)
     assert over(first, first, 1) == {}
     grown = first | {"threads": 2, "descriptors": 37, "git_bytes": 10 * BOUNDS["git_bytes_a_session"]}
-    assert over(first, grown, 5) == {"descriptors": 9, "git_bytes_a_session": 2 * BOUNDS["git_bytes_a_session"]}
+    assert over(first, grown, 5) == {"descriptors": 5, "git_bytes_a_session": 2 * BOUNDS["git_bytes_a_session"]}
