@@ -80,7 +80,7 @@ def shown(answer: dict[str, Any]) -> str:
 
 
 def count(folder: Path) -> dict[str, Any]:
-    """Calls and bytes by tool, refused submits quoted; answers of review_changes are counted apart."""
+    """Calls and bytes by tool, refused submits quoted; the changes shown for review are counted apart."""
     calls: collections.Counter[str] = collections.Counter()
     size: collections.Counter[str] = collections.Counter()
     refusals = []
@@ -91,6 +91,9 @@ def count(folder: Path) -> dict[str, Any]:
         calls[row["name"]] += 1
         size[row["name"]] += len(text.encode())
         structure = row["answer"].get("structuredContent") or {}
+        shown_changes = len(json.dumps(structure.get("review", ""), ensure_ascii=False).encode()) - 2
+        size[row["name"]] -= shown_changes
+        size["review_changes"] += shown_changes
         if structure.get("success") is False:
             refusals.append({"tool": row["name"], "error": structure.get("error"), "message": structure.get("message")})
     return {

@@ -240,7 +240,13 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
         ],
     ) -> Reported:
         """The only exit of every phase: send expected_payload, get the next phase. Refusals say what is missing."""
-        return call("submit_phase", lambda: late.current.sessions.submit(data, reporting(ctx), asking(ctx, mcp)))
+
+        def work() -> "Fields":
+            current = late.current
+            answer = current.sessions.submit(data, reporting(ctx), asking(ctx, mcp))
+            return tools.writing.with_review(current, answer)
+
+        return call("submit_phase", work)
 
     @mcp.tool(title="Session status", annotations=WRITE, meta=ALWAYS)
     def get_session_status(

@@ -544,7 +544,7 @@ class Session:
         """Submit exactly `data`."""
         batch = elements(data)  # type: ignore[arg-type]
         if batch is not None:
-            return dict(submit_list(batch, self, self.contract, self.ports))
+            return dict(submit_list(data, batch, self, self.contract, self.ports))  # type: ignore[arg-type]
         return dict(self.submit_one(data, SubmitContext(self.state.place)).response)
 
     def submit_one(self, data: object, context: SubmitContext) -> Submission:

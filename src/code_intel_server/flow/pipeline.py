@@ -16,6 +16,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed
+from code_intel_server.flow.handlers.gates import answered_against
 from code_intel_server.flow.payloads import GATE_FIELDS, chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
@@ -92,8 +93,8 @@ def accepted_prefix(batch: Sequence[JsonValue], number: int, chain: str) -> int:
     return found if found == number and known == chain else 0
 
 
-def submit_list(batch: Sequence[JsonValue], host: "Host", contract: Contract, ports: Ports) -> Fields:
-    """Submit one by one what may be sent together, from behind what was accepted of the same list before."""
+def submit_list(data: JsonValue, batch: Sequence[JsonValue], host: "Host", contract: Contract, ports: Ports) -> Fields:
+    """Submit the elements of `data` one by one, from behind what was accepted of the same list before."""
     state = host.state
     assert state is not None  # noqa: S101 - callers have looked
     last = state.last_submit
@@ -101,14 +102,17 @@ def submit_list(batch: Sequence[JsonValue], host: "Host", contract: Contract, po
     chain = last.chain if last and number else ""
     known = None if number else state.place
     answer = replayed(state, contract, ports) if number else Fields()
+    read = _gates_in(batch[:1])  # a list that begins with a gate's answer begins where the assessments were read
     while number < len(batch) and (not number or _onward(host.state)):
+        if number and not read and _against(host.state, batch[number:], ports):
+            break
         before = host.state
         submission = host.submit_one(batch[number], SubmitContext(known, number, chain))
         number, answer = number + 1, submission.response
         if submission.state is None and not submission.replayed:
             return _refused(answer, number, before if number > 1 else None, contract)
         chain = chained(chain, digest(parse_object(batch[number - 1])))
-    return list_answer(answer, number, len(batch), contract)
+    return list_answer(answer, number, len(batch), contract, data)
 
 
 def _onward(state: SessionState | None) -> bool:
@@ -116,9 +120,19 @@ def _onward(state: SessionState | None) -> bool:
     return state is not None and state.last_submit is not None and state.last_submit.onward
 
 
-def list_answer(answer: Fields, accepted: int, total: int, contract: Contract) -> Fields:
-    """The answer to a list that was accepted as far as it goes, and how much of it was not looked at."""
-    said: Fields = {**answer, "accepted": accepted}
+def _against(state: SessionState | None, rest: Sequence[JsonValue], ports: Ports) -> bool:
+    """Whether what comes next in a list answers a gate against the assessment, which came with none of its instructions."""
+    assert state is not None  # noqa: S101 - it goes on
+    return answered_against(state, ports.ledger.entries(), _gates_in(rest))
+
+
+def _gates_in(batch: Sequence[JsonValue]) -> list[dict[str, JsonValue]]:
+    return [one for one in batch if isinstance(one, dict) and not one.keys().isdisjoint(GATE_FIELDS)]
+
+
+def list_answer(answer: Fields, accepted: int, total: int, contract: Contract, data: JsonValue) -> Fields:
+    """The answer to `data`, `total` submits, accepted as far as it goes, and how much of it was not looked at."""
+    said: Fields = {**answer, "accepted": accepted} if isinstance(parsed(data), list) else answer
     if accepted < total:
         left = Note("hints.list_stopped", {"accepted": accepted, "left": total - accepted, "phase": answer["phase"]})
         given = answer.get("hints")

@@ -15,13 +15,16 @@ from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
 from code_intel_server.flow.phases import (
     DOCUMENT_RESEARCH,
+    EXPLORATION,
     POST_IMPL_VERIFY,
+    Q1,
     QUERY_FRAME,
     READY_IMPL,
     READY_PLAN,
     End,
     GateLevel,
     Phase,
+    Place,
 )
 from code_intel_server.flow.ports import DOCUMENTS_AT_MOST, Ports
 from code_intel_server.flow.session import LastSubmit, SessionState
@@ -88,7 +91,7 @@ def current_step(state: SessionState, contract: Contract, ports: Ports, *, first
     }
     if resources := _resources(state, ports, text):
         fields["resources"] = [*resources]
-    fields |= _prompts(state, ports, text) | _ahead(state, contract) | _material(state, contract, ports)
+    fields |= _prompts(state, ports, text) | _ahead(state, contract, ports) | _material(state, contract, ports)
     if hints := [say(contract, note) for note in _standing_hints(state, ports, wording)]:
         fields["hints"] = [*hints]
     if state.handed_over:
@@ -108,23 +111,24 @@ def _expected(text: PhaseText, state: SessionState, contract: Contract, *, first
     return {**text.expected_payload, **ruled}
 
 
-def _ahead(state: SessionState, contract: Contract) -> Fields:
+def _ahead(state: SessionState, contract: Contract, ports: Ports) -> Fields:
     """At the step that begins the work, what follows it and may be submitted together with it."""
     begins = DOCUMENT_RESEARCH if state.route.runs(DOCUMENT_RESEARCH) else QUERY_FRAME
     following = [place for place in AHEAD if state.route.runs(place) and place != begins]
+    if state.flags.gate_level is GateLevel.FULL and Q1 in following:  # every gate's phase comes between
+        following = following[: following.index(Q1)]
     if state.place != begins or not following:
         return {}
-    texts = [(place, contract.phase(place.contract_key)) for place in following]
-    return {
-        "then": [
-            {
-                "phase": str(place.phase),
-                "instruction": text.instruction.rstrip(),
-                "expected_payload": {name: what for name, what in text.expected_payload.items() if name not in _SAID},
-            }
-            for place, text in texts
-        ]
-    }
+    return {"then": [_then(place, state, contract, ports) for place in following]}
+
+
+def _then(place: Place, state: SessionState, contract: Contract, ports: Ports) -> JsonValue:
+    """What a later place asks, in few words: what every payload has was said by the place where the session is."""
+    unexplored = place == READY_PLAN and not state.route.runs(EXPLORATION)
+    text = contract.phase(place.contract_key, "unexplored" if unexplored else "")
+    asked: Fields = {name: what for name, what in text.expected_payload.items() if name not in _SAID}
+    guide: Fields = {"task_planning": _planning_guide(ports)} if place == READY_PLAN else {}
+    return {"phase": str(place.phase), "instruction": text.instruction.rstrip(), "expected_payload": asked, **guide}
 
 
 def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
@@ -211,12 +215,16 @@ def _ready(state: SessionState, ports: Ports) -> Fields:
         if upcoming is state.tasks[0] and state.route.runs(POST_IMPL_VERIFY):
             fields |= {name: row for name, row in ports.proofs.expected(state.session_id).items() if name != "base"}
     if state.place == READY_PLAN:
-        guide = ports.documents.find_prompt("task_planning", "task_planning")
-        fields["task_planning"] = guide.text if guide else ""
+        fields["task_planning"] = _planning_guide(ports)
         if state.revert_reason:
             fields["revert_reason"] = state.revert_reason
             fields["tasks"] = [_task_row(state, index) for index in range(len(state.tasks))]
     return fields
+
+
+def _planning_guide(ports: Ports) -> str:
+    guide = ports.documents.find_prompt("task_planning", "task_planning")
+    return guide.text if guide else ""
 
 
 def _task_row(state: SessionState, index: int) -> JsonValue:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictBool
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictStr
 
 from code_intel_server.common.printable import blank
 from code_intel_server.errors import Rejected
@@ -82,13 +82,17 @@ PlannedItem = Annotated[SubmittedItem, BeforeValidator(_item)]
 
 
 class PlannedTask(BaseModel):
-    """A task as the agent sends it. Counts and reverts are the server's; what a payload says of them is ignored."""
+    """A task as the agent sends it; `files` are those it is to change, as `check_write_target` would be asked for them.
+
+    Counts and reverts are the server's; what a payload says of them is ignored.
+    """
 
     id: Said
     description: Said = ""
     status: TaskStatus | None = None
     checklist: tuple[PlannedItem, ...] = ()
     independent: StrictBool = False
+    files: tuple[StrictStr, ...] = ()
 
 
 def next_task(tasks: Sequence[TaskModel]) -> TaskModel | None:
@@ -117,6 +121,7 @@ def plan_digest(plan: Sequence[PlannedTask]) -> str:
     rows = [
         [task.id, task.description, task.status, [entry.item for entry in task.checklist]]
         + ["independent"] * task.independent
+        + [*task.files]
         for task in plan
     ]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

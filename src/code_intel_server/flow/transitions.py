@@ -146,19 +146,23 @@ TABLE: Mapping[tuple[Place, Event], Target | Place] = {
 
 
 # What may be sent together: (whose payload was accepted, where that led). A list of submits goes on behind these moves
-# alone, so that nobody submits to an instruction that was not read: step 3 brings the instructions of 4 and 5 (`AHEAD`),
-# Q1 the three questions, and step 13 tells of 14.
+# alone, so that nobody submits to an instruction that was not read: the first step brings the instructions of `AHEAD`,
+# Q1 the three questions, and step 13 names 14. What was answered against the server's assessment stops it too
+# (`gates.answered_against`).
 PIPELINED: frozenset[tuple[Place, Place]] = frozenset(
     {
         (DOCUMENT_RESEARCH, QUERY_FRAME),
         (QUERY_FRAME, EXPLORATION),
+        (QUERY_FRAME, READY_PLAN),
+        (EXPLORATION, Q1),
         (Q1, Q2),
         (Q2, Q3),
+        (Q3, READY_PLAN),
         (READY_IMPL, READY_IMPL),
         (READY_IMPL, READY_COMPLETE),
     }
 )
-AHEAD: tuple[Place, ...] = (QUERY_FRAME, EXPLORATION)
+AHEAD: tuple[Place, ...] = (QUERY_FRAME, EXPLORATION, Q1, READY_PLAN)
 """The places whose instructions come with that of the session's first step, where they follow it."""
 
 

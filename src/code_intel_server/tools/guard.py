@@ -105,10 +105,7 @@ class Guard:
     def _note(self, tool: str, active: Active | None, outcome: str, answer: Fields) -> None:
         if active is None or ACCESS[tool].group is Group.SESSION:
             return
-        tree = str(answer.get("tree", ""))
-        asked = answer.get("cut" if tool == "review_changes" else "must_verify")
-        asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
-        active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree, asks)
+        note_call(active, tool, outcome, answer)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal, with where the session is if one is active."""
@@ -164,6 +161,14 @@ def error_details(error: CodeIntelError) -> Fields:
     """The structured fields of an error."""
     shaped = plain(error.details)
     return shaped if isinstance(shaped, dict) else {}
+
+
+def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:
+    """Record in the session's ledger that a tool ran, and what its answer showed."""
+    tree = str(answer.get("tree", ""))
+    asked = answer.get("cut" if tool == "review_changes" else "must_verify")
+    asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
+    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree, asks)
 
 
 def _rows_of(answer: Fields) -> int:

@@ -16,6 +16,7 @@ from code_intel_server.flow.responses import say
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.current_project import CurrentProject
+from code_intel_server.tools.guard import note_call
 from code_intel_server.tools.services import now
 from code_intel_server.tools.session.answers import tasks_of
 from code_intel_server.tools.session.sessions import Active, Sessions
@@ -27,6 +28,9 @@ ADDED_AT_MOST = 2_000
 CHECKED_AT_MOST = 100
 """Paths that one call asks for: what the ledger keeps of one, and an answer shows."""
 _WEAK_CHARACTERS = 2_500
+REVIEW_ROWS = 50
+_REVIEW_CHARACTERS = 6_000
+"""What of the changes an answer to a submit shows."""
 _DIFFS_IN_JSON = 2
 """A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
 _REFUSALS = {
@@ -188,6 +192,21 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     if cut and page.total > 1:
         answer |= {"cut": cut, "remedy": say(active.settings.contract, Note("hints.shown_in_part"))}
     return answer | weak
+
+
+def with_review(current: CurrentProject, answer: Fields) -> Fields:
+    """The answer to a submit, at PRE_COMMIT with the changes where they are small: then nobody has to ask for them."""
+    active = current.sessions.active
+    if active is None or not answer.get("success") or answer.get("phase") != Phase.PRE_COMMIT:
+        return answer
+    try:
+        found = review_changes(current, None, REVIEW_ROWS, 0)
+    except CodeIntelError:
+        return answer  # review_changes says why
+    if not found["complete"] or size_of(found) > _REVIEW_CHARACTERS:
+        return answer
+    note_call(active, "review_changes", "ok", found)
+    return answer | {"review": found["results"]} | {name: found[name] for name in ("weak_evidence",) if name in found}
 
 
 def _weak_evidence(state: SessionState) -> Fields:

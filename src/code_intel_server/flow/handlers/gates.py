@@ -1,7 +1,9 @@
 """Q1, Q2, Q3: the agent judges what is needed, the server says beforehand what it would choose (SPEC 4)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from code_intel_server.common.printable import blank
 from code_intel_server.errors import Rejected
@@ -26,6 +28,7 @@ class Gate:
 _Q1 = Gate("needs_more_information", "semantic_needs_more_information", "semantic")
 _Q2 = Gate("has_unverified_hypotheses", "verification_has_unverified", "verification")
 _Q3 = Gate("needs_impact_analysis", "impact_needs_analysis", "impact")
+_NEEDED = frozenset(f"server_assessment.{name}" for name in ("names_unknown", "files_unseen", "users_unknown"))
 
 
 def q1(turn: Turn[Q1Payload]) -> Outcome:
@@ -56,6 +59,14 @@ def assessments(state: SessionState, calls: Sequence[LedgerEntry]) -> Iterator[t
     asked = {Phase.Q1: (_Q1, _Q2, _Q3), Phase.Q2: (_Q2,), Phase.Q3: (_Q3,)}.get(state.phase, ())
     notes = {_Q1: _of_names(state), _Q2: _of_files(state), _Q3: _of_users(state, calls)}
     yield from ((gate.field, note) for gate in asked if (note := notes[gate]))
+
+
+def answered_against(
+    state: SessionState, calls: Sequence[LedgerEntry], answers: Iterable[Mapping[str, JsonValue]]
+) -> bool:
+    """Whether `answers`, given before the server's assessment could be read, say no where it says yes."""
+    said = {name: value for answer in answers for name, value in answer.items()}
+    return any(said.get(field) is False and note.key in _NEEDED for field, note in assessments(state, calls))
 
 
 def _of_names(state: SessionState) -> Note | None:

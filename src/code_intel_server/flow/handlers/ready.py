@@ -9,6 +9,7 @@ from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import (
     Judge,
     has_reason,
+    is_writable,
     list_of_paths,
     refuse_uncommitted_within,
     refuse_unexplored,
@@ -16,6 +17,7 @@ from code_intel_server.flow.checks.judgement import (
 )
 from code_intel_server.flow.payloads import CompletionPayload, PlanPayload, ReportPayload
 from code_intel_server.flow.phases import READY_PLAN, Event
+from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState, UsedRange
 from code_intel_server.flow.tasks import (
     ChecklistItem,
@@ -48,7 +50,24 @@ def plan(turn: Turn[PlanPayload]) -> Outcome:
     state.marks.round = max((call.seq for call in ports.ledger.entries()), default=0)
     changes = f"dropped {', '.join(dropped)}"
     warnings = (Note("warnings.plan_changed", {"changes": changes}),) if dropped else ()
-    return Outcome(Event.PLANNED, _standing(state.tasks), warnings)
+    return Outcome(Event.PLANNED, _standing(state.tasks) | _write_checks(turn), warnings)
+
+
+def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
+    """Allow the files that the plan's tasks name, where they may be written; those that may not are answered."""
+    state, ports = turn.state, turn.ports
+    named = dict.fromkeys(path for task in turn.payload.tasks for path in task.files)
+    refused = [path for path in named if not _allowed(state, ports, path)]
+    return {"not_writable": [*refused]} if refused else {}
+
+
+def _allowed(state: SessionState, ports: Ports, path: str) -> bool:
+    """Whether a path may be written, and a link what it leads to; if so it need not be asked for again."""
+    names = {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
+    if not names or not all(is_writable(state, ports, name) for name in names):
+        return False
+    state.explained_files = sorted({*state.explained_files, *names})
+    return True
 
 
 def _planned_already(state: SessionState) -> Outcome:

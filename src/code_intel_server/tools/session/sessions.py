@@ -213,7 +213,7 @@ class Sessions:
             batch = pipeline.elements(data)
             if batch is not None:
                 ports = self.ports(self.active, silent)
-                return pipeline.submit_list(batch, _Host(self, progress), self.active.settings.contract, ports)
+                return pipeline.submit_list(data, batch, _Host(self, progress), self.active.settings.contract, ports)
             return self.submit_one(self.active, data, SubmitContext(self.active.state.place), progress).response
 
     def submit_one(self, active: Active, data: JsonValue, context: SubmitContext, progress: ToolProgress) -> Submission:
@@ -308,7 +308,7 @@ class Sessions:
             batch, number = pipeline.elements(data), final.get("number")
             if batch is None or not isinstance(number, int):
                 return response
-            return pipeline.list_answer(response, number, len(batch), self._services.read_kit().contract)
+            return pipeline.list_answer(response, number, len(batch), self._services.read_kit().contract, data)
         others = recoverable(self._services.store)
         if others:
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
