@@ -38,7 +38,7 @@ def prepare(task: Task, arm: str, name: str) -> str:
     )
     agents.chmod(0o755)
     form = HERE / "forms" / {"bare": "without.md", "lookups": "lookups.md"}.get(arm, "with.md")
-    return form.read_text(encoding="utf-8").format(
+    brief = form.read_text(encoding="utf-8").format(
         project=project,
         tests=task.tests,
         agents=agents,
@@ -47,6 +47,20 @@ def prepare(task: Task, arm: str, name: str) -> str:
         flags=tasks.FLAGS.get(arm, ""),
         base="main",
     )
+    if arm == "bare":
+        return brief
+    skill = project / ".claude/skills/code/SKILL.md"
+    loaded = [brief, f"# {skill}\n\n{skill.read_text(encoding='utf-8')}"] if skill.exists() else [brief]
+    try:
+        return "\n".join([*loaded, "# The server's tools", *tools(name)])
+    finally:
+        bridge.ask(HOME / name, "stop")
+
+
+def tools(name: str) -> list[str]:
+    """What a client tells its model of the server's tools."""
+    listed = bridge.ask(connect(name), "tools/list")["tools"]
+    return [f"\n## {tool['name']}\n{tool.get('description', '')}\n{json.dumps(tool['inputSchema'])}" for tool in listed]
 
 
 def connect(name: str) -> Path:
@@ -103,8 +117,7 @@ def main(argv: list[str]) -> None:
         case ["begin" | "finish" as key, name]:
             tasks.stamp(name, key)
         case ["tools", name]:
-            for tool in bridge.ask(connect(name), "tools/list")["tools"]:
-                print(f"\n## {tool['name']}\n{tool.get('description', '')}\n{json.dumps(tool['inputSchema'])}")
+            print("\n".join(tools(name)))
         case ["call", name, tool, *rest]:
             given = json.loads(sys.stdin.read() if rest == ["-"] else (rest or ["{}"])[0])
             if not isinstance(given, dict):  # as a client's schema would say before the server is asked

@@ -65,7 +65,8 @@ class Agent(Server):
         self.refusals += tool == "submit_phase" and not answer["success"]
         size = len(json.dumps(answer, ensure_ascii=False).encode())
         self.bytes += size
-        self.flow_bytes += size if tool in FLOW_TOOLS else 0
+        review = len(json.dumps(answer.get("review", ""), ensure_ascii=False).encode()) - 2
+        self.flow_bytes += size - review if tool in FLOW_TOOLS else 0
         return answer
 
     def __enter__(self) -> Self:
@@ -334,11 +335,17 @@ def through_every_gate(stage: Stage) -> Fields:
     """A session without a flag in which nothing fails and no gate is needed, from start to merge."""
     stage.begin()
     stage.look()
+    stage.call("find_references", symbol="main")
     frame: Fields = {"action_type": "change", "target_symbols": ["main"]}
-    stage.accepted_list({"documents_reviewed": ["README.md"]}, frame, exploration("app.py"))
-    stage.accepted_list(*shut_gates())
-    stage.accepted(**plan())
-    work(stage)
+    planned = plan()
+    planned["tasks"][0]["files"] = ["app.py"]
+    documents: Fields = {"documents_reviewed": ["README.md"]}
+    stage.accepted_list(documents, frame, exploration("app.py"), *shut_gates(), planned)
+    stage.write("app.py", APP_DONE)
+    stage.accepted_list(report(), {"summary": "Done."})
+    assert stage.accepted(**verdict())["review"]
+    commit = {"reviewed_files": ["app.py"], "commit_message": "Return two", "review_prompt_used": "garbage_detection"}
+    stage.accepted(**commit)
     stage.accepted(issues=[], quality_prompt_used="quality_review")
     return stage.accepted(summary="Merged.")
 
