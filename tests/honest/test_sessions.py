@@ -846,6 +846,33 @@ def test_a_session_without_a_flag_takes_ten_submits_and_twelve_kilobytes(stage: 
     assert after["flow_bytes"] - before["flow_bytes"] <= 12_000
 
 
+KEEP = {"reviewed_files": ["app.py"], "commit_message": "Return two", "review_prompt_used": "garbage_detection"}
+
+
+def test_small_changes_come_with_the_answer_that_leads_to_the_commit(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    stage.accepted_list(report(), {"summary": "Done."})
+    shown = stage.accepted(**verdict())["review"]
+    assert [row["path"] for row in shown] == ["app.py"] and "+    return 2" in shown[0]["diff"]
+    stage.write("app.py", APP_DONE + "\n\nLEFT = 1\n")
+    refused = stage.agent.submit(**KEEP)
+    assert refused["changed"] == ["app.py"], "what was shown is no longer what would be committed"
+    stage.write("app.py", APP_DONE)
+    stage.accepted(**KEEP)
+    merged(stage)
+
+
+def test_large_changes_are_looked_at_by_a_call(stage: Stage) -> None:
+    stage.planned()
+    stage.edit(text=APP_DONE + "".join(f"\n\nROW_{number} = {number}\n" for number in range(800)))
+    stage.accepted_list(report(), {"summary": "Done."})
+    assert "review" not in stage.accepted(**verdict())
+    assert "review_changes" in stage.agent.submit(**KEEP)["message"]
+    stage.accepted(**stage.commit())
+    merged(stage)
+
+
 # -- repositories of their own -----------------------------------------------------------------------------------------
 
 
