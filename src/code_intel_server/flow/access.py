@@ -33,6 +33,8 @@ class Access:
 _EVERY = frozenset(Phase)
 _LOOKUP = _EVERY - {Phase.BRANCH_INTERVENTION, Phase.MERGE}
 _NEVER = frozenset[Phase]()
+_AHEAD = frozenset({Phase.DOCUMENT_RESEARCH, Phase.QUERY_FRAME})
+"""Where an agent explores that sends steps 3 to 12 as one list."""
 
 ACCESS: Mapping[str, Access] = {
     "start_session": Access(Group.SESSION, _EVERY),
@@ -48,7 +50,7 @@ ACCESS: Mapping[str, Access] = {
     "query": Access(Group.LOOKUP, _LOOKUP),
     "semantic_search": Access(Group.SEMANTIC, frozenset({Phase.SEMANTIC})),
     "fetch_chunk_detail": Access(Group.SEMANTIC, frozenset({Phase.SEMANTIC, Phase.VERIFICATION})),
-    "analyze_impact": Access(Group.IMPACT, frozenset({Phase.EXPLORATION, Phase.VERIFICATION, Phase.IMPACT_ANALYSIS})),
+    "analyze_impact": Access(Group.IMPACT, _AHEAD | {Phase.EXPLORATION, Phase.VERIFICATION, Phase.IMPACT_ANALYSIS}),
     "check_write_target": Access(
         Group.CONTROL,
         frozenset({Phase.READY}),
