@@ -230,6 +230,17 @@ def test_a_list_stops_where_the_server_sees_a_question_differently() -> None:
     assert (answer["step"], answer["accepted"]) == (13, 4), "now it was read"
 
 
+def test_a_payload_that_answers_all_questions_is_one_element_of_its_list() -> None:
+    answers = {**dict.fromkeys(FIELDS, False), "reason": REASON}
+    session = looked_up("search_text", "find_references")
+    answer = session.raw([*START, answers, PLAN | {"summary": "Plan."}])
+    assert (answer["step"], answer["accepted"]) == (13, 5)
+    session = looked_up("search_text", "find_references")
+    answer = session.raw([*START, answers, {"tasks": [], "summary": "Plan."}])
+    assert (answer["phase"], answer["element"], answer["accepted"]) == ("READY", 5, 4)
+    assert str(answer["message"]).startswith("Element 5 of the list: ")
+
+
 def test_a_list_that_agrees_with_the_server_goes_into_the_phase_that_it_wants() -> None:
     session = looked_up("search_text", "get_symbols")
     answer = session.raw([*START, *questions(False, False, True)])

@@ -6,6 +6,7 @@ A list ends at the first refusal, and where an element leads to an instruction t
 keeps the digest of what was accepted of it, so that the same list, sent again, is answered again or goes on behind that.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Protocol, TypeGuard
 
@@ -110,7 +111,7 @@ def submit_list(data: JsonValue, batch: Sequence[JsonValue], host: "Host", contr
         submission = host.submit_one(batch[number], SubmitContext(known, number, chain))
         number, answer = number + 1, submission.response
         if submission.state is None and not submission.replayed:
-            return _refused(answer, number, before if number > 1 else None, contract)
+            return _refused(answer, _given(data, number - 1), before if number > 1 else None, contract)
         chain = chained(chain, digest(parse_object(batch[number - 1])))
     return list_answer(answer, number, len(batch), contract, data)
 
@@ -132,16 +133,24 @@ def _gates_in(batch: Sequence[JsonValue]) -> list[dict[str, JsonValue]]:
 
 def list_answer(answer: Fields, accepted: int, total: int, contract: Contract, data: JsonValue) -> Fields:
     """The answer to `data`, `total` submits, accepted as far as it goes, and how much of it was not looked at."""
-    said: Fields = {**answer, "accepted": accepted} if isinstance(parsed(data), list) else answer
+    said: Fields = {**answer, "accepted": _given(data, accepted)} if isinstance(parsed(data), list) else {**answer}
     if accepted < total:
-        left = Note("hints.list_stopped", {"accepted": accepted, "left": total - accepted, "phase": answer["phase"]})
+        before, left_over = _given(data, accepted), _given(data, total) - _given(data, accepted)
+        left = Note("hints.list_stopped", {"accepted": before, "left": left_over, "phase": answer["phase"]})
         given = answer.get("hints")
         said["hints"] = [*(given if isinstance(given, list) else []), responses.say(contract, left)]
     return said
 
 
-def _refused(answer: Fields, number: int, before: SessionState | None, contract: Contract) -> Fields:
-    """The refusal of element `number`, with what to report of those `before` it, which stay accepted."""
-    named = Note("common_failures.list_element", {"number": number, "message": answer["message"]})
+def _given(data: JsonValue, submits: int) -> int:
+    """How many elements of `data`, as they were sent, are among its first `submits`: one may answer several gates."""
+    given = parsed(data)
+    sizes = [len(_answers(one)) for one in given] if isinstance(given, list) else [1] * submits
+    return sum(total <= submits for total in itertools.accumulate(sizes))
+
+
+def _refused(answer: Fields, accepted: int, before: SessionState | None, contract: Contract) -> Fields:
+    """The refusal of the element behind the `accepted` ones, with what to report of the submits `before` it."""
+    named = Note("common_failures.list_element", {"number": accepted + 1, "message": answer["message"]})
     said = responses.with_earlier_notes(answer, before.last_submit if before else None)
-    return said | {"message": responses.say(contract, named), "element": number, "accepted": number - 1}
+    return said | {"message": responses.say(contract, named), "element": accepted + 1, "accepted": accepted}
