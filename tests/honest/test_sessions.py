@@ -873,6 +873,15 @@ def test_large_changes_are_looked_at_by_a_call(stage: Stage) -> None:
     merged(stage)
 
 
+def test_what_could_not_be_checked_is_said_to_the_user(stage: Stage) -> None:
+    stage.planned()
+    stage.edit()
+    stage.accepted_list(report(), {"summary": "Done."})
+    stage.accepted(**verdict(not_run=["mypy: not installed", " "]))
+    stage.accepted(**stage.commit())
+    assert "not run: mypy: not installed;" in merged(stage)["instruction"]
+
+
 # -- repositories of their own -----------------------------------------------------------------------------------------
 
 

@@ -160,6 +160,7 @@ class VerifyPayload(Payload):
     failed_tasks: tuple[StrictStr, ...] = ()
     details: Said = ""
     tests_reason: Said = ""
+    not_run: tuple[Said, ...] = ()
 
     @property
     def verifiers(self) -> tuple[str, ...]:

@@ -350,6 +350,8 @@ def account_of(state: SessionState) -> str:
     if state.commits:
         parts.append(f"{len(state.commits)} commit(s)")
     parts.append(f"verification: {state.receipt.status if state.receipt else _unverified(state)}")
+    if state.not_run:
+        parts.append(f"not run: {', '.join(state.not_run)}")
     if state.intervention_count:
         parts.append(f"{state.intervention_count} intervention(s)")
     if state.quality_revert_count:

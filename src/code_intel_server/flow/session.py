@@ -156,6 +156,8 @@ class SessionState(_Stored):
     confidence: float | None = None
     unseen_files: list[str] = []
     unresolved_symbols: list[str] = []
+    not_run: list[str] = []
+    """What the agent's last verdict says it could not check, and why."""
     must_verify: dict[str, str] = {}
     """What analyze_impact asked to verify, id and place, with what became of it: CHANGED, why it need not change, '' undecided."""
     tasks: tuple[TaskModel, ...] = ()

@@ -18,6 +18,7 @@ from code_intel_server.workspace.values import CommandRun, Proof, ProofStatus
 
 INTERVENTION_DECISIONS = ("continue", "stop")
 DETAILS_AT_MOST = 8_000
+NOT_RUN_AT_MOST = 20
 REWRITTEN_AT_MOST = 100
 LEFT_OUT_AT_MOST = 100
 
@@ -37,6 +38,7 @@ def post_impl_verify(turn: Turn[VerifyPayload]) -> Outcome:
         )
     if not payload.passed and not payload.details.strip():
         raise Rejected("failures.POST_IMPL_VERIFY.details_required")
+    turn.state.not_run = [what[:REASON_AT_MOST] for what in payload.not_run[:NOT_RUN_AT_MOST] if what]
     return _passed(turn, verifiers) if payload.passed else _failed(turn)
 
 
