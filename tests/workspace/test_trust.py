@@ -10,6 +10,7 @@ from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace.project import trust
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
+from tests.e2e.driver import git, repository
 
 SESSION = "20260201_123456"
 
@@ -164,3 +165,30 @@ def test_a_folder_that_cannot_be_written_is_told_and_grants_nothing(tmp_path: Pa
     with pytest.raises(Unavailable, match="state_unavailable"):
         one.trust(path)
     assert not one.trusted(path, ConfigFile.load(path).digest)
+
+
+def test_the_worktrees_of_a_repository_share_trust_in_what_they_hold_alike(
+    tmp_path: Path, approvals: Approvals
+) -> None:
+    root = repository(tmp_path / "main", {"sub/config.json": "{}"})
+    git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    mine, second = root / "sub/config.json", tmp_path / "second/sub/config.json"
+    digest = approvals.trust(second)
+    assert approvals.trusted(mine, digest)
+    git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "third"))
+    third = tmp_path / "third/sub/config.json"
+    assert approvals.trusted(third, digest)
+    third.write_text('{"version": "2"}')
+    assert not approvals.trusted(third, ConfigFile.load(third).digest)
+    assert approvals.revoke(mine)
+    assert not approvals.trusted(second, digest)
+
+
+def test_a_folder_that_only_claims_to_be_a_worktree_is_not_trusted(tmp_path: Path, approvals: Approvals) -> None:
+    root = repository(tmp_path / "main", {"config.json": "{}"})
+    git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    digest = approvals.trust(root / "config.json")
+    (tmp_path / "claims").mkdir()
+    for name in (".git", "config.json"):
+        (tmp_path / "claims" / name).write_bytes((tmp_path / "second" / name).read_bytes())
+    assert not approvals.trusted(tmp_path / "claims" / "config.json", digest)

@@ -285,7 +285,7 @@ class ProjectServices:
 
     def _stamp(self) -> list[tuple[str, int, int]]:
         """Name, time and size of every text: taken with every submit, so with as few calls as can be."""
-        top = _entries(str(self.project.folder))
+        top = _entries(str(self.project.home_folder))
         below = (_entries(entry.path) for entry in top if entry.name in _TEXT_FOLDERS and _is_folder(entry))
         texts = [entry for entries in (top, *below) for entry in entries if entry.name.endswith(_TEXTS)]
         stats = ((entry.path, _stat(entry)) for entry in texts)

@@ -51,11 +51,20 @@ class Project:
 
     root: Path
     folder: Path = field(init=False)
+    home_folder: Path = field(init=False)
+    """The folder with the settings and the logs: another one only where a session has a worktree of its own."""
 
     def __post_init__(self) -> None:
         """Resolve the root, so that one project has one name."""
         object.__setattr__(self, "root", self.root.resolve())
         object.__setattr__(self, "folder", self.root / FOLDER)
+        home = own_folder.home_of(str(self.root))
+        object.__setattr__(self, "home_folder", Path(home) / FOLDER if home else self.folder)
+
+    @property
+    def home(self) -> Path | None:
+        """The user's own folder, where this is the worktree of one of its sessions."""
+        return None if self.home_folder == self.folder else self.home_folder.parent
 
     @cached_property
     def sessions(self) -> Path:
@@ -75,7 +84,7 @@ class Project:
     @cached_property
     def logs(self) -> Path:
         """Decisions, outcomes, ledgers and the server's log."""
-        return self.folder / "logs"
+        return self.home_folder / "logs"
 
     @cached_property
     def agreements(self) -> Path:
@@ -85,23 +94,23 @@ class Project:
     @cached_property
     def config_file(self) -> Path:
         """Configuration of index, proofs and finish."""
-        return self.folder / "config.json"
+        return self.home_folder / "config.json"
 
     @cached_property
     def context_file(self) -> Path:
         """Project rules and document research."""
-        return self.folder / "context.yml"
+        return self.home_folder / "context.yml"
 
     @cached_property
     def contract_file(self) -> Path:
         """The project's own messages and instructions."""
-        return self.folder / "phase_contract.yml"
+        return self.home_folder / "phase_contract.yml"
 
     @property
     def scaffolded(self) -> bool:
         """Whether the folder holds more than what the server itself leaves there."""
         try:
-            return not {*os.listdir(self.folder)} <= {*EXCLUDED}  # noqa: PTH208 - names alone
+            return not {*os.listdir(self.home_folder)} <= {*EXCLUDED}  # noqa: PTH208 - names alone
         except OSError:
             return False
 
@@ -123,7 +132,8 @@ class Project:
         Raises UserActionNeeded('tool_errors.generic.state_folder_unsafe') where one of its parts is a link or no folder: a
         repository could have aimed it anywhere. Raises OSError where it cannot be made.
         """
-        folder = self.folder.joinpath(*parts)
+        of_worktree = {*parts[:1]} & {*EXCLUDED} - {"logs"}
+        folder = (self.folder if of_worktree else self.home_folder).joinpath(*parts)
         if aimed_elsewhere(folder):
             raise unsafe_folder(folder)
         try:
@@ -218,6 +228,32 @@ def _from_root(pattern: str) -> str:
         return pattern
     below = "**" if pattern.endswith("/") else ""
     return f"/{pattern.removeprefix('./').lstrip('/')}{below}"
+
+
+def in_main_worktree(path: Path) -> Path:
+    """The same place in the main worktree of its repository: itself unless it is in a linked worktree.
+
+    A linked worktree is one that git's own record of it leads back to, so that no folder can claim to be another's.
+    """
+    real = Path(os.path.realpath(path))
+    for top in real.parents:
+        entry = top / ".git"
+        if os.path.lexists(entry):
+            break
+    else:
+        return real
+    try:
+        record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # noqa: PTH118 - it may be relative
+        common = Path(os.path.realpath(record / _line(record / "commondir")))
+        if not os.path.samefile(record / _line(record / "gitdir"), entry):  # noqa: PTH121 - either may be relative
+            return real
+    except (OSError, UnicodeDecodeError):
+        return real
+    return (common.parent if common.name == ".git" else common) / real.relative_to(top)
+
+
+def _line(file: Path) -> str:
+    return read_regular(file, _EXCLUDE_LIMIT).decode().rstrip("\n")
 
 
 def exclude_from_git(project: Project, git_common_dir: Path, worktree_root: Path) -> bool:

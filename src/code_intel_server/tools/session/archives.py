@@ -65,7 +65,7 @@ def archive(
 
 def archive_folder(services: "ProjectServices") -> Path:
     """Where finished sessions are kept."""
-    return services.project.folder.joinpath(*_KEPT_IN)
+    return services.project.home_folder.joinpath(*_KEPT_IN)
 
 
 def read_archive(services: "ProjectServices", session_id: str) -> ArchiveRecord | None:

@@ -189,13 +189,13 @@ class ContextProvider:
         below = name.removeprefix(f"{FOLDER}/")
         if below == name or ".." in below.split("/"):
             return []
-        folder = (self._project.folder / below).parent
+        folder = (self._project.home_folder / below).parent
         matches = glob_filter((f"/{below}",))
         try:
             files = [file for file in folder.iterdir() if file.is_file() and not file.is_symlink()]
         except OSError:
             return []
-        inside = (file.relative_to(self._project.folder).as_posix() for file in files)
+        inside = (file.relative_to(self._project.home_folder).as_posix() for file in files)
         return sorted(f"{FOLDER}/{path}" for path in inside if matches(path))
 
     def _rules_source(self) -> str:

@@ -51,8 +51,8 @@ class PromptLibrary:
         warnings: list[str] = []
         for kind in PromptKind:
             own: list[Prompt] = []
-            for file in _files(project.folder, kind):
-                path = f"{FOLDER}/{file.relative_to(project.folder).as_posix()}"
+            for file in _files(project.home_folder, kind):
+                path = f"{FOLDER}/{file.relative_to(project.home_folder).as_posix()}"
                 try:
                     data = read_regular(file, MAX_PROMPT_BYTES)
                 except OSError as error:

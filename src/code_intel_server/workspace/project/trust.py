@@ -2,7 +2,8 @@
 
 Both are kept outside every project, in the user's state folder, so nothing that comes with a repository can grant itself
 anything; both are signed with a key of that folder. Trust is for a file's real path *and* its content: an edit, by
-whomever, ends it. A waiver is for one command of one session and ends with it (SPEC 4, POST_IMPL_VERIFY).
+whomever, ends it. The worktrees of a repository share it: what may run in one may run in each that holds the same
+content. A waiver is for one command of one session and ends with it (SPEC 4, POST_IMPL_VERIFY).
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from pathlib import Path
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.workspace.files import discard, make_folder, read_regular, write_whole
+from code_intel_server.workspace.paths import in_main_worktree
 from code_intel_server.workspace.state.checkpoints import valid_id
 from code_intel_server.workspace.state.key import load_key, path_hash, state_home
 
@@ -112,7 +114,7 @@ class Approvals:
         return [str(digest) for digest in digests] if isinstance(digests, list) else []
 
     def _trust_file(self, path: Path) -> Path:
-        return self._state / "trust" / f"{path_hash(path)}.json"
+        return self._state / "trust" / f"{path_hash(in_main_worktree(path))}.json"
 
     def _waiver_file(self, root: Path, session_id: str) -> Path:
         return self._state / "waivers" / f"{path_hash(root)}-{valid_id(session_id)}.json"
