@@ -212,7 +212,7 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
             dict[str, bool | str],
             Field(
                 description="gate_level ('auto'|'full') and booleans: no_verify, no_quality, only_verify, only_explore, "
-                "fast, quick, no_doc, no_intervention, clean, rebuild"
+                "fast, quick, no_doc, no_intervention, clean, rebuild, worktree"
             ),
         ] = {},  # noqa: B006 - read only
         repo_path: Annotated[str, Field(description="The project")] = ".",
@@ -224,8 +224,10 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
             note = tools.caller.caller_note(sessions)
             sessions.hooked = note is not None
             sessions.conversation = str(note.get("conversation") or "") if note else ""
-            answer = sessions.start(query, intent, flags, reporting(ctx), asking(ctx, mcp))
-            return tools.caller.with_warnings(sessions, answer, note, _client(ctx) if repo_path in {"", "."} else "")
+            answer = late.current.start(sessions, query, intent, flags, reporting(ctx), asking(ctx, mcp))
+            return tools.caller.with_warnings(
+                late.current.sessions, answer, note, _client(ctx) if repo_path in {"", "."} else ""
+            )
 
         return call("start_session", work)
 
@@ -243,7 +245,7 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
 
         def work() -> "Fields":
             current = late.current
-            answer = current.sessions.submit(data, reporting(ctx), asking(ctx, mcp))
+            answer = current.submit(data, reporting(ctx), asking(ctx, mcp))
             return tools.writing.with_review(current, answer)
 
         return call("submit_phase", work)
@@ -257,7 +259,8 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
         """Where am I, what next, all summaries, what is changed. Restores an interrupted session where none is active."""
 
         def work() -> "Fields":
-            return late.current.take_up(repo_path).status(discard_active=discard_active, session_id=session_id)
+            sessions = late.current.take_up(repo_path)
+            return late.current.status(sessions, discard_active=discard_active, session_id=session_id)
 
         return call("get_session_status", work)
 

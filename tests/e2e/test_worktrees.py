@@ -1,15 +1,18 @@
 """Git worktrees: those that the user makes, and the one that a session with the flag worktree gets (SPEC 7, 12)."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from code_intel_server.cli import trust
+from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import own_state
-from tests.e2e.driver import Server, git, repository
-from tests.e2e.fast_session import FILES, start
+from tests.e2e.driver import Fields, Server, git, repository
+from tests.e2e.fast_session import FILES, edit_and_report, plan, start, to_ready
 
+ARCHIVE, FORMAT = "refs/code-intel/archive", "--format=%(refname)"
 CONFIG = json.dumps({"verify_commands": [["true"]]})
 
 
@@ -32,3 +35,312 @@ def test_a_new_worktree_of_the_users_needs_no_trust_of_its_own(
         answer = start(server, quick=True)
         assert not any("trust" in warning for warning in answer.get("warnings", [])), answer
     capsys.readouterr()
+
+
+def begin(server: Server, **flags: object) -> Path:
+    """A fast session with a worktree up to its plan, app.py being writable; the worktree."""
+    answer = start(server, fast=True, no_doc=True, no_verify=True, worktree=True, **flags)
+    server.accepted(action_type="change", target_symbols=["main"])
+    server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+    return Path(answer["worktree"])
+
+
+def commit(server: Server, place: Path) -> None:
+    """From the plan to the commit."""
+    plan(server)
+    edit_and_report(server, place)
+    server.accepted(summary="All is done.")
+    rows = server.call("review_changes")["results"]
+    server.accepted(
+        reviewed_files=[row["path"] for row in rows],
+        commit_message="Return two",
+        review_prompt_used="garbage_detection",
+    )
+
+
+def merge(server: Server) -> Fields:
+    return server.call("submit_phase", data={"summary": "Merged."})
+
+
+def nothing_left(root: Path) -> None:
+    """No worktree, no task branch and no checkpoint of any session."""
+    assert len(git(root, "worktree", "list").splitlines()) == 1
+    assert git(root, "branch", "--list", "llm_task_*", "--format=%(refname:short)") == ""
+    assert not list((root / ".code-intel").glob("worktrees/*"))
+    assert not list((root / ".code-intel").glob("sessions/*.json"))
+
+
+def test_a_session_works_in_its_worktree_and_is_merged_where_the_users_folder_is_clean(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        assert place.parent == root / ".code-intel/worktrees"
+        assert git(place, "branch", "--show-current").startswith("llm_task_")
+        found = server.call("search_text", patterns="def main")
+        assert found["worktree"] == str(place) and found["results"][0]["path"] == "app.py"
+        assert str(place) in server.call("get_session_status")["hints"][0]
+        commit(server, place)
+        assert (root / "app.py").read_text() == FILES["app.py"]
+        assert git(root, "status", "--porcelain") == "" and git(root, "branch", "--show-current") == "main\n"
+        done = merge(server)
+        assert done["phase"] == "SESSION_COMPLETE" and "worktree" not in done
+        assert (root / "app.py").read_text() == "def main():\n    return 2\n"
+        assert git(root, "status", "--porcelain") == "" and git(root, "branch", "--show-current") == "main\n"
+        assert merge(server) == done, "a lost answer can be asked for again"
+        nothing_left(root)
+        assert server.call("record_outcome", outcome="success")["success"]
+
+
+@pytest.mark.parametrize("use", ["edit", "switch", "detach", "in the way"])
+def test_where_the_users_folder_is_in_use_the_branch_is_kept_for_it(root: Path, use: str) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        if use == "in the way":
+            (place / "new.py").write_text("x = 1\n")
+            server.call("add_explored_files", paths=["new.py"], reason="a new file that is wanted")
+        commit(server, place)
+        if use == "edit":
+            (root / "README.md").write_text("# Mine\n")
+        elif use == "in the way":
+            (root / "new.py").write_text("mine = 1\n")
+        else:
+            git(root, "switch", "-q", *(["-c", "other"] if use == "switch" else ["--detach"]))
+        before = (git(root, "status", "--porcelain"), git(root, "rev-parse", "HEAD"))
+        done = merge(server)
+        assert done["phase"] == "SESSION_COMPLETE" and "git push" in done["push"]
+        assert f"git merge llm_task_{done['session_id']}" in done["message"]
+        assert (git(root, "status", "--porcelain"), git(root, "rev-parse", "HEAD")) == before
+        assert git(root, "show", f"llm_task_{done['session_id']}:app.py") == "def main():\n    return 2\n"
+        assert len(git(root, "worktree", "list").splitlines()) == 1
+        question = server.call("start_session", query="What is main?", intent="QUESTION")
+        assert question["phase"] == "DOCUMENT_RESEARCH", "a branch that was kept is no stale one"
+
+
+def test_what_the_user_has_uncommitted_neither_hinders_a_worktree_nor_gets_into_it(root: Path) -> None:
+    (root / "README.md").write_text("# Mine\n")
+    (root / "notes.txt").write_text("mine\n")
+    with Server(root) as server:
+        answer = start(server, fast=True, no_doc=True, worktree=True)
+        assert any("README.md" in warning for warning in answer["warnings"])
+        place = Path(answer["worktree"])
+        assert git(place, "status", "--porcelain") == ""
+        assert (place / "README.md").read_text() == FILES["README.md"]
+    assert (root / "README.md").read_text() == "# Mine\n"
+
+
+def test_two_clients_in_one_folder_work_in_worktrees_of_their_own(root: Path) -> None:
+    with Server(root) as first, Server(root) as second, Server(root) as third:
+        one, other = begin(first), begin(second)
+        assert one != other
+        assert start(third, fast=True, no_doc=True)["phase"] == "QUERY_FRAME", "a third leads one in the folder itself"
+        third.call("start_session", flags={"clean": True})
+        third.close()
+        assert one.is_dir() and other.is_dir(), "who lives keeps his worktree"
+        commit(first, one)
+        assert merge(first)["phase"] == "SESSION_COMPLETE"
+        (other / "README.md").write_text("# Other\n")
+        second.call("add_explored_files", paths=["README.md"], reason="is to be changed too")
+        plan(second)
+        item = {"item": "Return two", "status": "done", "evidence": "README.md:1"}
+        second.call("check_write_target", paths="README.md")
+        second.accepted(task_id="t1", checklist=[item])
+        second.accepted(summary="All is done.")
+        second.call("review_changes")
+        second.accepted(reviewed_files=["README.md"], commit_message="Other", review_prompt_used="garbage_detection")
+        assert merge(second)["merge_commit"]
+        assert ((root / "app.py").read_text(), (root / "README.md").read_text()) == (
+            "def main():\n    return 2\n",
+            "# Other\n",
+        )
+        nothing_left(root)
+
+
+def test_two_clients_in_two_worktrees_of_the_users_lead_a_session_each(root: Path, tmp_path: Path) -> None:
+    side = tmp_path / "side"
+    git(root, "worktree", "add", "-q", "-b", "side", str(side))
+    with Server(root) as first, Server(side) as second:
+        for server in (first, second):
+            to_ready(server)
+        for server, place in ((first, root), (second, side)):
+            plan(server)
+            edit_and_report(server, place)
+            server.accepted(summary="All is done.")
+            server.accepted(passed=True, verifier_used="generic", details="looked at it")
+        for server in (first, second):
+            server.call("review_changes")
+            server.accepted(
+                reviewed_files=["app.py"], commit_message="Return two", review_prompt_used="garbage_detection"
+            )
+        assert merge(first)["merge_commit"] and merge(second)["merge_commit"]
+    assert git(root, "show", "main:app.py") == git(root, "show", "side:app.py") == "def main():\n    return 2\n"
+
+
+class TestKilled:
+    def test_a_session_is_restored_in_its_worktree(self, root: Path) -> None:
+        with Server(root) as server:
+            place = begin(server)
+            plan(server)
+            (place / "app.py").write_text("def main():\n    return 2\n")
+            server.kill()
+        with Server(root) as server:
+            answer = server.call("submit_phase", data={"summary": "?"})
+            assert answer["recovery_available"][0]["worktree"] == str(place)
+            fresh = start(server, fast=True, no_doc=True)
+            assert fresh["phase"] == "QUERY_FRAME" and fresh["recovery_available"], fresh
+            back = server.call("get_session_status", discard_active=True)
+            assert back["restored"] and back["worktree"] == str(place)
+            edit_and_report(server, place)
+            server.accepted(summary="All is done.")
+            server.call("review_changes")
+            server.accepted(reviewed_files=["app.py"], commit_message="Two", review_prompt_used="garbage_detection")
+            server.kill()
+        with Server(root) as server:
+            assert server.call("get_session_status")["phase"] == "MERGE"
+            assert merge(server)["merge_commit"]
+            nothing_left(root)
+
+    def test_clean_shelves_its_work_and_removes_the_worktree(self, root: Path) -> None:
+        with Server(root) as server:
+            place = begin(server)
+            plan(server)
+            (place / "app.py").write_text("mine = 'uncommitted'\n")
+            server.kill()
+        with Server(root) as server:
+            cleaned = server.call("start_session", flags={"clean": True})
+            assert cleaned["branches_removed"] == [f"llm_task_{place.name}"]
+            nothing_left(root)
+        kept = [git(root, "show", f"{ref}:app.py") for ref in git(root, "for-each-ref", ARCHIVE, FORMAT).split()]
+        assert "mine = 'uncommitted'\n" in kept
+
+    def test_what_was_never_told_of_is_removed(self, root: Path) -> None:
+        (root / ".code-intel/worktrees/20260101_000000.making").mkdir(parents=True)
+        place = root / ".code-intel/worktrees/20260101_000000"
+        git(root, "worktree", "add", "-q", "-b", "llm_task_20260101_000000", str(place))
+        (place / "app.py").unlink()
+        with Server(root) as server:
+            start(server, fast=True, no_doc=True)
+        assert not place.exists() and len(git(root, "worktree", "list").splitlines()) == 1
+
+
+def test_abandoned_by_clean_a_session_with_a_worktree_can_be_followed_by_another(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        (place / "notes.txt").write_text("not lost\n")
+        answer = start(server, clean=True, fast=True, no_doc=True)
+        assert answer["phase"] == "QUERY_FRAME" and "worktree" not in answer and answer["cleaned"]
+        assert not place.exists()
+    kept = [
+        git(root, "ls-tree", "-r", "--name-only", ref) for ref in git(root, "for-each-ref", ARCHIVE, FORMAT).split()
+    ]
+    assert any("notes.txt" in names for names in kept)
+
+
+def test_a_worktree_that_the_user_removes_ends_its_session_and_its_commits_are_kept(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        tip = git(place, "rev-parse", "HEAD").strip()
+        shutil.rmtree(place)
+        told = server.call("search_text", patterns="main")
+        assert told["error"] == "worktree_removed" and place.name in told["message"]
+        assert server.call("search_text", patterns="def main")["results"][0]["path"] == "app.py"
+        nothing_left(root)
+        assert tip in git(root, "rev-list", "--glob", ARCHIVE)
+        assert start(server, fast=True, no_doc=True)["phase"] == "QUERY_FRAME"
+
+
+def test_a_worktree_removed_after_a_kill_leaves_a_branch_that_can_be_chosen_about(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        server.kill()
+    git(root, "worktree", "remove", "--force", str(place))
+    with Server(root) as server:
+        assert start(server, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
+        assert server.accepted(choice="delete")["branches_removed"] == [f"llm_task_{place.name}"]
+
+
+def test_what_git_has_nowhere_else_keeps_the_worktree_when_its_session_is_over(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        (place / "late.txt").write_text("left by the user\n")
+        done = merge(server)
+        assert done["phase"] == "SESSION_COMPLETE" and any(str(place) in said for said in done["warnings"]), done
+        assert (place / "late.txt").read_text() == "left by the user\n"
+
+
+def test_a_detached_head_gets_no_worktree_and_nothing_is_left(root: Path) -> None:
+    git(root, "switch", "-q", "--detach")
+    with Server(root) as server:
+        answer = server.call("start_session", query="Change main", flags={"worktree": True})
+        assert answer["error"] == "branch_setup_failed"
+        nothing_left(root)
+
+
+def test_the_settings_of_the_users_folder_hold_though_they_are_not_committed(root: Path) -> None:
+    git(root, "rm", "-q", "--cached", ".code-intel/config.json")
+    git(root, "commit", "-q", "-m", "Not shared")
+    Approvals().trust(root / ".code-intel/config.json")
+    (root / ".code-intel/verifiers").mkdir()
+    (root / ".code-intel/verifiers/mine.md").write_text("# Mine\n\nLook closely.\n")
+    with Server(root) as server:
+        place = begin(server)
+        assert not (place / ".code-intel/config.json").exists()
+        answer = server.call("get_session_status")
+        assert not any("trust" in warning for warning in answer.get("warnings", []))
+
+
+@pytest.mark.parametrize("flags", [{"quick": True}, {"only_verify": True}])
+def test_a_worktree_is_for_sessions_that_commit(root: Path, flags: dict[str, bool]) -> None:
+    with Server(root) as server:
+        answer = server.call("start_session", query="Change main", flags={"worktree": True, **flags})
+        assert answer["error"] == "invalid_flags"
+        asked = server.call("start_session", query="What is main?", intent="QUESTION", flags={"worktree": True})
+        assert asked["ignored_flags"] == ["worktree"] and "worktree" not in asked
+
+
+def test_a_project_below_the_top_of_its_repository_has_its_root_in_the_worktree(tmp_path: Path) -> None:
+    top = repository(
+        tmp_path / "mono", {f"sub/{name}": text for name, text in FILES.items()} | {"other/x.py": "x = 1\n"}
+    )
+    root = top / "sub"
+    (root / ".code-intel").mkdir()
+    with Server(root) as server:
+        place = begin(server)
+        assert place.name == "sub" and place.parents[2] == root / ".code-intel"
+        commit(server, place)
+        assert merge(server)["merge_commit"]
+    assert (root / "app.py").read_text() == "def main():\n    return 2\n"
+    assert len(git(top, "worktree", "list").splitlines()) == 1
+
+
+def test_a_sparse_checkout_stays_sparse_in_the_worktree(root: Path) -> None:
+    (root / "large").mkdir()
+    (root / "large/data.txt").write_text("x\n")
+    git(root, "add", "large")
+    git(root, "commit", "-q", "-m", "Large")
+    git(root, "sparse-checkout", "set", "--no-cone", "/*", "!/large/")
+    with Server(root) as server:
+        place = begin(server)
+        assert not (place / "large").exists()
+        commit(server, place)
+        assert merge(server)["merge_commit"]
+        nothing_left(root)
+    assert git(root, "ls-files", "large") == "large/data.txt\n" and not (root / "large").exists()
+
+
+def test_submodules_are_named_and_one_that_was_fetched_keeps_the_worktree(root: Path, tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", {"in.py": "y = 1\n"})
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "lib")
+    git(root, "commit", "-q", "-m", "With a submodule")
+    with Server(root) as server:
+        answer = start(server, fast=True, no_doc=True, no_verify=True, worktree=True)
+        place = Path(answer["worktree"])
+        assert any("lib" in warning for warning in answer["warnings"])
+        git(place, "-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init")
+        server.accepted(action_type="change", target_symbols=["main"])
+        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+        commit(server, place)
+        done = merge(server)
+        assert done["merge_commit"] and any(str(place) in said for said in done["warnings"])
+        assert (root / "lib/in.py").exists() and (place / "lib/in.py").exists()

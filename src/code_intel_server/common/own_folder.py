@@ -1,6 +1,5 @@
 """Our own folder in a project: its name, and what in it a server writes, for every room that looks at the user's files."""
 
-import os
 from itertools import pairwise
 
 FOLDER = ".code-intel"
@@ -32,18 +31,3 @@ def home_of(root: str) -> str:
     """The project whose session has the worktree that `root` is in; '' where it is in none."""
     home, mark, below = root.rpartition(f"/{FOLDER}/{WORKTREES}/")
     return home if mark and below else ""
-
-
-def worktrees_of(home: str) -> dict[str, str]:
-    """The sessions of a project that have a worktree → the project's root in it, oldest first."""
-    folder = os.path.join(home, FOLDER, WORKTREES)
-    try:
-        names = [] if os.path.islink(os.path.dirname(folder)) or os.path.islink(folder) else os.listdir(folder)
-    except OSError:
-        return {}
-    made = [name for name in sorted(names) if os.path.isfile(os.path.join(folder, name, ".git"))]
-    top = home
-    while made and not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
-        top = os.path.dirname(top)
-    below = "" if top == home else os.path.relpath(home, top)
-    return {name: os.path.join(folder, name, below).rstrip("/") for name in made}

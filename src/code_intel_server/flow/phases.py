@@ -145,6 +145,7 @@ class Flags:
     no_intervention: bool = False
     clean: bool = False
     rebuild: bool = False
+    worktree: bool = False
 
     def set_names(self) -> tuple[str, ...]:
         """The names of the flags that differ from their default, in declaration order."""
@@ -161,6 +162,8 @@ CONFLICTS: tuple[tuple[str, str], ...] = (
     ("fast", "quick"),
     ("only_verify", "no_verify"),
     ("only_verify", "only_explore"),
+    ("quick", "worktree"),
+    ("only_verify", "worktree"),
 )
 
 

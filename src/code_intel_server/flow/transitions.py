@@ -240,7 +240,7 @@ class Route:
         if self.flags.only_verify:
             shaping = {"no_quality", "fast", "quick", "no_doc", "no_intervention", "gate_level"}
         elif self.investigating:
-            shaping = {"no_verify", "no_quality", "fast", "quick", "no_intervention"}
+            shaping = {"no_verify", "no_quality", "fast", "quick", "no_intervention", "worktree"}
         else:
             return ()
         return tuple(name for name in self.flags.set_names() if name in shaping)

@@ -62,11 +62,13 @@ class Guard:
         sessions = self._bench.sessions
         active = sessions.active
         try:
+            self._bench.check_worktree()
             self._check_phase(tool, active)
             answer = work()
         except CodeIntelError as error:
-            self._note(tool, active, "refused", {})
-            return self._refused(sessions, error)
+            if self._bench.sessions is sessions:  # else its session is over
+                self._note(tool, active, "refused", {})
+            return self._refused(self._bench.sessions, error)
         except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
             _LOG.exception("%s failed", tool)
             self._note(tool, active, "failed", {})
@@ -96,7 +98,7 @@ class Guard:
     def _check_phase(self, tool: str, active: Active | None) -> None:
         phase = active.state.phase if active else None
         key = blocked_by(tool, phase)
-        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.services.store)):
+        if key == "session_messages.no_active_session" and (others := recoverable(self._bench.services)):
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if key is not None:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
@@ -138,9 +140,15 @@ class Guard:
             return {"phase": str(active.state.phase), "step": active.state.place.step, "call": "submit_phase"}
 
     def _bounded(self, answer: Fields, *, failed: bool = False) -> Reply:
-        shaped = plain(answer)
+        shaped = plain(answer | self._place())
         assert isinstance(shaped, dict)  # noqa: S101 - a mapping stays one
         return Reply(*within_limit(shaped, self._truncation_warning), failed)
+
+    def _place(self) -> Fields:
+        """Where the paths of every answer are, if not in the folder the client was started in: the session's own worktree."""
+        sessions = self._bench.sessions
+        away = sessions.active is not None and sessions.services.project.home is not None
+        return {"worktree": str(sessions.services.root)} if away else {}
 
     def _truncation_warning(self) -> str:
         return responses.say(self._bench.contract(), Note("warnings.truncation_warning"))

@@ -136,6 +136,15 @@ class ProjectServices:
         return private_folder(None if isinstance(self.git, str) else of(self.git), self.root)
 
     @made_once
+    def home_local(self) -> Path:
+        """The same of the user's folder, where this is the worktree of one of its sessions: what outlives that is kept there."""
+        from code_intel_server.workspace.git.repository import open_readable
+
+        if self.project.home is None or isinstance(git := open_readable(self.project.home), str):
+            return self.local
+        return private_folder(git.at.git_dir, self.project.home)
+
+    @made_once
     def lock(self) -> ProjectLock:
         """The lock of this worktree."""
         return ProjectLock(self.local, self.root)

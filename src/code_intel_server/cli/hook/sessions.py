@@ -12,6 +12,7 @@ import os
 import re
 import stat
 
+from code_intel_server.common.own_folder import FOLDER, WORKTREES
 from code_intel_server.common.printable import printable
 
 _READ_LIMIT = 1_000_000
@@ -64,6 +65,21 @@ def nearest_project(start: str) -> str:
         if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return ""
         folder = parent
+
+
+def worktrees_of(home: str) -> dict[str, str]:
+    """The sessions of a project that have a worktree to themselves → the project's root in it, oldest first."""
+    folder = os.path.join(home, FOLDER, WORKTREES)
+    try:
+        names = [] if os.path.islink(os.path.dirname(folder)) or os.path.islink(folder) else os.listdir(folder)
+    except OSError:
+        return {}
+    made = [name for name in sorted(names) if os.path.isfile(os.path.join(folder, name, ".git"))]
+    top = home
+    while made and not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+        top = os.path.dirname(top)
+    below = "" if top == home else os.path.relpath(home, top)
+    return {name: os.path.join(folder, name, below).rstrip("/") for name in made}
 
 
 # -- led by a live process --------------------------------------------------------------------------------------------

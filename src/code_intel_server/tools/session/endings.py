@@ -23,6 +23,7 @@ from code_intel_server.tools import learning
 from code_intel_server.tools.services import ProjectServices, SessionSettings, now
 from code_intel_server.tools.session import archives
 from code_intel_server.workspace.files import read_regular, write_whole
+from code_intel_server.workspace.git.repository import open_repository
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state import heard
 from code_intel_server.workspace.state.checkpoints import is_id
@@ -146,10 +147,11 @@ class Endings:
 
     def keep_accounted(self, session_id: str) -> None:
         """Let the gate outside of sessions ask for no run of what a session has left: its own end accounts for it (SPEC 12)."""
-        git = self._services.git
+        home = self._services.project.home
+        git = self._services.git if home is None else open_repository(home)
         if isinstance(git, str):
             return
-        at, root = git.at, os.path.realpath(self._services.root)
+        at, root = git.at, os.path.realpath(home or self._services.root)
         with contextlib.suppress(CodeIntelError, OSError):
             place = Worktree(root, str(at.top), str(at.git_dir), str(at.common_dir), git.oid("HEAD"))
             kept = place.read("verdict", self._services.key)
@@ -165,7 +167,9 @@ class Endings:
         """Where the last answer is kept: each project of a worktree has its own."""
         git = self._services.git
         prefix = b"" if isinstance(git, str) else os.fsencode(git.at.prefix)
-        return self._services.local / _FINAL.format(f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else "")
+        return self._services.home_local / _FINAL.format(
+            f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else ""
+        )
 
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""

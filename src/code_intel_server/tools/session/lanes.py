@@ -54,7 +54,8 @@ class Advice:
 def with_lane(flags: Flags, lane: Lane) -> Flags:
     """The flags, with those of a lane."""
     gate = GateLevel.FULL if lane is Lane.FULL else flags.gate_level
-    return replace(flags, gate_level=gate, quick=lane is Lane.QUICK, fast=lane is Lane.FAST)
+    quick = lane is Lane.QUICK and not flags.worktree  # that commits, which quick does not
+    return replace(flags, gate_level=gate, quick=quick, fast=lane is Lane.FAST or (lane is Lane.QUICK and not quick))
 
 
 def route_in_lane(

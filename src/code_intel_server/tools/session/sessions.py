@@ -7,8 +7,9 @@ a state from which the same payload, sent again, leads to the same end.
 
 import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
@@ -28,18 +29,20 @@ from code_intel_server.tools import learning
 from code_intel_server.tools.services import ProjectServices, SessionSettings, ToolProgress, now
 from code_intel_server.tools.session import archives, lanes, rebuilds
 from code_intel_server.tools.session.answers import changes_so_far, first_answer, first_instruction, session_status
-from code_intel_server.tools.session.beginning import fresh
+from code_intel_server.tools.session.beginning import fresh, fresh_id
 from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.session.endings import Endings, with_cleaned
 from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
-from code_intel_server.tools.session.recovery import lost_submits, recoverable, to_restore
+from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore
 from code_intel_server.tools.session.user_words import Ask, SessionUser, nobody
+from code_intel_server.workspace.branches import lose_worktree, new_worktree, sweep_worktrees
 from code_intel_server.workspace.paths import exclude_from_git
 from code_intel_server.workspace.state import heard
 from code_intel_server.workspace.state.checkpoints import Loaded
 from code_intel_server.workspace.state.heard import NO_SESSION
 from code_intel_server.workspace.state.journals import LedgerFile
-from code_intel_server.workspace.values import GitIntent, Survey
+from code_intel_server.workspace.tree.status import gitlinks
+from code_intel_server.workspace.values import GitIntent, Survey, TaskBranch
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import SyncReport
@@ -64,8 +67,10 @@ def silent(_done: float, _total: float, _message: str) -> None:
 class Sessions:
     """The session tools of one project."""
 
-    def __init__(self, services: ProjectServices) -> None:
+    def __init__(self, services: ProjectServices, move: "Callable[[Path], Sessions] | None" = None) -> None:
+        """`move` leaves the project for another root; without it no session gets a worktree of its own."""
         self._services = services
+        self._move = move
         self._ends = Endings(services)
         self.active: Active | None = None
         self.hooked = False
@@ -95,7 +100,8 @@ class Sessions:
             self._services.check_open()
             self._refuse_in_a_session(wanted)
             self._services.project.check_folders()
-            self._services.lock.acquire(self.active.state.session_id if self.active else "")
+            if wanted.clean or not wanted.worktree:
+                self._services.lock.acquire(self.active.state.session_id if self.active else "")
             self._ask = ask
             try:
                 answer = self._start(query, aim, wanted, chosen=chooses_lane(flags))
@@ -135,18 +141,49 @@ class Sessions:
         route, advice = lanes.route_in_lane(self._services, settings, query, Route(intent, flags), chosen=chosen)
         if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        state = fresh(self._services, route, query, settings, survey)
-        state.hooked, state.conversation, state.decisions = self.hooked, self.conversation, marks
-        others = recoverable(self._services.store)
+        begin = _Begin(route, query, marks, advice, recoverable(self._services))
+        if route.flags.worktree and route.runs(READY_PLAN) and self._services.project.home is None:
+            return self._begin_in_worktree(begin, survey)
+        self._services.lock.acquire()
+        return self._lead(begin, settings, survey)
+
+    def _begin_in_worktree(self, begin: "_Begin", here: Survey) -> Fields:
+        """Begin in a new worktree of the session's own, which this process works for until the session is over."""
+        git = self._services.git
+        assert self._move is not None and not isinstance(git, str)  # noqa: S101 - a survey without a blocker has git
+        self._prepare_folders()
+        project, session_id = self._services.project, fresh_id(self._services, here)
+        with new_worktree(project, git, session_id) as (root, branch):
+            other = self._move(root)
+            other.hooked, other.conversation, other._ask = self.hooked, self.conversation, self._ask
+            services = other.services
+            services.lock.acquire(session_id)
+            settings = services.read_kit()
+            answer = other._lead(begin, settings, services.branches(settings.config).survey(), branch)
+        heard.forget(self._services.local, NO_SESSION, self.conversation)
+        notes = [Note("warnings.worktree_without", {"files": ", ".join(here.dirty[:20])})] if here.dirty else []
+        if lacking := sorted(gitlinks(services.git)) if not isinstance(services.git, str) else []:
+            notes.append(Note("warnings.worktree_submodules", {"files": ", ".join(lacking[:20]), "worktree": root}))
+        said = [responses.say(settings.contract, note) for note in notes]
+        return answer | ({"warnings": [*rows_of(answer, "warnings"), *said]} if said else {})
+
+    def _lead(
+        self, begin: "_Begin", settings: SessionSettings, survey: Survey, branch: TaskBranch | None = None
+    ) -> Fields:
+        """Begin here; `branch` is the session's own where it has this worktree to itself."""
+        route, query = begin.route, begin.query
+        state = fresh(self._services, route, query, settings, survey, branch)
+        state.hooked, state.conversation, state.decisions = self.hooked, self.conversation, begin.marks
         learning.catch_up(self._services, now())
         has_scaffold = self._services.project.scaffolded
         self._prepare_folders()
         ledger = self._services.ledger(state.session_id)
         ports = self._services.ports(settings, ledger, self._user(state, settings), self._record, silent)
-        answer = first_answer(self._services, state, settings, survey, ports, others, has_scaffold=has_scaffold)
+        answer = first_answer(self._services, state, settings, survey, ports, begin.others, has_scaffold=has_scaffold)
+        answer = self._in_worktree(answer, settings)
         begun = {} if route.flags.only_verify else self._services.starting_points.shown(query, ledger, str(state.phase))
-        if advice is not None:
-            answer["lane_advice"] = responses.say(settings.contract, advice)
+        if begin.advice is not None:
+            answer["lane_advice"] = responses.say(settings.contract, begin.advice)
         answer |= begun
         state.last_submit = first_instruction(answer)
         self._ends.forget_final()
@@ -154,7 +191,7 @@ class Sessions:
         self._services.lock.acquire(state.session_id)
         self.active = Active(state, settings, ledger, survey)
         heard.forget(self._services.local, NO_SESSION, self.conversation)
-        self._log(Decision("start", event=str(intent)), self.active, state, time.monotonic())
+        self._log(Decision("start", event=str(route.intent)), self.active, state, time.monotonic())
         self._services.warm_up()
         self._begin_runs(self.active)
         return answer
@@ -199,6 +236,15 @@ class Sessions:
         self._services.store.sweep()
         if not isinstance(git, str):
             exclude_from_git(self._services.project, git.at.common_dir, git.at.top)
+            if self._services.project.home is None:
+                sweep_worktrees(self._services.project, git)
+
+    def _in_worktree(self, answer: Fields, settings: SessionSettings) -> Fields:
+        """An answer with where its agent is to work, if its session has a worktree to itself."""
+        if self._services.project.home is None:
+            return answer
+        where = Note("hints.worktree", {"worktree": self._services.root, "home": self._services.project.home})
+        return answer | {"hints": [responses.say(settings.contract, where), *rows_of(answer, "hints")]}
 
     # -- submit ------------------------------------------------------------------------------------------------------
 
@@ -309,7 +355,7 @@ class Sessions:
             if batch is None or not isinstance(number, int):
                 return response
             return pipeline.list_answer(response, number, len(batch), self._services.read_kit().contract, data)
-        others = recoverable(self._services.store)
+        others = recoverable(self._services)
         if others:
             raise Rejected("session_messages.interrupted_session", details={"recovery_available": others})
         if final is not None:
@@ -407,15 +453,54 @@ class Sessions:
     def _standing(self, active: Active) -> Fields:
         answer = session_status(active.state, active.settings, self.ports(active, silent))
         exploring = not active.state.trees.ready and not active.state.flags.only_verify
+        answer = self._in_worktree(answer, active.settings)
         return answer | (self._services.starting_points.rows(active.state.query) if exploring else {})
 
     def clean(self) -> Fields:
         """Archive what there is, remove stale branches and all checkpoints, go back to base (SPEC 3.2 `clean`)."""
         settings = self.active.settings if self.active else self._services.read_kit()
+        others = [_given_up(root) for root in idle_worktrees(self._services)]
         with self.active.ledger.ending() if self.active else contextlib.nullcontext():
             answer = self._ends.clean(settings, [self.active.state] if self.active else self._ends.restorable())
         self.active = None
+        if others:
+            self._prepare_folders()
+        for other in others:
+            for name in ("branches_removed", "checkpoints_removed", "warnings"):
+                rows = [*rows_of(other, name), *rows_of(answer, name)]
+                answer |= {name: rows} if rows or name in answer else {}
         return answer
+
+    def last_ended(self) -> str:
+        """The session whose last answer is kept; '' where none is."""
+        return str((self._ends.final() or {}).get("session_id", ""))
+
+    def lose(self) -> None:
+        """End the active session without its worktree, which somebody has removed: its branch is kept in the trash."""
+        with self._services.mutex:
+            active = self.active
+            assert active is not None  # noqa: S101 - the caller has looked
+            home = ProjectServices(self._services.project.home or self._services.root)
+            try:
+                learning.record_end(home, active.state, "abandoned", "its worktree was removed", now())
+                git = home.git
+                if active.state.task_branch is not None and not isinstance(git, str):
+                    lose_worktree(git, self._services.root, active.state.task_branch)
+            finally:
+                home.close()
+            self.active = None
+            self._services.lock.release()
+
+    def drop(self) -> tuple[str, ...]:
+        """Give up the active session for one of another worktree; what to report of what it has left."""
+        with self._services.mutex:
+            active = self.active
+            assert active is not None  # noqa: S101 - the caller has looked
+            with active.ledger.ending():
+                left = self._ends.drop(active.settings, active.state)
+            self.active = None
+            self._services.lock.release()
+            return left
 
     def forget_but(self, mine: Collection[str]) -> list[str]:
         """Remove every other session's checkpoint and ledger; the ids that had one."""
@@ -446,6 +531,34 @@ class Sessions:
     def _log(self, decision: Decision, before: Active, after: SessionState, started: float) -> None:
         row = decision_row(decision, before.state, after, len(before.ledger.entries()), started)
         self._services.decisions.append(row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """What a session begins with: its road, whose word its flags are, and what the start has to report."""
+
+    route: Route
+    query: str
+    marks: dict[str, str]
+    advice: Note | None
+    others: list[JsonValue]
+
+
+def _given_up(root: Path) -> Fields:
+    """Give up the sessions of a worktree that nobody leads, as `clean` does."""
+    services = ProjectServices(root)
+    try:
+        services.lock.acquire()
+        ends = Endings(services)
+        return ends.clean(services.read_kit(), ends.restorable())
+    finally:
+        services.close()
+
+
+def rows_of(answer: Fields, name: str) -> list[JsonValue]:
+    """The list in a field of an answer; an empty one where there is none."""
+    rows = answer.get(name)
+    return rows if isinstance(rows, list) else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from code_intel_server.workspace.branches.archive_refs import ArchiveKind
 from code_intel_server.workspace.branches.base_branches import stale_branches
 from code_intel_server.workspace.branches.commits import identity_missing
 from code_intel_server.workspace.branches.manager import BranchManager
+from code_intel_server.workspace.branches.session_worktrees import lose_worktree, new_worktree, sweep_worktrees
 from code_intel_server.workspace.branches.trash import KEEP_DAYS, Trash, TrashEntry
 
 __all__ = [
@@ -13,5 +14,8 @@ __all__ = [
     "Trash",
     "TrashEntry",
     "identity_missing",
+    "lose_worktree",
+    "new_worktree",
     "stale_branches",
+    "sweep_worktrees",
 ]

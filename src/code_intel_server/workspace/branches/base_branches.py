@@ -5,12 +5,14 @@ the branch, kept by `git gc`, and, unlike a configuration key, never executed by
 """
 
 import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.workspace.git.child import is_yes
 from code_intel_server.workspace.git.repository import BASES, HEADS, TASK_PREFIX, Git, RefChange, is_oid
-from code_intel_server.workspace.git.worktrees import led_elsewhere
+from code_intel_server.workspace.git.worktrees import led_elsewhere, session_worktrees
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,13 @@ def is_branch_name(git: Git, name: str) -> bool:
 
 
 def stale_branches(git: Git) -> dict[str, str]:
-    """Task branches (name → tip) that nobody means to keep, and whose session does not run in another working tree."""
+    """Task branches (name → tip) that nobody means to keep, and whose session has no other working tree.
+
+    Of a session that runs there; or that was interrupted and has the worktree to itself.
+    """
     found = git.refs(HEADS + TASK_PREFIX + "*")
-    used = {TASK_PREFIX + session_id for session_id in led_elsewhere(git)} if found else set()
+    own = {Path(path).name for _, path in session_worktrees(git) if os.path.lexists(path)} if found else set()
+    used = {TASK_PREFIX + session_id for session_id in {*led_elsewhere(git), *own}} if found else set()
     names = {ref.removeprefix(HEADS): oid for ref, oid in found.items()}
     return {
         name: oid

@@ -26,9 +26,11 @@ from code_intel_server.workspace.branches.base_branches import (
 from code_intel_server.workspace.branches.commits import Commit, identity_missing
 from code_intel_server.workspace.branches.messages import stamped
 from code_intel_server.workspace.branches.refusals import failed, refuse
+from code_intel_server.workspace.branches.session_worktrees import takes_merge
 from code_intel_server.workspace.branches.stale import Cleaned
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.git.worktrees import bisecting, in_progress, is_shallow
+from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.tree.saved_files import SavedFiles, but_grown, saved_files
 from code_intel_server.workspace.tree.tree import TreeJudge
@@ -250,8 +252,11 @@ class BranchManager:
             by_hand = found if by_hand is None else by_hand
             rows = [*stamped(trailers, session_id), *merges.hand_trailers(by_hand)]
             tip = by_hand.commits[-1] if by_hand.commits else expected_tip
-            merge = merges.Merge(git, branch, rows, remember, pending, tip=tip)
-            result = merge.keep_branch() if "branch" in {self._finish, self._finish_now()} else merge.run()
+            home = self._home()
+            merge = merges.Merge(git, branch, rows, remember, pending, tip=tip, home=home)
+            wanted = "branch" in {self._finish, self._finish_now()}
+            busy = not wanted and home is not None and not takes_merge(home, branch.base, tip)
+            result = replace(merge.keep_branch(), busy=busy) if wanted or busy else merge.run()
             owner = branch.name.removeprefix(TASK_PREFIX)
             return result if owner == session_id or result.pushed_hint else replace(result, retired=(owner,))
         except Rejected:
@@ -358,6 +363,14 @@ class BranchManager:
                 return opened
             self._opened = opened
         return self._opened
+
+    def _home(self) -> Git | None:
+        """The user's folder, where this is the worktree of one of its sessions."""
+        home = Project(self._root).home
+        opened = open_readable(home, self._patience) if home is not None else None
+        if isinstance(opened, str):
+            raise refuse("not_a_repository", opened)
+        return opened
 
     def _require(self) -> Git:
         git = self._open()

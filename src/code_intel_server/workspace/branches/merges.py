@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from code_intel_server.common.own_folder import home_of
 from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace.branches.archive_refs import ArchiveKind, Archiver, scratch_index
 from code_intel_server.workspace.branches.base_branches import BaseRecord, drop_changes, read_base, record_change
@@ -51,7 +52,8 @@ _NO_MERGE_DRIVERS = RAW_ATTRIBUTES.replace("\n", " !merge\n")
 class Merge:
     """One merge of a task branch; `operation` is the intent it records (the end of a session, or of a stale branch).
 
-    `tip` is the commit that was judged: what the branch points to a moment later is not merged.
+    `tip` is the commit that was judged: what the branch points to a moment later is not merged. `home` is the user's folder
+    where this is a session's own worktree: it is on the base, and git takes it to the merge.
     """
 
     git: Git
@@ -61,6 +63,7 @@ class Merge:
     pending: GitIntent | None
     operation: GitOperation = GitOperation.MERGE
     tip: str = ""
+    home: Git | None = None
 
     def run(self) -> MergeResult:
         """Merge, switch to base, remove the branch; a typed refusal before the base has moved changes nothing."""
@@ -69,7 +72,7 @@ class Merge:
             self._check()
             oid = self._merged()
         switch(self.git, self.branch.base, leaving=self.branch.name)
-        if oid:
+        if oid and self.home is None:  # there git has run it
             run_hook(self.git, "post-merge", "0", may_fail=True)
         remove_branches(self.git, [self.branch.name], reason=f"code-intel: merged into {self.branch.base}")
         back = _brought_back(self.git, self.branch, f"{oid}^1") if oid else ()
@@ -120,12 +123,13 @@ class Merge:
         for _ in range(_ATTEMPTS):
             base = self.git.oid(self._base)
             if self.git.is_ancestor(tip, base):
-                check_way(self.git, base)
+                if self.home is None:
+                    check_way(self.git, base)
                 self._intend(base, base, tip)
                 return ""
             oid = self._merge_commit(base, tip)
-            check_way(self.git, oid)
-            self.git.await_index()
+            check_way(self.home or self.git, oid)
+            (self.home or self.git).await_index()
             self._intend(base, oid, tip)
             if self._swap(base, oid):
                 return oid
@@ -150,6 +154,8 @@ class Merge:
 
     def _swap(self, base: str, oid: str) -> bool:
         """Whether the base went from `base` to `oid`; False where somebody moved it first."""
+        if self.home is not None:
+            return self._forwarded(self.home, base, oid)
         try:
             reason = f"merge {self.branch.name}: code-intel"
             self.git.transact([RefChange(self._base, base, oid)], reason=reason, manner=Manner.USER)
@@ -158,6 +164,15 @@ class Merge:
                 raise
             return False
         return True
+
+    def _forwarded(self, home: Git, base: str, oid: str) -> bool:
+        """Whether git has taken the user's folder, which is on the base, and the base with it to the merge."""
+        forward = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", oid)
+        done = home.run(*forward, manner=Manner.USER)
+        now = home.oid(self._base)
+        if now == base:
+            raise refuse("switch_failed", output_of(done))
+        return now == oid
 
 
 def _brought_back(git: Git, branch: TaskBranch, base: str) -> tuple[str, ...]:
@@ -281,7 +296,12 @@ def check_still(git: Git) -> None:
 
 
 def check_free(git: Git, ref: str) -> None:
-    """Refuse where another working tree has the branch checked out, or is rebasing or bisecting it."""
+    """Refuse where another working tree has the branch checked out, or is rebasing or bisecting it.
+
+    A session's own worktree never checks its base out.
+    """
+    if home_of(str(git.at.top)):
+        return
     holder = held_elsewhere(git).get(ref)
     if holder is not None:
         raise _held(ref.removeprefix(HEADS), holder)
@@ -308,13 +328,21 @@ def check_way(git: Git, target: str) -> None:
 
 
 def switch(git: Git, target: str, *, leaving: str) -> None:
-    """Check out branch `target` where HEAD is still on `leaving`; elsewhere the user has moved on and nothing is done."""
+    """Check out branch `target` where HEAD is still on `leaving`; elsewhere the user has moved on and nothing is done.
+
+    A session's own worktree only leaves its branch: `target` is its home's, and it is about to go.
+    """
     if git.current() != leaving or leaving == target:
         return
-    check_way(git, HEADS + target)
+    own = bool(home_of(str(git.at.top)))
+    if not own:
+        check_way(git, HEADS + target)
     git.await_index()
-    done = git.run("switch", "--quiet", "--no-guess", "--no-overwrite-ignore", target, manner=Manner.USER)
-    if git.current() != target:  # a failing post-checkout hook is no failure: the switch is done by then
+    where = ("--detach",) if own else ("--no-guess", "--no-overwrite-ignore", target)
+    done = git.run("switch", "--quiet", *where, manner=Manner.USER)
+    if git.current() != (
+        "" if own else target
+    ):  # a failing post-checkout hook is no failure: the switch is done by then
         raise refuse("switch_failed", output_of(done))
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from code_intel_server.common.own_folder import home_of
 from code_intel_server.workspace.files import read_regular
 from code_intel_server.workspace.git.repository import HEADS, Git
 from code_intel_server.workspace.state.key import private_folder
@@ -55,7 +56,10 @@ def rebased_here(git: Git) -> set[str]:
 
 
 def held_elsewhere(git: Git) -> dict[str, str]:
-    """Full names of branches that other working trees have checked out, rebase or bisect → the path of that tree."""
+    """Full names of branches that other working trees have checked out, rebase or bisect → the path of that tree.
+
+    The worktree of a session that somebody has removed by hand holds nothing any more.
+    """
     held: dict[str, str] = {}
     for folder, path in _others(git):
         held |= dict.fromkeys((*_rebased(folder), *_bisected(folder)), path)
@@ -63,9 +67,14 @@ def held_elsewhere(git: Git) -> dict[str, str]:
     for block in git.must("worktree", "list", "--porcelain", "-z").split(b"\0\0"):
         fields = dict(os.fsdecode(line).partition(" ")[::2] for line in block.split(b"\0") if line)
         path, branch = fields.get("worktree", ""), fields.get("branch", "")
-        if branch and os.path.realpath(path) != here:
+        if branch and os.path.realpath(path) != here and not (home_of(path) and not os.path.lexists(path)):
             held[branch] = path
     return held
+
+
+def session_worktrees(git: Git) -> list[tuple[Path, str]]:
+    """The other working trees that sessions have for themselves: git's record of each, and its path, there or not."""
+    return [(folder, path) for folder, path in _others(git) if home_of(path)]
 
 
 def led_elsewhere(git: Git) -> set[str]:
