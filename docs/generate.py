@@ -54,6 +54,7 @@ COLUMNS: dict[str, tuple[Intent, Flags]] = {
     "no_intervention": (Intent.IMPLEMENT, Flags(no_intervention=True)),
     "fast": (Intent.IMPLEMENT, Flags(fast=True)),
     "quick": (Intent.IMPLEMENT, Flags(quick=True)),
+    "worktree": (Intent.IMPLEMENT, Flags(worktree=True)),
     "only_explore, INVESTIGATE, QUESTION": (Intent.INVESTIGATE, Flags()),
     "only_verify": (Intent.IMPLEMENT, Flags(only_verify=True)),
 }

@@ -1,6 +1,7 @@
 """The hook refuses what check_write_target would refuse, stays silent without a session, and is quick (SPEC 12)."""
 
 import io
+import itertools
 import json
 import os
 import statistics
@@ -489,6 +490,52 @@ def test_a_worktree_has_its_own_lock(root: Path, ask: Ask, tmp_path: Path) -> No
     with session(second, state()):
         assert ask(write(second, "secrets/vault.py")).status == 2
         assert ask(write(root, "secrets/vault.py")).status == 0
+
+
+class TestWorktreeOfASession:
+    @pytest.fixture
+    def place(self, root: Path) -> Path:
+        found = root / ".code-intel/worktrees/20260201_123456"
+        git(root, "worktree", "add", "-q", "-b", "llm_task_20260201_123456", str(found))
+        return found
+
+    def test_its_files_are_judged_by_it_wherever_the_client_is(self, root: Path, place: Path, ask: Ask) -> None:
+        with session(place, state(conversation="mine")):
+            for cwd, who in itertools.product((root, place), ("mine", "other")):
+                assert ask(write(cwd, str(place / "app.py"), session_id=who)).status == 0
+                assert ask(write(cwd, str(place / "secrets/vault.py"), session_id=who)).status == 2
+
+    def test_its_conversation_does_not_write_into_the_users_folder(self, root: Path, place: Path, ask: Ask) -> None:
+        with session(place, state(conversation="mine")):
+            for cwd, path in ((root, "app.py"), (root, str(root / "app.py")), (place, str(root / "app.py"))):
+                refused = ask(write(cwd, path, session_id="mine"))
+                assert refused.status == 2 and f"Write {place}/app.py" in refused.err
+            assert ask(write(root, "secrets/vault.py", session_id="other")).status == 0
+
+    def test_its_conversation_is_told_where_it_works_and_held(self, root: Path, place: Path, ask: Ask) -> None:
+        stop = {"hook_event_name": "Stop", "cwd": str(root)}
+        with session(place, state(conversation="mine")):
+            assert str(place) in ask(started(root, "compact") | {"session_id": "mine"}).out
+            assert ask(started(root, "compact") | {"session_id": "other"}).out == ""
+            assert json.loads(ask(stop | {"session_id": "mine"}).out)["decision"] == "block"
+            assert ask(stop | {"session_id": "other"}).out == ""
+        assert [*(place / ".code-intel/sessions").glob("*.compacted")]
+
+    def test_restored_it_is_told_to_the_only_conversation_that_there_can_be(
+        self, root: Path, place: Path, ask: Ask
+    ) -> None:
+        with session(place, state()):
+            assert str(place) in ask(started(root, "resume") | {"session_id": "any"}).out
+            assert ask(write(root, "secrets/vault.py", session_id="any")).status == 0
+
+    def test_interrupted_it_is_told_of_and_guards_its_own_files_alone(self, root: Path, place: Path, ask: Ask) -> None:
+        tip = git(root, "rev-parse", "main").strip()
+        branch = TaskBranch("llm_task_20260201_123456", "main", tip)
+        with session(place, state(base="main", tip=tip, task_branch=branch), live=False):
+            told = ask(started(root, "startup")).out
+            assert "was interrupted" in told and str(place) in told
+            assert ask(write(root, "secrets/vault.py")).status == 0
+            assert ask(write(root, str(place / "secrets/vault.py"))).status == 2
 
 
 def test_a_neighbours_session_in_the_same_worktree_is_not_ours(root: Path, ask: Ask) -> None:

@@ -194,7 +194,7 @@ def legal_flag_sets() -> Iterator[Flags]:
     """Every combination of flags that start_session takes."""
     for values in itertools.product((False, True), repeat=len(BOOLEANS)):
         given = dict(zip(BOOLEANS, values, strict=True))
-        if any(given[one] and given[other] for one, other in CONFLICTS):
+        if any(given.get(one) and given.get(other) for one, other in CONFLICTS):
             continue
         for gate in GateLevel:
             yield flags_of(given, gate)

@@ -76,6 +76,7 @@ class Reason(StrEnum):
     NO_INTERVENTION = "no_intervention"
     DOC_DISABLED = "doc_research disabled"
     NO_STALE_BRANCH = "no stale branch"
+    WORKTREE = "worktree"
     Q1_NO = "Q1 = false"
     Q2_NO = "Q2 = false"
     Q3_NO = "Q3 = false"
@@ -90,7 +91,7 @@ _FLAG_REASONS = frozenset(
 
 # The phase matrix of v1.16, column by column: a place is skipped when one of its reasons holds.
 SKIPPED: Mapping[Place, frozenset[Reason]] = {
-    BRANCH_INTERVENTION: frozenset({Reason.NO_STALE_BRANCH, Reason.ONLY_VERIFY}),
+    BRANCH_INTERVENTION: frozenset({Reason.NO_STALE_BRANCH, Reason.ONLY_VERIFY, Reason.WORKTREE}),
     DOCUMENT_RESEARCH: frozenset({Reason.NO_DOC, Reason.DOC_DISABLED, Reason.ONLY_VERIFY}),
     QUERY_FRAME: frozenset({Reason.ONLY_VERIFY}),
     EXPLORATION: _EXPLORING,
@@ -223,6 +224,7 @@ class Route:
                 Reason.FAST: flags.fast,
                 Reason.QUICK: flags.quick,
                 Reason.NO_INTERVENTION: flags.no_intervention,
+                Reason.WORKTREE: flags.worktree,
             }
         return frozenset(reason for reason, holds in held.items() if holds)
 

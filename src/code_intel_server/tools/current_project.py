@@ -70,6 +70,7 @@ class CurrentProject:
         if not (wanted.clean and query.strip() and sessions.services.project.home and sessions.active):
             return self._settled(lambda: sessions.start(query, intent, flags, progress, ask))
         cleaned = self.start(sessions, "", intent, {"clean": True}, progress, ask)
+        self.sessions.hooked, self.sessions.conversation = sessions.hooked, sessions.conversation
         rest = {name: getattr(wanted, name) for name in wanted.set_names() if name != "clean"}
         return with_cleaned(self.start(self.sessions, query, intent, rest, progress, ask), cleaned)
 

@@ -22,8 +22,10 @@ from code_intel_server.cli.hook.sessions import (
     live_session,
     lock_folder,
     nearest_project,
+    session_root,
+    worktrees_of,
 )
-from code_intel_server.common.own_folder import CALLER_NOTE
+from code_intel_server.common.own_folder import CALLER_NOTE, FOLDER, WORKTREES, home_of
 from code_intel_server.flow.checks.writable import Why, why_writable_in
 
 ALLOW_WRITES = "--allow-writes"
@@ -66,6 +68,7 @@ def main(arguments: list[str]) -> int:
     root = nearest_project(str(event["cwd"]))
     if not root:
         return 0
+    root = _place_of(event, root)
     if from_user := dialects.is_from_user(event):
         from code_intel_server.cli.hook import user_prompt
 
@@ -75,17 +78,33 @@ def main(arguments: list[str]) -> int:
         _note_caller(event, root, allow=allow)
         return 0
     session_id = live_session(root)
-    left = [] if session_id else interrupted(root)
+    left = [] if session_id else [*interrupted(root), *_left_in_worktrees(root)]
     if not session_id and event["hook_event_name"] in _TURNS:
         _outside(event, root, left)
     if from_user or (not session_id and not left):
         return 0  # nobody's words are ever held up
     try:
-        return after_a_kill(event, left) if left else answer_event(event, led(root, session_id), allow=allow)
+        return after_a_kill(event, root, left) if left else answer_event(event, led(root, session_id), allow=allow)
     except Exception as error:  # noqa: BLE001 - clients let exit 1 pass: whatever it is must become a refusal
         said = f"{type(error).__name__}: {error}"
         way_on = _WAYS_ON if left else "Call get_session_status, then try again."
         return dialects.refuse_tool(event, f"code-intel: this cannot be judged ({said}). {way_on}")
+
+
+def _place_of(event: Fields, root: str) -> str:
+    """The root that an event is about, where sessions of the project have worktrees; whatever fails, the project's own."""
+    try:
+        cwd = str(event["cwd"])
+        named = [os.path.realpath(os.path.join(cwd, path)) for path in targets(event)]
+    except ValueError:
+        named = []
+    writes = event["hook_event_name"] == "PreToolUse"
+    return session_root(root, dialects.conversation(event), named, writes=writes)
+
+
+def _left_in_worktrees(root: str) -> list[Session]:
+    """The interrupted sessions that have a worktree to themselves."""
+    return [one for place in worktrees_of(root).values() if not live_session(place) for one in interrupted(place)]
 
 
 def _outside(event: Fields, root: str, left: list[Session]) -> None:
@@ -116,10 +135,10 @@ def answer_event(event: Fields, session: Session, *, allow: bool) -> int:
     return 0
 
 
-def after_a_kill(event: Fields, left: list[Session]) -> int:
+def after_a_kill(event: Fields, root: str, left: list[Session]) -> int:
     """Judge one event where sessions were interrupted: a conversation is informed of the last one, writes are held to it."""
     name = event.get("hook_event_name")
-    guarding = next((one for one in left if is_here(one)), None)
+    guarding = next((one for one in left if one.root == root and is_here(one)), None)
     if name == "SessionStart":
         _tell_of(event, left[0], guarded=guarding is not None)
     elif name == "PreToolUse" and guarding is not None:
@@ -180,6 +199,11 @@ def path_in_project(root: str, cwd: str, path: str) -> str:
 def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
     cwd = str(event.get("cwd") or session.root)
     paths = [path_in_project(session.root, cwd, path) for path in targets(event)]
+    if home := home_of(session.root):
+        for named in targets(event):
+            path = path_in_project(home, cwd, named)
+            if path and not path.startswith(f"{FOLDER}/{WORKTREES}/"):
+                return dialects.refuse_tool(event, _wrong_place(session, path))
     for path in paths:
         if path and path.split(os.sep)[0] != ".git" and (reason := write_refusal(session, path)):
             return dialects.refuse_tool(event, reason)
@@ -188,6 +212,13 @@ def _before_write(event: Fields, session: Session, *, allow: bool) -> int:
         decision["permissionDecisionReason"] = f"writable in session {session.id}"
         print(json.dumps({"hookSpecificOutput": decision}))
     return 0
+
+
+def _wrong_place(session: Session, path: str) -> str:
+    return (
+        f"code-intel: {path} of the user's own folder is not written: session {session.id} has a worktree to itself. "
+        f"Write {session.root}/{path}."
+    )
 
 
 def write_refusal(session: Session, path: str) -> str:
@@ -287,10 +318,17 @@ def _after_start(event: Fields, session: Session) -> int:
         f"A code-intel session is active in this project: {session.id}, step {session.step} of 19, phase {session.phase}"
         f"{' (' + str(session.substep) + ')' if session.substep else ''}.\n"
         f"{session.instruction}\n"
+        f"{_where(session)}"
         "Call get_session_status for the expected payload and the summaries of the phases so far; then go on with submit_phase "
         "until phase is SESSION_COMPLETE.",
     )
     return 0
+
+
+def _where(session: Session) -> str:
+    """Where a session works that has a worktree to itself; '' for any other."""
+    own = f"It has a git worktree to itself: {session.root}. Read, edit and run commands there, by absolute path.\n"
+    return own if home_of(session.root) else ""
 
 
 def _tell_of(event: Fields, session: Session, *, guarded: bool) -> None:
@@ -299,6 +337,7 @@ def _tell_of(event: Fields, session: Session, *, guarded: bool) -> None:
         event,
         f"A code-intel session was interrupted in this project: {session.id}, step {session.step} of 19, phase {session.phase}: "
         f'"{session.query}". Nothing of it is lost.\n'
+        f"{_where(session)}"
         "To go on with it: call get_session_status, which restores it and tells what is next. If the user wants something else, "
         "tell them once that it waits, and that `code-intel-server abandon --yes` gives it up (its work is kept in the trash)."
         f"{_UNTIL_THEN if guarded else ''}",

@@ -48,6 +48,7 @@ class Session:
         self.unseen = {str(path) for path in state.get("unseen_files", ())}
         self.started_at = str(state["started_at"])
         self.query = printable(" ".join(str(state["query"]).split())[:_SHOWN])
+        self.conversation = str(state.get("conversation") or "")
         self.branch = str((state["task_branch"] or {}).get("name", ""))
         self.base = str(state["base"])
         self.tip = str(state["tip"])
@@ -80,6 +81,29 @@ def worktrees_of(home: str) -> dict[str, str]:
         top = os.path.dirname(top)
     below = "" if top == home else os.path.relpath(home, top)
     return {name: os.path.join(folder, name, below).rstrip("/") for name in made}
+
+
+def session_root(home: str, conversation: str, named: list[str], *, writes: bool) -> str:
+    """The project's root that an event is about: `home`, or that in the worktree which a session has to itself.
+
+    The one that holds a file which is `named`, else the one whose session the conversation leads. A session that was
+    restored does not know its conversation: if it is the only one, what is no write is about it.
+    """
+    made = worktrees_of(home)
+    for root in made.values():
+        if any(path.startswith(f"{root}/") for path in named):
+            return root
+    leading = {root: _conversation(root, one) for one, root in made.items() if live_session(root) == one}
+    mine = [root for root, said in leading.items() if said and said == conversation]
+    only = [root for root, said in leading.items() if not said and not writes and len(leading) == 1]
+    return mine[-1] if mine else only[0] if only and not live_session(home) else home
+
+
+def _conversation(root: str, session_id: str) -> str:
+    try:
+        return led(root, session_id).conversation
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ""
 
 
 # -- led by a live process --------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ _SHORT: Mapping[str, str] = {
     "q": "quick",
     "ni": "no_intervention",
     "c": "clean",
+    "w": "worktree",
 }
 _DECISIONS: Mapping[str, str] = {
     "delete": "delete",

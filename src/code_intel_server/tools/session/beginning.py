@@ -29,7 +29,7 @@ def fresh(
     session_id = branch.name.removeprefix(TASK_PREFIX) if branch else fresh_id(services, survey)
     services.tree.follow_ignored()
     start = services.tree.snapshot() if survey.git else ""
-    answers = RouteFacts(bool(survey.stale) and branch is None, settings.context.context.research_enabled)
+    answers = RouteFacts(bool(survey.stale), settings.context.context.research_enabled)
     place = begin(Route(route.intent, route.flags, answers))
     config = settings.config
     return SessionState(
