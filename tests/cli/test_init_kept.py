@@ -225,6 +225,20 @@ def test_a_file_written_through_a_link_is_taken_out_and_the_link_is_not(tmp_path
     assert fingerprint(root) == before
 
 
+def test_uninstall_leaves_no_worktree_of_a_session_without_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = project(tmp_path / "repo")
+    init.main([str(root), *QUICK, "--yes"])
+    place = root / ".code-intel/worktrees/20260201_123456"
+    git(root, "worktree", "add", "-q", "--detach", str(place))
+    assert init.main([str(root), "--uninstall"]) == 1
+    assert str(place) in capsys.readouterr().err and (place / "app.py").exists()
+    git(root, "worktree", "remove", str(place))
+    assert init.main([str(root), "--uninstall"]) == 0
+    assert not (root / ".code-intel").exists()
+
+
 def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,6 +159,7 @@ def test_every_flag_of_the_server_stands_in_the_table_with_its_v1_16_spelling(cl
         "--resume": "-r",
         "--clean": "-c",
         "--rebuild": "",
+        "--worktree": "-w",
     }
     passed = {match[0] for row in rows for match in re.findall(r"`((\w+)(: \"full\")?)`", row[2])[:1]}
     assert {name.split(":")[0] for name in passed} == {field.name for field in fields(Flags)}

@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from code_intel_server.cli import trust
+from code_intel_server.cli import abandon, doctor, resume, status, trash, trust, waive
 from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import own_state
 from tests.e2e.driver import Fields, Server, git, repository
@@ -113,6 +116,25 @@ def test_where_the_users_folder_is_in_use_the_branch_is_kept_for_it(root: Path, 
         assert len(git(root, "worktree", "list").splitlines()) == 1
         question = server.call("start_session", query="What is main?", intent="QUESTION")
         assert question["phase"] == "DOCUMENT_RESEARCH", "a branch that was kept is no stale one"
+
+
+def test_what_the_user_commits_meanwhile_is_merged_or_to_be_merged_by_hand_in_the_worktree(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        for name, text in (("README.md", "# Mine\n"), ("app.py", "def main():\n    return 3\n")):
+            (root / name).write_text(text)
+            git(root, "commit", "-qam", f"Change {name}")
+        refused = merge(server)
+        assert refused["error"] == "merge_failed" and refused["conflicts"] == ["app.py"], refused
+        assert git(root, "status", "--porcelain") == "" and refused["worktree"] == str(place)
+        subprocess.run(["git", "merge", "-q", "main"], cwd=place, capture_output=True, check=False)
+        (place / "app.py").write_text("def main():\n    return 2 + 3\n")
+        git(place, "commit", "-qam", "Merge main")
+        assert merge(server)["merge_commit"]
+        assert (root / "app.py").read_text() == "def main():\n    return 2 + 3\n"
+        assert (root / "README.md").read_text() == "# Mine\n" and git(root, "status", "--porcelain") == ""
+        nothing_left(root)
 
 
 def test_what_the_user_has_uncommitted_neither_hinders_a_worktree_nor_gets_into_it(root: Path) -> None:
@@ -344,3 +366,85 @@ def test_submodules_are_named_and_one_that_was_fetched_keeps_the_worktree(root: 
         done = merge(server)
         assert done["merge_commit"] and any(str(place) in said for said in done["warnings"])
         assert (root / "lib/in.py").exists() and (place / "lib/in.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        ([".venv/bin/check"], 'grep -q "return 2" app.py'),
+        ([".venv/bin/python", "-m", "pytest", "-q"], f'exec {sys.executable} "$@"'),
+    ],
+)
+def test_the_proof_finds_what_git_ignores_in_the_users_folder(root: Path, argv: list[str], text: str) -> None:
+    tool = root / argv[0]
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f"#!/bin/sh\n{text}\n")
+    tool.chmod(0o755)
+    config = root / ".code-intel/config.json"
+    config.write_text(json.dumps({"verify_commands": [argv]}))
+    (root / ".gitignore").write_text(".venv/\n")
+    (root / "test_app.py").write_text("import app\n\n\ndef test_it():\n    assert app.main() in {1, 2}\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "Configure")
+    Approvals().trust(config)
+    with Server(root) as server:
+        answer = start(server, fast=True, no_doc=True, worktree=True)
+        server.accepted(action_type="change", target_symbols=["main"])
+        server.call("add_explored_files", paths=["app.py"], reason="holds the function to change")
+        plan(server)
+        edit_and_report(server, Path(answer["worktree"]))
+        server.accepted(summary="All is done.")
+        verdict = server.accepted(passed=True, verifier_used="generic", details="looked at it")
+        assert verdict["proof"]["status"] == "proven", verdict["proof"]
+
+
+class TestCommands:
+    """People's commands in the user's folder know of its sessions' worktrees."""
+
+    @pytest.fixture
+    def place(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+        monkeypatch.chdir(root)
+        with Server(root) as server:
+            found = begin(server)
+            (found / "notes.txt").write_text("not lost\n")
+            yield found
+
+    def said(self, capsys: pytest.CaptureFixture[str]) -> str:
+        return " ".join(capsys.readouterr().out.split())
+
+    def test_while_it_runs(self, root: Path, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert status.main([]) == 0
+        shown = self.said(capsys)
+        assert "running" in shown and f"in its own worktree: {place}" in shown
+        assert status.main(["--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["session"]["worktree"] == str(place)
+        doctor.main([])
+        assert f"runs in {place}" in self.said(capsys)
+        assert waive.main(["1", "--reason", "the machine has no such tool"]) == 0
+        assert [one.argv for one in Approvals().waivers(place, place.name)] == [("true",)]
+        assert abandon.main(["--yes"]) == 0
+        assert "nothing to abandon" in self.said(capsys) and place.is_dir()
+
+    def test_after_a_kill(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(root)
+        with Server(root) as server:
+            place = begin(server)
+            (place / "notes.txt").write_text("not lost\n")
+            server.kill()
+        assert resume.main([]) == 0
+        assert str(place) in self.said(capsys)
+        doctor.main([])
+        assert "1 interrupted" in self.said(capsys)
+        assert abandon.main(["--yes"]) == 0
+        assert "trash" in self.said(capsys)
+        nothing_left(root)
+        assert trash.main(["list"]) == 0
+        assert place.name in self.said(capsys)
+
+    def test_over_and_kept(self, root: Path, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for file in (place / ".code-intel/sessions").iterdir():
+            file.unlink()
+        doctor.main([])
+        assert f"{place}: its session is over" in self.said(capsys)

@@ -46,7 +46,7 @@ def test_flags_are_heard_where_they_are_typed_and_decisions_unless_they_are_nega
 def test_every_flag_of_the_skill_is_heard_as_the_server_takes_it() -> None:
     page = skill_files(CLAUDE)[CLAUDE.skills.format(skill=Skill.CODE)]
     rows = re.findall(r"^\| `(--[^`]+)` \| (?:`(-[^`]+)`)? ?\| `(\w+)", page, re.MULTILINE)
-    assert len(rows) == 11
+    assert len(rows) == 12
     for long, short, passed in rows:
         for typed in filter(None, (long, short)):
             assert words_in(f"/code {typed.replace('=LEVEL', '=full')} add it") == (f"--{passed}",)

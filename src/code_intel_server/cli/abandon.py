@@ -25,7 +25,7 @@ def _run(project: Path | None, *, yes: bool) -> int:
         raise Failed(
             f"a session is running ({seen.owner.described()}): end its client first, or type /code --clean there"
         )
-    names = ", ".join(one.session_id for one in seen.sessions)
+    names = ", ".join(one.session_id for one in seen.sessions if not one.live)
     if not names and not seen.unusable and not _left_over(root):
         print("nothing to abandon: no session and no task branch is left over")
         return 0

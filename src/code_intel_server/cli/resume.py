@@ -6,6 +6,7 @@ from pathlib import Path
 from code_intel_server.cli.console import guarded, parser, scaffolded_root, show
 from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.printable import printable
+from code_intel_server.workspace.paths import Project
 
 
 def main(arguments: list[str]) -> int:
@@ -30,6 +31,8 @@ def _run(project: Path | None, session_id: str | None, *, as_json: bool) -> int:
         return 1
     for one in kept:
         show(f"{one.session_id}  step {one.step}, {one.title}: {printable(str(one.state['query']))[:200]}", indent=4)
+        if Project(one.root).home:
+            show(f"in its own worktree: {one.root}", indent=4)
     show("\nTo go on: start your client in the project and type  /code --resume  (Codex: $code --resume).")
     show("To give one up, its work kept recoverably: code-intel-server abandon")
     return 0

@@ -32,7 +32,7 @@ def _run(project: Project, wanted: str | None, reason: str, session_id: str | No
         raise Failed("no session is running or kept here: a waiver is for one session")
     config = ConfigFile.load(project.config_file).config
     approvals = Approvals()
-    waived = {one.argv: one.reason for one in approvals.waivers(project.root, session.session_id)}
+    waived = {one.argv: one.reason for one in approvals.waivers(session.root, session.session_id)}
     if wanted is None:
         for number, command in enumerate(config.verify_commands, 1):
             said = f"   waived: {waived[command.argv]}" if command.argv in waived else ""
@@ -42,6 +42,6 @@ def _run(project: Project, wanted: str | None, reason: str, session_id: str | No
     chosen = named_command(config, wanted)
     if chosen is None:
         raise Failed(f"config.json has no such verify command: {wanted}. Without a command, waive lists them.")
-    approvals.waive(project.root, session.session_id, chosen.argv, reason, typed=sys.stdin.isatty())
+    approvals.waive(session.root, session.session_id, chosen.argv, reason, typed=sys.stdin.isatty())
     print(f"waived for session {session.session_id}: {printable(shlex.join(chosen.argv))}")
     return 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from code_intel_server.common.own_folder import home_of
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
 from code_intel_server.receipts.compare import RunComparison, Runs, receipt
@@ -113,14 +114,20 @@ class Notary:
 
     def borrowed(self) -> dict[str, str]:
         """The same for each folder of what is borrowed."""
-        return by_folder(self._inventory(), self.git.at.top)
+        return by_folder(self._inventory(), self.top)
+
+    @property
+    def top(self) -> Path:
+        """What a checkout stands in for, and has its borrowed folders from: the user's folder, in a session's own worktree too."""
+        home, depth = home_of(str(self.git.at.root)), self.git.at.prefix.count("/")
+        return Path(home, *[".."] * depth).resolve() if home else self.git.at.top
 
     def _inventory(self) -> dict[str, str]:
         listed = frozenset(split_z(self.git.must("ls-files", "-z")))
         # A package that the change adds has folders beside its manifest too, and those are in no commit either.
         others = split_z(self.git.must("ls-files", "-z", "--others", "--exclude-standard", "--", *_MANIFESTS))
         listed |= {path for path in others if not {*path.split("/")} & {*self.borrow}}
-        return inventory(self.git.at.top, borrowed(self.git.at.top, listed, self.borrow))
+        return inventory(self.top, borrowed(self.top, listed, self.borrow))
 
     def _begin(self) -> float:
         began = time.monotonic()
@@ -141,10 +148,10 @@ class _Work:
         self._base, self._new = checkouts.state(base), checkouts.state(new)
         self._changed = checkouts.changed(self._base, self._new)
         self._tracked = checkouts.files(self._new)
-        self._borrowed = borrowed(self._git.at.top, self._tracked, notary.borrow)
+        self._borrowed = borrowed(notary.top, self._tracked, notary.borrow)
         self._mounted = can_mount() if notary.mount is None else notary.mount
         self._shadows = shadowing(
-            self._changed, checkouts.files(self._base), [self._git.at.top / one for one in self._borrowed]
+            self._changed, checkouts.files(self._base), [notary.top / one for one in self._borrowed]
         )
         instruments = Instruments(checkouts.folder / "instruments")
         self._execution = Execution(self._git.at, self._tracked, instruments, notary.stall, notary.left, notary.check)
@@ -156,7 +163,7 @@ class _Work:
     def base_alone(self) -> BaseRun:
         """The base's tests on the base's product."""
         self._suite("base", self._place("base", self._base))
-        return BaseRun(self._runs.get("base", ()), fingerprint(inventory(self._git.at.top, self._borrowed)))
+        return BaseRun(self._runs.get("base", ()), fingerprint(inventory(self._notary.top, self._borrowed)))
 
     def _base_run(self, before: BaseRun | None, now: str) -> SuiteRun:
         """What the base run showed: the kept one where it was made with what is borrowed now."""
@@ -167,7 +174,7 @@ class _Work:
 
     def verdict(self, kept: BaseRun | None = None) -> Verdict:
         """Make the runs and compare them."""
-        top = self._git.at.top
+        top = self._notary.top
         before = inventory(top, self._borrowed)
         steering = [one for one in self._changed if one.file_class is not FileClass.PRODUCT]
         new_place = self._place("new", self._new)
@@ -220,8 +227,8 @@ class _Work:
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
     ) -> IsolatedCheckout:
         checkout = self._checkouts.make(name, state, tuple(over), side=side, merge=merge)
-        at = self._git.at
-        return IsolatedCheckout(at.top, checkout, at.common_dir / "objects", self._borrowed, self._mounted)
+        objects = self._git.at.common_dir / "objects"
+        return IsolatedCheckout(self._notary.top, checkout, objects, self._borrowed, self._mounted)
 
     def _original_place(self, steering: Sequence[Changed]) -> IsolatedCheckout | None:
         """The new product with the base's tests; None where that is what the change is."""

@@ -36,7 +36,8 @@ def with_warnings(sessions: Sessions, answer: Fields, note: Fields | None, clien
     active = sessions.active
     if active is None:
         return answer
-    lacks = _hooks_missing(sessions.services.root, client) if note is None else _writes_missing(note)
+    project = sessions.services.project
+    lacks = _hooks_missing(project.home or project.root, client) if note is None else _writes_missing(note)
     if lacks is None or not active.state.route.runs(READY_PLAN):
         return answer
     given = answer.get("warnings")

@@ -227,11 +227,20 @@ class ProofRunner:
         return any(_inside(file, self._project.root) == path for file in found)
 
     def _startable(self, command: VerifyCommand) -> bool:
-        folder, program = self._folder(command), command.argv[0]
+        folder = self._folder(command)
         if folder is None:
             return False
+        program = self._program(command, folder)
         place = str(folder / program) if "/" in program else program
         return shutil.which(place, path=clean_environment().get("PATH")) is not None
+
+    def _program(self, command: VerifyCommand, folder: Path) -> str:
+        """The program of a command; that of the user's folder (`.venv/bin/python`) where a session's worktree has none."""
+        program, home = command.argv[0], self._project.home
+        if home is None or "/" not in program or (folder / program).exists():
+            return program
+        there = home / folder.relative_to(self._project.root) / program
+        return str(there) if there.exists() else program
 
     def _run(self, command: VerifyCommand, ticker: "_Ticker") -> CommandRun:
         folder = self._folder(command)
@@ -247,7 +256,7 @@ class ProofRunner:
         waiting()
         try:
             done = run(
-                command.argv,
+                [self._program(command, folder), *command.argv[1:]],
                 cwd=folder,
                 timeout=command.timeout,
                 env=clean_environment(),

@@ -9,6 +9,7 @@ from shlex import quote
 from code_intel_server import __version__
 from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warning
 from code_intel_server.cli.hook import outside_sessions
+from code_intel_server.cli.hook.sessions import worktrees_of
 from code_intel_server.cli.init.proposals import without_git
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest
 from code_intel_server.cli.status.index_view import look_at_index
@@ -161,10 +162,16 @@ def sessions(root: Path) -> Iterator[Finding]:
     seen = read_view(root)
     if seen.owner is not None:
         yield good("lock", f"held by {printable(seen.owner.described())} since {seen.owner.since}")
+    for one in seen.sessions:
+        if one.live and one.root != root:
+            yield good("worktree", f"session {one.session_id} runs in {one.root}")
     waiting = [one for one in seen.sessions if not one.live]
     if waiting:
         yield warning("sessions", f"{len(waiting)} interrupted", "/code --resume, or: code-intel-server abandon")
     for line in seen.unusable:
         yield warning("checkpoint", printable(line), "code-intel-server abandon removes it; work on branches stays")
+    used = {str(one.root) for one in seen.sessions}
+    for place in sorted({*worktrees_of(str(root)).values()} - used):
+        yield warning("worktree", f"{place}: its session is over", "look what is in it, then: git worktree remove")
     if not waiting and not seen.unusable:
         yield good("sessions", "none interrupted" if seen.owner is None else "running")

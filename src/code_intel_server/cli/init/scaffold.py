@@ -20,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from code_intel_server.cli.init import merging
+from code_intel_server.common.own_folder import WORKTREES
 from code_intel_server.workspace.files import make_folder, read_regular, write_whole
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 
@@ -256,8 +257,10 @@ class Removal:
         paths = sorted(self._manifest.files, key=lambda path: (path.startswith(FOLDER), path))
         done = [self._undo(path, unmerge.get(path)) for path in paths]
         if not self._dry:
-            for name in EXCLUDED:
+            for name in {*EXCLUDED} - {WORKTREES}:
                 shutil.rmtree(self._root / FOLDER / name, ignore_errors=True)
+            with contextlib.suppress(OSError):  # never with a worktree in it
+                (self._root / FOLDER / WORKTREES).rmdir()
             (self._root / MANIFEST).unlink(missing_ok=True)
             self._remove_folders()
         return done

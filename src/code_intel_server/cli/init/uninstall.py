@@ -11,6 +11,7 @@ from pathlib import Path
 
 from code_intel_server.cli.command import COMMAND
 from code_intel_server.cli.console import Failed
+from code_intel_server.cli.hook.sessions import worktrees_of
 from code_intel_server.cli.init import unattended_runs
 from code_intel_server.cli.init.project_files import planned_files
 from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers
@@ -118,6 +119,9 @@ def _refuse_while_working(root: Path, git: Git | None) -> None:
     unfinished = [*(root / FOLDER / "sessions").glob("*.json")]
     if unfinished:
         raise Failed("an interrupted session is kept here: resume it, or give it up with code-intel-server abandon")
+    if made := worktrees_of(str(root)):
+        named = ", ".join(made.values())
+        raise Failed(f"sessions have worktrees: {named}. code-intel-server abandon or git worktree remove ends them")
 
 
 def _clean_exclude(file: Path, prefix: str) -> None:

@@ -15,7 +15,7 @@ from code_intel_server.cli.pages.record import SessionRecord
 from code_intel_server.cli.status.view import ProjectView, SessionView, read_view
 from code_intel_server.cli.words import TITLE_WIDTH, flag_typed, quantity
 from code_intel_server.common.printable import printable
-from code_intel_server.workspace.paths import FOLDER
+from code_intel_server.workspace.paths import FOLDER, Project
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -188,7 +188,8 @@ def _counters(session: SessionView) -> "RenderableType":
     if state["task_branch"]:
         branch = state["task_branch"]
         parts.append(f"branch {printable(str(branch['name']))} from {printable(str(branch['base']))}")
-    return Text(" · ".join(parts), "dim")
+    own = f"\nin its own worktree: {printable(str(session.root))}" if Project(session.root).home else ""
+    return Text(" · ".join(parts) + own, "dim")
 
 
 def _surroundings(seen: ProjectView) -> "RenderableType":

@@ -1,5 +1,6 @@
 """Sessions as people's commands see them: read from checkpoints and lock, changing nothing, without pydantic."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 from code_intel_server.cli.pages.record import Submit, submits
 from code_intel_server.cli.status.index_view import IndexView, look_at_index
 from code_intel_server.cli.words import TITLES
+from code_intel_server.common.own_folder import home_of
 from code_intel_server.flow.encoding import unpacked
 from code_intel_server.flow.phases import STEPS, VERIFY_INTERVENTION, Flags, GateLevel, Intent, Phase, Place
 from code_intel_server.flow.transitions import ORDER, Route, RouteFacts
 from code_intel_server.workspace.git.repository import Git, open_repository
+from code_intel_server.workspace.git.worktrees import session_worktrees
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.state.checkpoints import CheckpointStore, Loaded
 from code_intel_server.workspace.state.journals import Journal
@@ -44,6 +47,8 @@ class SessionView:
     session_id: str
     state: Mapping[str, Any]
     live: bool
+    root: Path
+    """The project's root where it works: the project's own, or that in a worktree which it has to itself."""
 
     @property
     def phase(self) -> str:
@@ -115,6 +120,7 @@ class SessionView:
                 "compaction_count": state["compaction_count"],
             },
             "branch": state["task_branch"],
+            "worktree": str(self.root) if Project(self.root).home else None,
             "explored_files": len(state["explored_files"]),
             "added_files": len(state["added_files"]),
             "receipt": state["receipt"],
@@ -145,24 +151,38 @@ class ProjectView:
 
 
 def read_view(root: Path) -> ProjectView:
-    """The project's sessions as they are on disk now."""
+    """The project's sessions as they are on disk now, those in worktrees of their own behind the others."""
     opened = open_repository(root)
     git = opened if isinstance(opened, Git) else None
-    owner = ProjectLock(private_folder(git.at.git_dir if git else None, root)).owner()
+    key_folder = private_folder(git.at.common_dir if git else None, root)
+    sessions, owner, broken = _at(root, git.at.git_dir if git else None, key_folder)
+    home = os.path.realpath(root)
+    for record, path in session_worktrees(git) if git else ():
+        if git and home_of(path) == home:
+            more, _, torn = _at(Path(path) / git.at.prefix, record, key_folder)
+            sessions, broken = (*sessions, *more), (*broken, *torn)
+    return ProjectView(root, sessions, owner, broken, look_at_index(root))
+
+
+def _at(
+    root: Path, git_dir: Path | None, key_folder: Path
+) -> tuple[tuple[SessionView, ...], Owner | None, tuple[str, ...]]:
+    """The sessions at one root, who leads one there, and the checkpoints that are not obeyed."""
+    owner = ProjectLock(private_folder(git_dir, root)).owner()
     if owner is not None and not owner.serves(root):
         owner = None  # a session of another project in this worktree
     project = Project(root)
     if not project.sessions.is_dir():
-        return ProjectView(root, (), owner, (), look_at_index(root))
-    store = CheckpointStore(project.sessions, load_key(private_folder(git.at.common_dir if git else None, root)))
-    views = tuple(_view(loaded, owner) for loaded in store.usable())
+        return (), owner, ()
+    store = CheckpointStore(project.sessions, load_key(key_folder))
     broken = tuple(f"{one.file.name}: {one.error or one.problem.value}" for one in store.unusable())
-    return ProjectView(root, views, owner, broken, look_at_index(root))
+    return tuple(_view(root, loaded, owner) for loaded in store.usable()), owner, broken
 
 
-def _view(loaded: Loaded, owner: Owner | None) -> SessionView:
+def _view(root: Path, loaded: Loaded, owner: Owner | None) -> SessionView:
     state: Any = unpacked(loaded.body)["orchestrator_state"]
-    return SessionView(loaded.session_id, state, owner is not None and owner.session_id == loaded.session_id)
+    live = owner is not None and owner.session_id == loaded.session_id
+    return SessionView(loaded.session_id, state, live, root)
 
 
 def _road(state: Mapping[str, Any]) -> Route:

@@ -51,8 +51,8 @@ def new_worktree(project: Project, git: Git, session_id: str) -> Iterator[tuple[
         _discard(git, top)
         raise
     finally:
-        making.release()
         shutil.rmtree(f"{top}{_MAKING}", ignore_errors=True)
+        making.release()
 
 
 def takes_merge(home: Git, base: str, tip: str) -> bool:
@@ -82,7 +82,8 @@ def sweep_worktrees(project: Project, git: Git) -> dict[Path, str]:
             making = ProjectLock(marker)
             with suppress(UserActionNeeded):
                 making.acquire()
-                _discard(git, marker.with_suffix(""))
+                if not _has_checkpoint(marker.with_suffix("") / git.at.prefix):  # its maker may just have ended
+                    _discard(git, marker.with_suffix(""))
                 shutil.rmtree(marker, ignore_errors=True)
                 making.release()
         for record, path in session_worktrees(git):
@@ -90,13 +91,17 @@ def sweep_worktrees(project: Project, git: Git) -> dict[Path, str]:
                 continue
             root = Path(path) / git.at.prefix
             led = ProjectLock(private_folder(record, root)).owner() is not None
-            if led or any(Project(root).sessions.glob("*.json")):
+            if led or _has_checkpoint(root):
                 continue
             if why := _remove(git, Path(path)):
                 kept[root] = why
             else:
                 _drop_unmoved(git, TASK_PREFIX + Path(path).name)
     return kept
+
+
+def _has_checkpoint(root: Path) -> bool:
+    return any(Project(root).sessions.glob("*.json"))
 
 
 def _remove(git: Git, top: Path) -> str:

@@ -90,7 +90,8 @@ def _others(git: Git) -> Iterator[tuple[Path, str]]:
         yield main, str(main.parent if main.name == ".git" else main)
     for folder in (main / "worktrees").glob("*"):
         if Path(os.path.realpath(folder)) != git.at.git_dir:
-            yield folder, _read(folder / "gitdir").strip().removesuffix("/.git") or str(folder)
+            path = _read(folder / "gitdir").strip().removesuffix("/.git")
+            yield folder, os.path.normpath(folder / path)  # git may keep it relative
 
 
 def _rebased(folder: Path) -> list[str]:
