@@ -29,7 +29,7 @@ CHECKED_AT_MOST = 100
 """Paths that one call asks for: what the ledger keeps of one, and an answer shows."""
 _WEAK_CHARACTERS = 2_500
 REVIEW_ROWS = 50
-_REVIEW_CHARACTERS = 6_000
+_REVIEW_CHARACTERS = 8_000
 """What of the changes an answer to a submit shows."""
 _DIFFS_IN_JSON = 2
 """A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
