@@ -59,6 +59,12 @@ def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> Non
     assert trailers(tests, {}) == [("Code-Intel-Not-Loaded", "a.py; b.py")]
 
 
+def test_what_only_tests_mentioned_before_is_named_in_answer_and_trailer() -> None:
+    tests = SeenTests(NONE, uncompared=["prices.csv"])
+    assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "uncompared": ["prices.csv"]}
+    assert trailers(tests, {}) == [("Code-Intel-Uncompared", "prices.csv: before this change only tests mentioned it")]
+
+
 def test_what_has_a_reason_is_counted_with_it() -> None:
     tests = SeenTests(NONE, questions=ASKED)
     reasons = dict.fromkeys(ASKED, "The rule\nwas changed.")

@@ -186,7 +186,8 @@ def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most:
         print(f"run '{run}': {printable(why)}")
     for text in (*differing, *verdict.problems):
         print(f"✗ {printable(text)}")
-    for text in verdict.notes:
+    unseen = (f"{path}: changed, and only tests mentioned it before" for path in verdict.uncompared)
+    for text in (*verdict.notes, *unseen):
         print(f"  {printable(text)}")
 
 

@@ -181,6 +181,13 @@ class Checkouts:
         """The paths of all files of a state, from the top of the repository."""
         return frozenset(split_z(self._must("ls-tree", "-r", "-z", "--name-only", state)))
 
+    def mentioning(self, state: str, words: Sequence[str], *, whole: bool) -> frozenset[str]:
+        """The files of a state in which one of these texts is found, as a whole word or anywhere; none where git fails."""
+        asked = [part for word in words for part in ("-e", word)]
+        how = ("--no-color", "--no-recurse-submodules", "-l", "-z", "-F", *(("-w",) if whole else ()))
+        found = self.git.run("grep", *how, *asked, state, "--", env=self._env)
+        return frozenset(path.partition(":")[2] for path in split_z(found.stdout)) if found.ok else frozenset()
+
     def make(
         self, name: str, state: str, over: Sequence[Changed] = (), *, side: str = "old", merge: bool = True
     ) -> Path:

@@ -62,6 +62,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
             *_notes(verdict),
         ],
         not_loaded=_not_loaded(verdict, changes),
+        uncompared=[_short(path) for path in verdict.uncompared[:_LISTED_AT_MOST]],
         seconds=round(verdict.seconds, 1),
         tries=tries,
     )

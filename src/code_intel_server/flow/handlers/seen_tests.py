@@ -12,6 +12,7 @@ from code_intel_server.workspace.values import Proof, SeenTests, ToCommit
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
 _TRAILER_CHARACTERS = 200
+_OF_TESTS = "before this change only tests mentioned it"
 
 
 def to_commit(state: SessionState, without: Sequence[str] = ()) -> ToCommit | None:
@@ -52,8 +53,8 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
     if with_reason:
         fields["with_a_reason"] = with_reason
-    if tests.not_loaded:
-        fields["not_loaded"] = [*tests.not_loaded[:_SHOWN_AT_MOST]]
+    named = {"not_loaded": tests.not_loaded, "uncompared": tests.uncompared}
+    fields |= {name: [*paths[:_SHOWN_AT_MOST]] for name, paths in named.items() if paths}
     if tests.notes:
         fields["notes"] = [*tests.notes]
     return {"tests": fields}
@@ -66,6 +67,7 @@ def test_trailers(
     if tests is None:
         return []
     rows = [("Code-Intel-Uncompared", f"{path}: {' '.join(why.split())}") for path, why in (of_files or {}).items()]
+    rows += [("Code-Intel-Uncompared", f"{path}: {_OF_TESTS}") for path in tests.uncompared]
     if not tests.seen:
         said = f"unavailable: {tests.unavailable}" if tests.unavailable else "exit status only"
         rows.append(("Code-Intel-Tests", " ".join(said.split())[:_TRAILER_CHARACTERS]))
