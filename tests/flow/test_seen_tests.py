@@ -53,6 +53,11 @@ def test_only_what_there_is_becomes_a_trailer(counts: dict[str, int], passed_bef
     assert [name for name, _ in trailers(SeenTests(NONE | counts, passed_before=passed_before), {})] == names
 
 
+def test_how_many_tests_fail_without_the_change_by_no_assertion_is_in_the_trailer() -> None:
+    tests = SeenTests({**NONE, "fail_to_pass": 12, "new_names": 9})
+    assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", "12 (9 because what they name is new)")]
+
+
 def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> None:
     tests = SeenTests(NONE, not_loaded=["a.py", "b.py"])
     assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "not_loaded": ["a.py", "b.py"]}

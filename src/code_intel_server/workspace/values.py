@@ -263,6 +263,11 @@ class SeenTests:
         return not self.only_status and not self.unavailable
 
 
+def fail_to_pass_count(count: int, new_names: int) -> str:
+    """How many tests fail without a change, and how many of them by no assertion, as trailers say it."""
+    return f"{count} ({new_names} because what they name is new)" if new_names else str(count)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandRun:
     """One verify command as the server ran it. `outcome` is proven, failed, unproven (could not start, not trusted) or waived.

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
-from code_intel_server.workspace.values import Proof, SeenTests, ToCommit
+from code_intel_server.workspace.values import Proof, SeenTests, ToCommit, fail_to_pass_count
 
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
@@ -73,7 +73,8 @@ def test_trailers(
         rows.append(("Code-Intel-Tests", " ".join(said.split())[:_TRAILER_CHARACTERS]))
     if tests.seen:
         if "red" in tests.runs or tests.counts["fail_to_pass"]:
-            rows.append(("Code-Intel-Fail-To-Pass", str(tests.counts["fail_to_pass"])))
+            new_names = tests.counts.get("new_names", 0)
+            rows.append(("Code-Intel-Fail-To-Pass", fail_to_pass_count(tests.counts["fail_to_pass"], new_names)))
         if tests.passed_before:
             rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
         if tests.counts["flaky"]:
