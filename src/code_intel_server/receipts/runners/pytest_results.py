@@ -6,6 +6,7 @@ test which turns warnings into errors finds an open file. Children of tests do n
 before the first file of the project is loaded, with pytest-xdist before the first test runs.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -15,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import traces  # type: ignore[import-not-found]  # a copy beside it
 
-_SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
-_RESULTS: str = _SETTINGS["results"]
-_CANARY: str = _SETTINGS["canary"]
-_ROOT: str = _SETTINGS["root"]
+_FILE = Path(__file__).with_name("settings.json")
+_SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
+_RESULTS: str = _SETTINGS.get("results", "")
+_CANARY: str = _SETTINGS.get("canary", "")
+_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_ROOT: str = _SETTINGS.get("root", "")
 _A_LINE = 500
 """Files of one line: longer lines are not read."""
 _writes = [True]
@@ -66,8 +68,8 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
     """Leave nothing that tells the project of us, unless workers are started who need it."""
     asked = early_config.known_args_namespace
     if not (getattr(asked, "numprocesses", None) or getattr(asked, "tx", None)):
-        traces.restore_environment()
-        traces.restore_modules()
+        _TRACES.restore_environment()
+        _TRACES.restore_modules()
 
 
 def pytest_configure(config: Any) -> None:
@@ -78,8 +80,8 @@ def pytest_configure(config: Any) -> None:
     config.option.continue_on_collection_errors = True
     _writes[0] = not hasattr(config, "workerinput")
     if not _writes[0]:
-        traces.restore_environment()
-        traces.restore_modules()
+        _TRACES.restore_environment()
+        _TRACES.restore_modules()
     below = os.path.relpath(config.rootpath, os.path.realpath(_ROOT))
     _below[0] = "" if below == "." else below.replace(os.sep, "/") + "/"
     _write(event="runner", name="pytest")
@@ -88,7 +90,7 @@ def pytest_configure(config: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
     """Keep what tests start from writing here: pytest-xdist's workers have begun by now."""
-    traces.restore_environment()
+    _TRACES.restore_environment()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -4,6 +4,7 @@ Copied next to a checkout and run as `-m unittest_results` with the arguments th
 of ours but `traces`. A test's id is unittest's own; where the settings name tests, these alone are run.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -13,12 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import traces  # type: ignore[import-not-found]  # a copy beside it
-
-_SETTINGS = json.loads(Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
-_RESULTS: str = _SETTINGS["results"]
-_CANARY: str = _SETTINGS["canary"]
-_ROOT = os.path.realpath(_SETTINGS["root"])
+_FILE = Path(__file__).with_name("settings.json")
+_SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
+_RESULTS: str = _SETTINGS.get("results", "")
+_CANARY: str = _SETTINGS.get("canary", "")
+_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_ROOT = os.path.realpath(_SETTINGS.get("root", "."))
 _FAILED_IMPORT = "unittest.loader._FailedTest"
 
 
@@ -113,8 +114,8 @@ class _Runner(unittest.TextTestRunner):
 
 
 if __name__ == "__main__":
-    traces.restore_environment()
-    traces.restore_modules()
+    _TRACES.restore_environment()
+    _TRACES.restore_modules()
     _write(event="runner", name="unittest")
     sys.argv[0] = "python -m unittest"
     unittest.main(module=None, testRunner=_Runner)
