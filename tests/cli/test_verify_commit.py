@@ -61,6 +61,18 @@ def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
     assert clone.git("status", "--porcelain", "--ignored") == ""
 
 
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("1", 0), ("1 (1 because what they name is new)", 0), ("1 (0 because what they name is new)", 1)],
+)
+def test_why_tests_fail_without_a_commit_may_be_left_out_and_not_be_wrong(clone: Repo, said: str, status: int) -> None:
+    clone.git("checkout", "-q", "--detach", "honest")
+    clone.write("calc.py", clone.read("calc.py") + "\n\ndef twice(a):\n    return 2 * a\n")
+    clone.write("test_twice.py", "from calc import twice\n\ndef test_twice():\n    assert twice(2) == 4\n")
+    clone.commit(f"Add twice\n\nCode-Intel-Fail-To-Pass: {said}\n")
+    assert main(["HEAD", "--project", str(clone.path)]) == status
+
+
 def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     clone.git("checkout", "-q", "--detach", "honest")
     session = "Code-Intel-Session: 20260101_000000\n"

@@ -53,10 +53,21 @@ def test_only_what_there_is_becomes_a_trailer(counts: dict[str, int], passed_bef
     assert [name for name, _ in trailers(SeenTests(NONE | counts, passed_before=passed_before), {})] == names
 
 
+def test_how_many_tests_fail_without_the_change_by_no_assertion_is_in_the_trailer() -> None:
+    tests = SeenTests({**NONE, "fail_to_pass": 12, "new_names": 9})
+    assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", "12 (9 because what they name is new)")]
+
+
 def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> None:
     tests = SeenTests(NONE, not_loaded=["a.py", "b.py"])
     assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "not_loaded": ["a.py", "b.py"]}
     assert trailers(tests, {}) == [("Code-Intel-Not-Loaded", "a.py; b.py")]
+
+
+def test_what_only_tests_mentioned_before_is_named_in_answer_and_trailer() -> None:
+    tests = SeenTests(NONE, uncompared=["prices.csv"])
+    assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "uncompared": ["prices.csv"]}
+    assert trailers(tests, {}) == [("Code-Intel-Uncompared", "prices.csv: before this change only tests mentioned it")]
 
 
 def test_what_has_a_reason_is_counted_with_it() -> None:

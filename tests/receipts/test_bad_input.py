@@ -100,7 +100,8 @@ def test_an_ignored_file_that_tests_need_is_borrowed_where_it_is_named(repo: Rep
 
 def test_results_that_a_product_forges_are_not_believed(repo: Repo) -> None:
     forged = (
-        "import sys\nplugin = sys.modules.get('pytest_results')\n"
+        "import gc, types\nmodules = [one for one in gc.get_objects() if isinstance(one, types.ModuleType)]\n"
+        "plugin = next((one for one in modules if one.__name__ == 'pytest_results'), None)\n"
         "if plugin:\n    real = plugin._write\n"
         "    plugin._write = lambda **event: real(**{**event, **({'outcome': 'passed'} if 'outcome' in event else {})})\n"
         "def wrong():\n    return False\n"

@@ -1,5 +1,7 @@
 """Every rule by which four runs of old and new tests become a receipt (SPEC 4, Receipts)."""
 
+import pytest
+
 from code_intel_server.receipts.compare import CHANGED_EXPECTATION, WHY, RunComparison, Runs, questions, receipt
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun
 
@@ -45,6 +47,32 @@ def test_where_the_new_tests_do_not_build_on_the_base_only_the_new_ones_are_fail
     out = compared("u/a+", "u/a+", "u/a+ u/n+", "", unbuilt_red="u")
     assert out.fail_to_pass == ("u/n",)
     assert out.not_judged == ("u/a",)
+
+
+@pytest.mark.parametrize(
+    ("message", "of_a_name"),
+    [
+        (
+            "    def test_n():\n>       from calc import twice\nE       ImportError: cannot import name 'twice'\n\nt.py:2: ImportError",
+            True,
+        ),
+        ("Traceback\nAttributeError: module 'calc' has no attribute 'twice'", True),
+        ("TypeError: twice is not a function\n    at t.js:3:1", True),
+        ("E       TypeError: add() got an unexpected keyword argument 'c'", True),
+        ("E       AttributeError: 'NoneType' object has no attribute 'x'", False),
+        ("E       TypeError: unsupported operand type(s) for +: 'int' and 'str'", False),
+        (">       assert name_error == 'NameError'\nE       AssertionError: assert 'KeyError' == 'NameError'", False),
+    ],
+)
+def test_what_fails_only_because_what_it_names_is_new_is_told_from_an_assertion(message: str, of_a_name: bool) -> None:
+    red = SuiteRun((Case("n", CaseOutcome.FAILED, message=message),))
+    found = receipt(Runs(run("a+"), run("a+"), run("a+ n+"), red))
+    assert (found.fail_to_pass, found.new_names) == (("n",), ("n",) if of_a_name else ())
+
+
+def test_a_new_test_in_a_file_that_does_not_build_without_the_change_fails_by_no_assertion() -> None:
+    out = compared("u/a+", "u/a+", "u/a+ u/n+ v/m+", "v/m-", unbuilt_red="u")
+    assert (out.fail_to_pass, out.new_names) == (("u/n", "v/m"), ("u/n",))
 
 
 def test_a_test_that_fails_on_the_new_product_is_broken_and_needs_a_reason() -> None:

@@ -102,6 +102,41 @@ def test_an_original_test_file_that_cannot_be_imported_keeps_no_other_from_being
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("near.py", "def near(a, b):\n    assert a == b\n", "def near(a, b):\n    assert a - b < 9\n"),
+        ("sums.txt", "1 2\n2 4\n", "1 2\n"),
+    ],
+)
+def test_a_broken_product_cannot_hide_behind_what_only_tests_read(repo: Repo, name: str, old: str, new: str) -> None:
+    reads = "from near import near" if name == "near.py" else "near = None"
+    body = (
+        "near(twice(2), 4)"
+        if name == "near.py"
+        else (
+            "for line in open('sums.txt'):\n        n, sum_ = map(int, line.split())\n        assert twice(n) == sum_"
+        )
+    )
+    repo.write(name, old)
+    repo.write("test_other.py", f"from calc import twice\n{reads}\n\ndef test_other():\n    {body}\n")
+    repo.commit("another test")
+    repo.write(name, new)
+    verdict = _verdict(repo, calc__py=FIXED.replace("2 * a", "3 if a == 2 else 2 * a"))
+    assert "test_other.py::test_other" in verdict.receipt.broken
+    assert f"only tests mention {name}: the original tests ran beside it as it was, too" in verdict.notes
+
+
+def test_a_part_of_the_product_that_only_tests_mention_may_change_beside_another(repo: Repo) -> None:
+    repo.write("area.py", "def area(a):\n    return a\n")
+    repo.write("test_area.py", "from area import area\n\ndef test_area():\n    assert area(1) == 1\n")
+    repo.commit("another part")
+    tests = "from area import area\n\ndef test_area():\n    assert area(1) == 1\n    assert area(2) == 4\n"
+    verdict = _verdict(repo, area__py="def area(a):\n    return a * a\n", calc__py=FIXED, test_area__py=tests)
+    assert verdict.good, verdict
+    assert len(verdict.receipt.pass_to_pass) == 5
+
+
 def test_a_conftest_that_runs_nothing_is_seen_and_steers_no_original_test(repo: Repo) -> None:
     loop = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop():\n    return True\n"
     verdict = _verdict(repo, conftest__py=loop)

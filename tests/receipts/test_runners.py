@@ -269,6 +269,20 @@ def test_what_passed_passes_and_a_new_test_is_seen_to_fail_before(
     assert not any("must fail" in note for note in verdict.notes), verdict.notes
 
 
+def test_a_file_that_cannot_be_loaded_keeps_no_other_from_being_run(
+    repo: Repo, runner: tuple[tuple[str, ...], str]
+) -> None:
+    argv, begin = runner
+    _base(repo, begin)
+    old = begin + "if (!require('./add.js').sum) throw new Error('no sum')\ntest('sum', () => {})\n"
+    _write(repo, {"add.js": ADD + "exports.sum = exports.add\n", "sum.test.js": old})
+    broken = ADD.replace("a + b", "a - b")
+    _write(repo, {"add.js": broken, "sum.test.js": begin + "test('sum', () => {})\n"})
+    verdict = _verdict(repo, *argv)
+    assert verdict.receipt.broken == ("one.test.js > adds",), verdict
+    assert {"one.test.js > nothing", "two.test.js > zero"} <= {*verdict.receipt.pass_to_pass}
+
+
 @pytest.mark.needs("npm")
 def test_an_npm_setting_that_replaces_the_options_of_node_hides_no_test_and_repairs_none(repo: Repo) -> None:
     test = RUNNERS["node"][1] + TEST + "test('adds', () => a.equal(add(1, 1), 2))\n"
@@ -292,3 +306,86 @@ def test_a_test_that_hangs_is_named_and_the_rest_goes_on(repo: Repo, runner: tup
     verdict = _verdict(repo, *argv, stall=3)
     assert {id_.partition(" > ")[0] for id_ in verdict.receipt.failing} == {"one.test.js"}
     assert "two.test.js > zero" in verdict.receipt.pass_to_pass
+
+
+LOOKS = {
+    "pytest": (
+        ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+        "test_look.py",
+        "from look import seen\n\ndef test_look():\n    assert seen == []\n",
+    ),
+    "unittest": (
+        ("python", "-m", "unittest"),
+        "test_look.py",
+        (
+            "import unittest\nfrom look import seen\n\nclass Look(unittest.TestCase):\n"
+            "    def test_look(self):\n        self.assertEqual(seen, [])\n"
+        ),
+    ),
+    "node": (
+        ("node", "--test"),
+        "look.test.js",
+        (
+            "const test = require('node:test')\nconst { seen } = require('./look.js')\n"
+            "test('look', () => require('node:assert').deepEqual(seen, []))\n"
+        ),
+    ),
+    "go": (
+        ("go", "test", "./..."),
+        "look_test.go",
+        (
+            'package look\n\nimport "testing"\n\nfunc TestLook(t *testing.T) {\n'
+            "\tif seen := Seen(); len(seen) > 0 {\n\t\tt.Fatal(seen)\n\t}\n}\n"
+        ),
+    ),
+}
+PRODUCT = {
+    "look.py": (
+        "import os, re, subprocess, sys, tempfile\n"
+        "said = [*map('='.join, os.environ.items()), *sys.path, *sys.modules]\n"
+        "said += open('/proc/self/mountinfo') if os.path.exists('/proc/self/mountinfo') else []\n"
+        "seen = [one for one in said if re.search('code.intel|instruments|_results', one, re.I) and 'PWD=' not in one]\n"
+        "seen += os.listdir(tempfile.gettempdir())\n"
+    ),
+    "look.js": (
+        "const fs = require('node:fs')\nconst names = Object.keys(process.env).concat(Object.keys(globalThis))\n"
+        "const { PATH, PYTHONPATH = '', PYTEST_ADDOPTS = '' } = process.env\n"
+        "exports.seen = [...names, PATH, PYTHONPATH, PYTEST_ADDOPTS]\n"
+        "  .filter((one) => /code.?intel|instruments|_results/i.test(one))\n"
+        "  .concat(fs.readdirSync(require('node:os').tmpdir()))\n"
+    ),
+    "look.go": (
+        'package look\n\nimport (\n\t"os"\n\t"regexp"\n)\n\nfunc Seen() (seen []string) {\n'
+        '\ttell := regexp.MustCompile("(?i)code.intel|instruments|_results")\n'
+        "\tfor _, one := range os.Environ() {\n\t\tif tell.MatchString(one) {\n\t\t\tseen = append(seen, one)\n\t\t}\n\t}\n"
+        "\treturn seen\n}\n"
+    ),
+    "go.mod": "module example.com/look\n\ngo 1.19\n",
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_what_is_tested_finds_nothing_of_ours(repo: Repo, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    argv, file, test = LOOKS[name]
+    if name in {"node", "go"} and shutil.which(name) is None:
+        pytest.skip(f"no {name}")
+    for variable in [one for one in os.environ if "CODE_INTEL" in one]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    _write(repo, {"README.md": "Looks.\n"})
+    _write(repo, {**PRODUCT, file: test})
+    verdict = _verdict(repo, *argv)
+    assert verdict.good, verdict
+    assert len(verdict.receipt.fail_to_pass) == 1
+
+
+@pytest.mark.needs("node")
+def test_a_program_that_a_test_of_node_starts_is_run_where_single_files_are_chosen(repo: Repo) -> None:
+    begin = "const test = require('node:test')\nconst { execFileSync } = require('node:child_process')\n"
+    runs = "test('runs', () => require('node:assert').match(String(execFileSync('node', ['cli.js'])), /^WORD/))\n"
+    _write(repo, {"cli.js": "console.log('one')\n", "cli.test.js": begin + runs.replace("WORD", "one")})
+    _write(repo, {"cli.js": "console.log('one two')\n", "more.test.js": begin + runs.replace("WORD", "one two")})
+    verdict = _verdict(repo, "node", "--test")
+    assert verdict.good, verdict
+    assert verdict.receipt.fail_to_pass == ("more.test.js > runs",)

@@ -6,7 +6,7 @@ import pytest
 
 from code_intel_server.receipts.checkout import Changed, FileSide
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun, across
-from code_intel_server.receipts.scope import changed_functions, changed_tests, shadowing
+from code_intel_server.receipts.scope import changed_functions, changed_tests, mentions, shadowing, tied_by_tests
 
 NONE, FILE = FileSide("000000", "0"), FileSide("100644", "1")
 UNITS = {"tests/test_a.py", "test/app.js"}
@@ -89,3 +89,49 @@ def test_of_a_test_that_two_commands_ran_the_worse_outcome_counts() -> None:
         SuiteRun((Case("a", outcome),)) for outcome in (CaseOutcome.FAILED, CaseOutcome.PASSED, CaseOutcome.SKIPPED)
     ]
     assert across(runs).outcomes == across(reversed(runs)).outcomes == {"a": CaseOutcome.FAILED}
+
+
+Mentioned = dict[str, set[str]]
+TESTS = {"tests/test_cart.py"}
+
+
+def _tied(*paths: str, before: Mentioned, now: Mentioned | None = None) -> tuple[list[set[str]], list[str]]:
+    """What is found of changed files; `before` and `now` say which files mention which."""
+    later = before | (now or {})
+    found, unsure = tied_by_tests(
+        _changed(*paths), lambda path: before.get(path, set()), lambda path: later.get(path, set())
+    )
+    return [{one.path for one in group.files} for group in found], unsure
+
+
+def test_what_only_tests_tie_to_a_change_can_be_as_it_was() -> None:
+    helper = {"tax.py": {"cart.py"}, "checks.py": TESTS}
+    assert _tied("tax.py", "checks.py", before=helper) == ([{"checks.py"}], [])
+    data = {"prices.txt": {*TESTS, "README.md", ".ci/x.yml"}}
+    assert _tied("+tax.py", "prices.txt", before=data) == ([{"prices.txt"}], [])
+
+
+def test_what_the_product_mentions_belongs_to_it() -> None:
+    assert _tied("tax.py", "rates.json", before={"rates.json": {*TESTS, "cart.py"}}) == ([], [])
+    assert _tied("tax.py", "cart.py", before={"tax.py": {*TESTS, "cart.py"}, "cart.py": TESTS}) == ([], [])
+    assert _tied("a/tax.go", "a/cart.go", before={"a/cart.go": {"b/b_test.go"}}) == ([], [])
+    assert _tied("checks.py", before={"checks.py": TESTS}) == ([], [])
+
+
+def test_what_the_product_mentions_only_now_is_named() -> None:
+    helper = {"checks.py": TESTS}
+    assert _tied("tax.py", "checks.py", before=helper, now={"checks.py": {*TESTS, "tax.py"}}) == ([], ["checks.py"])
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("shop/checks.py", (("checks",), True)),
+        ("shop/checks/__init__.py", (("checks",), True)),
+        ("internal/check/check.go", (('/check"',), False)),
+        ("cart.go", ((), False)),
+        ("data/cases.json", (("cases.json", "data/", '"data"', "'data'", '"cases"', "'cases'"), False)),
+    ],
+)
+def test_files_are_mentioned_by_module_package_or_name(path: str, words: object) -> None:
+    assert mentions(path) == words

@@ -15,6 +15,7 @@ from code_intel_server.workspace.git.repository import Git, open_repository, spl
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
+from code_intel_server.workspace.values import fail_to_pass_count
 
 NOTHING_SEEN = 3
 _SHOWN = 20
@@ -121,7 +122,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     """Where the commit's own trailers say otherwise than the runs."""
     found = verdict.receipt
     seen = {
-        "Code-Intel-Fail-To-Pass": str(len(found.fail_to_pass)),
+        "Code-Intel-Fail-To-Pass": fail_to_pass_count(len(found.fail_to_pass), len(found.new_names)),
         "Code-Intel-Pass-To-Pass": f"{len(found.pass_to_pass)} of {found.passed_before}",
     }
     flaky, differing = _flaky(git, commit, found)
@@ -145,11 +146,10 @@ def _flaky(git: Git, commit: str, found: RunComparison) -> tuple[int, list[str]]
 
 
 def _agree(said: str, now: str, flaky: int) -> bool:
-    """Whether two counts differ by no more than the tests that pass at times."""
-    ours, theirs = ([int(number) for number in text.split(" of ") if number.isdecimal()] for text in (now, said))
-    return said == now or (
-        len(ours) == len(theirs) and all(abs(a - b) <= flaky for a, b in zip(ours, theirs, strict=True))
-    )
+    """Whether two counts differ by no more than the tests that pass at times; why tests fail, few commits said."""
+    ours, theirs = ([int(number) for number in re.findall(r"\d{1,9}", text)] for text in (now, said))
+    same_words = re.sub(r"\d", "", said) in {re.sub(r"\d", "", text) for text in (now, now.partition(" (")[0])}
+    return same_words and all(abs(a - b) <= flaky for a, b in zip(ours, theirs, strict=False))
 
 
 def _claims_of(git: Git, commit: str, name: str) -> list[str]:
@@ -175,7 +175,7 @@ def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most:
     elif verdict.exit_status_only:
         print("only exit statuses are known: no verify command said which tests it ran")
     else:
-        print(f"fail_to_pass    {len(found.fail_to_pass)}")
+        print(f"fail_to_pass    {fail_to_pass_count(len(found.fail_to_pass), len(found.new_names))}")
         print(f"pass_to_pass    {len(found.pass_to_pass)} of {found.passed_before}")
     for name in (*UNEXPLAINED, *_SAID):
         if ids := getattr(found, name):
@@ -186,7 +186,8 @@ def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most:
         print(f"run '{run}': {printable(why)}")
     for text in (*differing, *verdict.problems):
         print(f"✗ {printable(text)}")
-    for text in verdict.notes:
+    unseen = (f"{path}: changed, and only tests mentioned it before" for path in verdict.uncompared)
+    for text in (*verdict.notes, *unseen):
         print(f"  {printable(text)}")
 
 

@@ -28,13 +28,13 @@ from code_intel_server.workspace.tree.snapshot_index import hash_file
 BORROWED_OBJECTS = "borrowed-objects"
 """Where, in the private folder, the checkouts' repositories find the user's objects."""
 
-MARK = "CODE_INTEL_RUN"
-"""The variable by which the processes of a run are known; its value is the private folder."""
+MARK = "TMPDIR"
+"""The variable by which the processes of a run are known: it names a folder of theirs alone in the private one."""
 
 LOCK = "lock"
 """Held by whoever makes a receipt in a private folder, as long as it lives."""
 
-_PREFIX = "code-intel-runs-"
+_PREFIX = "runs-"  # not our name: a product could look for it
 _GITLINK = "160000"
 _RAW = "raw.git"
 _POINTER = b"version https://git-lfs.github.com/spec/"
@@ -104,7 +104,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 def end_marked(folder: Path) -> None:
     """End the processes that runs below a private folder have left, in whatever group; where the system shows whose they are."""
-    mark = os.fsencode(f"{MARK}={folder}") + b"\0"
+    mark = os.fsencode(f"{MARK}={folder}/")
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark in (entry / "environ").read_bytes():
@@ -180,6 +180,13 @@ class Checkouts:
     def files(self, state: str) -> frozenset[str]:
         """The paths of all files of a state, from the top of the repository."""
         return frozenset(split_z(self._must("ls-tree", "-r", "-z", "--name-only", state)))
+
+    def mentioning(self, state: str, words: Sequence[str], *, whole: bool) -> frozenset[str]:
+        """The files of a state in which one of these texts is found, as a whole word or anywhere; none where git fails."""
+        asked = [part for word in words for part in ("-e", word)]
+        how = ("--no-color", "--no-recurse-submodules", "-l", "-z", "-F", *(("-w",) if whole else ()))
+        found = self.git.run("grep", *how, *asked, state, "--", env=self._env)
+        return frozenset(path.partition(":")[2] for path in split_z(found.stdout)) if found.ok else frozenset()
 
     def make(
         self, name: str, state: str, over: Sequence[Changed] = (), *, side: str = "old", merge: bool = True
@@ -282,7 +289,7 @@ class Checkouts:
     def _repository(self, path: Path, head: str) -> Path:
         """A git directory with nothing of its own: HEAD at a commit, the user's tags and objects."""
         at = self.git.at
-        for folder in ("objects/info", "refs/heads", "refs/tags"):
+        for folder in ("objects/info", "refs/heads", "refs/tags", "logs/refs/heads"):
             (path / folder).mkdir(parents=True)
         lent = f"{self.folder / 'objects'}\n{self.folder / BORROWED_OBJECTS}\n"
         (path / "objects" / "info" / "alternates").write_text(lent, encoding="utf-8")

@@ -36,9 +36,11 @@ class RunComparison:
     """Which test showed what, by id and sorted.
 
     `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
+    `new_names` are those of `fail_to_pass` that no assertion fails without the change: what they name is not there.
     """
 
     fail_to_pass: Ids = ()
+    new_names: Ids = ()
     pass_to_pass: Ids = ()
     failing: Ids = ()
     broken: Ids = ()
@@ -79,6 +81,7 @@ def receipt(runs: Runs, flaky: Collection[str] = (), *, same_environment: bool =
     red = _red(runs, before, now)
     return RunComparison(
         fail_to_pass=_sorted(red["fail_to_pass"]),
+        new_names=_sorted(_new_names(runs, red["fail_to_pass"])),
         not_judged=_sorted(red["not_judged"]),
         failing=_sorted(failing),
         removed=_sorted(_removed(runs, before)),
@@ -101,6 +104,13 @@ WHY: Mapping[str, str] = {
 
 CHANGED_EXPECTATION = "was changed: as it was it fails with this change, as it is now it fails without it"
 """Why a test needs a reason that is both among `broken` and among `fail_to_pass`."""
+
+_NO_SUCH_NAME = (
+    *("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "ReferenceError"),
+    *("Error: Cannot find module", "SyntaxError: The requested module"),
+)
+_NO_SUCH_CALL = ("unexpected keyword argument", "is not a function", "is not a constructor")
+"""How messages begin, and what those of a TypeError hold, where what a test names is not there."""
 
 NONE_RED = "no new or changed test fails without this change"
 
@@ -164,6 +174,23 @@ def _red(runs: Runs, before: set[str], now: Mapping[str, CaseOutcome]) -> dict[s
     unbuilt = {id_ for id_ in unseen if runs.new.units.get(id_, "") in runs.red.unbuilt}
     failed = {id_ for id_ in passed & then.keys() if then[id_] in BAD}
     return {"fail_to_pass": failed | (unseen - before), "not_judged": unbuilt & before}
+
+
+def _new_names(runs: Runs, ids: Collection[str]) -> set[str]:
+    """Those that fail without the change, or are not seen, only because something that they name is not there."""
+    if runs.red is None:
+        return set()
+    said = {case.id: case.message for case in runs.red.cases}
+    unbuilt = {id_ for id_ in ids if id_ not in said and runs.new.units.get(id_, "") in runs.red.unbuilt}
+    return unbuilt | {id_ for id_ in ids if any(map(_is_of_a_name, said.get(id_, "").splitlines()))}
+
+
+def _is_of_a_name(line: str) -> bool:
+    """Whether a line of a failure's message says that there is nothing of a name; pytest marks such lines by an E."""
+    said = line.removeprefix("E ").strip()
+    if said.startswith("TypeError"):
+        return any(words in said for words in _NO_SUCH_CALL)
+    return said.startswith(_NO_SUCH_NAME) and "'NoneType' object" not in said
 
 
 def _removed(runs: Runs, before: set[str]) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.receipts.checkout import MARK, end_marked
+from code_intel_server.receipts.checkout import MARK, end_marked, remove_folder
 from code_intel_server.receipts.isolation import IsolatedCheckout, relative
 from code_intel_server.receipts.results import BAD, Case, CaseOutcome, SuiteRun, merged_runs
 from code_intel_server.receipts.runners.events import Events, written_since
@@ -86,7 +86,10 @@ class Execution:
     def _once(self, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         results = self.instruments.results()
         events = Events(roots=(str(place.checkout), str(place.seen_at)))
-        env = process.clean_environment({MARK: str(place.checkout.parent)})
+        temporary = place.checkout.with_name("t")  # short: names of sockets have at most 107 bytes
+        remove_folder(temporary)
+        temporary.mkdir()
+        env = process.clean_environment({MARK: str(temporary)})
         env |= place.prepare()
         env |= self.instruments.variables(command.argv, results, place.seen_at, selection, env)
         inside = os.path.normpath(self.at.prefix + command.cwd)

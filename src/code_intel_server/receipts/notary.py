@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from code_intel_server.codebase.files.roles import named_as_tests
 from code_intel_server.common.own_folder import home_of
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
@@ -28,7 +29,7 @@ from code_intel_server.receipts.isolation import (
 )
 from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
-from code_intel_server.receipts.scope import changed_functions, changed_tests, shadowing
+from code_intel_server.receipts.scope import changed_functions, changed_tests, mentions, shadowing, tied_by_tests
 from code_intel_server.workspace.git.repository import Git, split_z
 from code_intel_server.workspace.project.config import VerifyCommand
 
@@ -46,14 +47,16 @@ _TIMES_THE_SLOWEST = 20
 class Verdict:
     """What the runs of one change showed.
 
-    `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `exit_status_only` where no run
-    named a test: then the exit statuses are all there is.
+    `problems` refuse it, besides tests that fail or are unexplained; `notes` are reported. `uncompared` are changed files
+    that only tests mentioned before and that no run could do without. `exit_status_only` where no run named a test: then
+    the exit statuses are all there is.
     """
 
     receipt: RunComparison
     runs: dict[str, tuple[SuiteRunRecord, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
     exit_status_only: bool = False
     unavailable: str = ""
     seconds: float = 0.0
@@ -159,6 +162,7 @@ class _Work:
         self._canaries: dict[VerifyCommand, bool] = {}
         self._notes: list[str] = []
         self._problems: list[str] = []
+        self._uncompared: list[str] = []
 
     def base_alone(self) -> BaseRun:
         """The base's tests on the base's product."""
@@ -195,7 +199,11 @@ class _Work:
         if self._checkouts.unmerged:
             original = self._with_own_files(steering, original, base)
         red = self._red(steering, base, files)
-        flaky = self._flaky(new, original, base, new_place, original_place)
+        apart = self._apart(steering)
+        flaky = self._flaky(base, [(new, new_place), *apart, (original, original_place)])
+        if apart:
+            worst = across((original, *(run for run, _ in apart)))
+            original = replace(worst, whole=original.whole, unavailable=original.unavailable)
         self._require_failing(new_place)
         differing = sorted(path for path, _ in before.items() ^ inventory(top, self._borrowed).items())
         if differing:
@@ -221,7 +229,7 @@ class _Work:
                 f"only Git LFS's pointers were at hand of {len(pointers)} files, {pointers[0]} among them"
             )
         notes, problems = (tuple(dict.fromkeys(texts)) for texts in (self._notes, self._problems))
-        return Verdict(found, self._runs, problems, notes, only_status)
+        return Verdict(found, self._runs, problems, notes, tuple(self._uncompared), only_status)
 
     def _place(
         self, name: str, state: str, over: Iterable[Changed] = (), side: str = "old", *, merge: bool = True
@@ -363,13 +371,41 @@ class _Work:
             return self._suite("red", place)
         return self._chosen("red", place, files, self._runs["base"])
 
-    def _flaky(self, new: SuiteRun, original: SuiteRun, base: SuiteRun, *places: IsolatedCheckout) -> set[str]:
+    def _apart(self, steering: Sequence[Changed]) -> list[tuple[SuiteRun, IsolatedCheckout]]:
+        """The original tests beside files as they were that only tests tie to the change: they may be the tests' own."""
+
+        def readers(state: str) -> Callable[[str], Collection[str]]:
+            def of(path: str) -> Collection[str]:
+                words, whole = mentions(path)
+                return self._checkouts.mentioning(state, words, whole=whole) if words else ()
+
+            return of
+
+        groups, unsure = tied_by_tests(self._changed, readers(self._base), readers(self._new))
+        self._uncompared += unsure
+        done: list[tuple[SuiteRun, IsolatedCheckout]] = []
+        for number, group in enumerate(groups):
+            place = self._place(f"apart-{number}", self._new, [*steering, *self._shadows, *group.files])
+            collected = all(map(named_as_tests, group.readers))
+            known = self._runs["original"]
+            run = (
+                self._chosen("apart", place, group.readers, known) if collected else self._suite("apart", place, known)
+            )
+            named = ", ".join(one.path for one in group.files[:_NAMED_FILES])
+            if run.unavailable:
+                self._uncompared += (one.path for one in group.files)
+            else:
+                self._notes.append(f"only tests mention {named}: the original tests ran beside it as it was, too")
+                done.append((run, place))
+        return done
+
+    def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""
         failed_before = base.ended(*BAD)
         flaky: set[str] = set()
-        for suite, place in zip((new, original), places, strict=True):
+        for number, (suite, place) in enumerate(suites):
             again = suite.ended(CaseOutcome.FAILED) - failed_before - flaky
-            if not again or (suite is original and original is new):
+            if not again or any(suite is one for one, _ in suites[:number]):
                 continue
             for command, run in zip(self._notary.commands, self._runs["new"], strict=True):
                 alone = Selection(ids=tuple(sorted(again))) if run.runners & SELECTIVE else Selection()

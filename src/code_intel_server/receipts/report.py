@@ -22,6 +22,7 @@ _NAMED = LISTS[:-1]
 """Those whose tests are named too."""
 
 NO_TEST_CHANGED = "code changed, and no test"
+_NEW_NAMES = "{} of {} in fail_to_pass fail without the change only because what they name is new"
 _NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
@@ -49,7 +50,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
     asked = {} if found.failing or verdict.problems else questions(found, passing=passing, behaviour_tested=tested)
     attributes = [change.path for change in changes if change.path.rpartition("/")[2] == ".gitattributes"]
     asked |= dict.fromkeys(map(_short, attributes), "decides what a clone holds, and the tests ran on the bytes here")
-    lists = {name: getattr(found, name) for name in (*LISTS, "pass_to_pass")}
+    lists = {name: getattr(found, name) for name in (*LISTS, "new_names", "pass_to_pass")}
     return SeenTests(
         counts={name: len(ids) for name, ids in lists.items()},
         listed={name: [_short(id_) for id_ in lists[name][:_LISTED_AT_MOST]] for name in _NAMED if lists[name]},
@@ -58,10 +59,12 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         runs={name: _printed_by(runs) for name, runs in verdict.runs.items()},
         notes=[
             *([NO_TEST_CHANGED] if code and not steering else []),
+            *([_NEW_NAMES.format(len(found.new_names), len(found.fail_to_pass))] if found.new_names else []),
             *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
             *_notes(verdict),
         ],
         not_loaded=_not_loaded(verdict, changes),
+        uncompared=[_short(path) for path in verdict.uncompared[:_LISTED_AT_MOST]],
         seconds=round(verdict.seconds, 1),
         tries=tries,
     )

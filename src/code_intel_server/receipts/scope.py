@@ -2,13 +2,15 @@
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
-from code_intel_server.codebase.files.roles import is_runner_file, named_as_tests
+from code_intel_server.codebase.files.roles import Role, in_two, is_runner_file, is_test_file, named_as_tests, role
 from code_intel_server.receipts.checkout import Changed
-from code_intel_server.receipts.files import FileClass
+from code_intel_server.receipts.files import FileClass, file_class
 
 _GO_TEST = re.compile(r"func ((?:Test|Example|Fuzz)(?![a-z])(?!Main\()\w*)\(")
 _BEAR_ON_NOTHING = frozenset(
@@ -19,6 +21,11 @@ _BEAR_ON_NOTHING = frozenset(
 _RUN_BY_THEMSELVES = ("func init(", "func TestMain(")
 """but for these."""
 
+_LOOKED_AT = 30
+"""Changed files of the product: in a change of more no part is looked for that tests alone tie to the rest."""
+
+_APART_AT_MOST = 4
+_NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "main"})
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
 
@@ -88,6 +95,73 @@ def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Itera
         for path, one in added.items()
         if path.removeprefix("src/").partition("/")[0].removesuffix(".py") in stands_in
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Changed files of the product that have to do with the other changes by tests alone, and the files that mention them."""
+
+    files: tuple[Changed, ...]
+    readers: frozenset[str]
+
+
+def tied_by_tests(
+    changed: Sequence[Changed], before: Callable[[str], Collection[str]], now: Callable[[str], Collection[str]]
+) -> tuple[list[Apart], list[str]]:
+    """Groups of changed files that each can be as they were beside the others as they are, and files that only were such.
+
+    `before` and `now` say which files of the base and of the new state mention one. Files that mention each other are one
+    group; one that an unchanged file of the product mentions belongs to the product. What only tests mention may be their
+    data or a helper of theirs, or a part of the product by itself: either way the tests of before pass without its change.
+    """
+    product = [one for one in changed if one.file_class is FileClass.PRODUCT]
+    old = [one for one in product if one.old.there]
+    if len(old) > _LOOKED_AT or not any(role(one.path) is Role.CODE for one in product):
+        return [], []
+    readers = {one.path: {*before(one.path)} - {one.path} for one in old}
+    groups = [{one.path} | {*filter(_belongs_to_product, readers[one.path])} for one in old]
+    groups += [{one.path, other.path} for one in old for other in old if _one_package(one.path, other.path)]
+    joined: list[set[str]] = []
+    for group in groups:
+        apart = [one for one in joined if not one & group]
+        joined = [*apart, group.union(*(one for one in joined if one & group))]
+    found: list[Apart] = []
+    unsure: list[str] = []
+    paths = {one.path for one in product}
+    for group in joined:
+        tests = {reader for path in group & readers.keys() for reader in readers[path] if is_test_file(reader)}
+        others = (path for path in paths - group if role(path) is Role.CODE)
+        if not tests or not group <= paths or not any(others):
+            continue
+        if len(found) == _APART_AT_MOST or any(map(_belongs_to_product, {*chain(*map(now, group))} - group)):
+            unsure += group
+        else:
+            found.append(Apart(tuple(one for one in old if one.path in group), frozenset(tests)))
+    return found, sorted(unsure)
+
+
+def mentions(path: str) -> tuple[tuple[str, ...], bool]:
+    """The texts by which other files mention one, and whether these are whole words."""
+    folder, _, name = path.rpartition("/")
+    stem, suffix = in_two(name)
+    inside = folder.rpartition("/")[2]
+    if suffix == ".go":
+        return ((f'/{inside}"',) if inside else (), False)
+    if role(path) is Role.CODE:
+        return ((inside if stem in _NAMED_BY_FOLDER and inside else stem,), True)
+    quoted = [f"{quote}{text}{quote}" for text in (inside, stem) if text for quote in "\"'"]
+    return ((name, *((f"{inside}/",) if inside else ()), *quoted), False)
+
+
+def _belongs_to_product(path: str) -> bool:
+    """Whether what a file mentions may be the product's: no test, no text for people, no settings of tools for developers."""
+    other = file_class(path) is FileClass.TEST or role(path) is Role.DOCUMENTATION
+    return not other and not path.startswith(".")
+
+
+def _one_package(one: str, other: str) -> bool:
+    """Whether two files are compiled together, without one naming the other."""
+    return one.endswith(".go") and other.endswith(".go") and one.rpartition("/")[0] == other.rpartition("/")[0]
 
 
 def _module(path: str) -> str:

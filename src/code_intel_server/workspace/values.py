@@ -242,7 +242,8 @@ class SeenTests:
 
     `counts` has every list's length, `listed` the first ids of each. `questions` maps what needs a reason (a test's id, or a
     sentence) to why. `only_status` where no test was named, `unavailable` why nothing can be concluded; `tries` counts the
-    times that the same tree was run. `not_loaded` are changed files of code that the tests' processes loaded no line of.
+    times that the same tree was run. `not_loaded` are changed files of code that the tests' processes loaded no line of,
+    `uncompared` those that only tests mentioned before, where no run showed what passes without their change.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -252,6 +253,7 @@ class SeenTests:
     runs: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     not_loaded: list[str] = field(default_factory=list)
+    uncompared: list[str] = field(default_factory=list)
     only_status: bool = False
     unavailable: str = ""
     seconds: float = 0.0
@@ -261,6 +263,11 @@ class SeenTests:
     def seen(self) -> bool:
         """Whether tests were seen one by one."""
         return not self.only_status and not self.unavailable
+
+
+def fail_to_pass_count(count: int, new_names: int) -> str:
+    """How many tests fail without a change, and how many of them by no assertion, as trailers say it."""
+    return f"{count} ({new_names} because what they name is new)" if new_names else str(count)
 
 
 @dataclass(frozen=True, slots=True)

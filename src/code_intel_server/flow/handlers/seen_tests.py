@@ -7,11 +7,12 @@ from pydantic import JsonValue
 from code_intel_server.errors import Rejected
 from code_intel_server.flow.checks.judgement import REASON_LENGTH
 from code_intel_server.flow.session import REASON_AT_MOST, SessionState
-from code_intel_server.workspace.values import Proof, SeenTests, ToCommit
+from code_intel_server.workspace.values import Proof, SeenTests, ToCommit, fail_to_pass_count
 
 _NAMED_AT_MOST = 20
 _SHOWN_AT_MOST = 10
 _TRAILER_CHARACTERS = 200
+_OF_TESTS = "before this change only tests mentioned it"
 
 
 def to_commit(state: SessionState, without: Sequence[str] = ()) -> ToCommit | None:
@@ -52,8 +53,8 @@ def tests_fields(tests: SeenTests | None, reasons: Mapping[str, str]) -> dict[st
     with_reason: dict[str, JsonValue] = {what: reasons[what] for what in tests.questions if what in reasons}
     if with_reason:
         fields["with_a_reason"] = with_reason
-    if tests.not_loaded:
-        fields["not_loaded"] = [*tests.not_loaded[:_SHOWN_AT_MOST]]
+    named = {"not_loaded": tests.not_loaded, "uncompared": tests.uncompared}
+    fields |= {name: [*paths[:_SHOWN_AT_MOST]] for name, paths in named.items() if paths}
     if tests.notes:
         fields["notes"] = [*tests.notes]
     return {"tests": fields}
@@ -66,12 +67,14 @@ def test_trailers(
     if tests is None:
         return []
     rows = [("Code-Intel-Uncompared", f"{path}: {' '.join(why.split())}") for path, why in (of_files or {}).items()]
+    rows += [("Code-Intel-Uncompared", f"{path}: {_OF_TESTS}") for path in tests.uncompared]
     if not tests.seen:
         said = f"unavailable: {tests.unavailable}" if tests.unavailable else "exit status only"
         rows.append(("Code-Intel-Tests", " ".join(said.split())[:_TRAILER_CHARACTERS]))
     if tests.seen:
         if "red" in tests.runs or tests.counts["fail_to_pass"]:
-            rows.append(("Code-Intel-Fail-To-Pass", str(tests.counts["fail_to_pass"])))
+            new_names = tests.counts.get("new_names", 0)
+            rows.append(("Code-Intel-Fail-To-Pass", fail_to_pass_count(tests.counts["fail_to_pass"], new_names)))
         if tests.passed_before:
             rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
         if tests.counts["flaky"]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _FILES = (
-    *("pytest_results.py", "unittest_results.py", "node_results.cjs", "node_test_results.mjs"),
+    *("pytest_results.py", "unittest_results.py", "traces.py", "node_results.cjs", "node_test_results.mjs"),
     *("vitest_results.mjs", "vitest_canary.mjs"),
 )
 _HOOK = "module.exports = require('./node_results.cjs')"
@@ -18,21 +18,34 @@ _SMALL_FILES = {
     "jest_results.cjs": f"{_HOOK}.Jest\n",
     "jest_filter.cjs": f"{_HOOK}.jestFilter\n",
     "jest_runner.cjs": f"{_HOOK}.jestRunner\n",
-    "jest_canary.cjs": f"test(process.env.CODE_INTEL_CANARY, {_HOOK[17:]}.mustFail)\n",
+    "jest_canary.cjs": f"const hook = {_HOOK[17:]}\ntest(hook.canary, hook.mustFail)\n",
     "mocha_canary.cjs": (
-        "describe(process.env.CODE_INTEL_CANARY, () => {\n"
-        f"  it(process.env.CODE_INTEL_CANARY, {_HOOK[17:]}.mustFail)\n}})\n"
+        f"const hook = {_HOOK[17:]}\ndescribe(hook.canary, () => {{\n  it(hook.canary, hook.mustFail)\n}})\n"
     ),
 }
 SELECTIVE = frozenset({"pytest", "unittest", "go", "node", "mocha", "jest", "vitest"})
 """Runners that are left to chosen tests or files, and into which a test that must fail can be put."""
 
-_GO = r"""#!/bin/sh
+_PLAIN = r"""#!/bin/sh
+# The program itself finds the environment that it finds without us, and reports nothing where a test starts it.
+here=${0%/*}
+folder=${here%/bin}
+. "$folder/settings.sh"
+case ":$PATH:" in *":$here:"*) PATH=${PATH%%"$here":*}${PATH#*"$here":} ;; esac
+PYTHONPATH=${PYTHONPATH#"$folder"}
+PYTHONPATH=${PYTHONPATH#:}
+PYTEST_ADDOPTS=${PYTEST_ADDOPTS%" -p pytest_results"}
+NODE_OPTIONS=${NODE_OPTIONS%--require \""$folder"*}
+NODE_OPTIONS=${NODE_OPTIONS% }
+[ -n "$PYTHONPATH" ] || unset PYTHONPATH
+[ -n "$PYTEST_ADDOPTS" ] || unset PYTEST_ADDOPTS
+[ -n "$NODE_OPTIONS" ] || unset NODE_OPTIONS
+"""
+
+_GO = r"""
 # `go test` writes its events to a file, for chosen packages and tests only; every other command of go is as it was.
-if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
+if [ "$1" = test ]; then
   shift
-  results=$CODE_INTEL_RESULTS
-  export CODE_INTEL_RESULTS=
   # Of two -run the last counts, so the command's own is taken out, and given back where ours does not choose.
   before= run=
   for word do
@@ -44,10 +57,10 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
       *) set -- "$@" "$word" ;;
     esac
   done
-  run=${run:+$run${CODE_INTEL_CANARY:+|^$CODE_INTEL_CANARY\$}}
-  run=${CODE_INTEL_GO_RUN:-${run:-$CODE_INTEL_GO_FUNCTIONS}}
+  run=${run:+$run${canary:+|^$canary\$}}
+  run=${go_run:-${run:-$go_functions}}
   if [ -n "$run" ]; then set -- -run "$run" "$@"; fi
-  if [ -n "$CODE_INTEL_GO_PACKAGES" ]; then
+  if [ -n "$go_packages" ]; then
     asked=
     for word do
       shift
@@ -56,46 +69,41 @@ if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
         *) set -- "$@" "$word" ;;
       esac
     done
-    found=$("$CODE_INTEL_GO" list -e -f '{{.ImportPath}}	{{.Dir}}' ${asked:-.} |
-      awk -F'\t' 'NR == FNR { wanted[$0] = 1; next } $1 in wanted || $2 in wanted { print $1 }' \
-        "$CODE_INTEL_GO_PACKAGES" -)
+    found=$("$program_go" list -e -f '{{.ImportPath}}	{{.Dir}}' ${asked:-.} |
+      awk -F'\t' 'NR == FNR { wanted[$0] = 1; next } $1 in wanted || $2 in wanted { print $1 }' "$go_packages" -)
     [ -n "$found" ] || exit 0
     set -- $found "$@"
   fi
-  if [ -n "$CODE_INTEL_GO_SKIP" ]; then set -- -skip "$CODE_INTEL_GO_SKIP" "$@"; fi
+  if [ -n "$go_skip" ]; then set -- -skip "$go_skip" "$@"; fi
   # What passed once in the project is no answer: it is seen to pass again.
   case " $* " in *" -count"*) ;; *) set -- -count=1 "$@" ;; esac
-  exec "$CODE_INTEL_GO" test -json "$@" >>"$results"
+  exec "$program_go" test -json "$@" >>"$results"
 fi
-exec "$CODE_INTEL_GO" "$@"
+exec "$program_go" "$@"
 """
 
-_CARGO = r"""#!/bin/sh
+_CARGO = r"""
 # What `cargo test` prints goes to a file, all of its targets run; every other command of cargo is as it was.
-if [ "$1" = test ] && [ -n "$CODE_INTEL_RESULTS" ]; then
+if [ "$1" = test ]; then
   shift
-  results=$CODE_INTEL_RESULTS
-  export CODE_INTEL_RESULTS=
   echo '{"event": "runner", "name": "cargo"}' >>"$results"
-  exec "$CODE_INTEL_CARGO" test --no-fail-fast "$@" >>"$results" 2>&1
+  exec "$program_cargo" test --no-fail-fast "$@" >>"$results" 2>&1
 fi
-exec "$CODE_INTEL_CARGO" "$@"
+exec "$program_cargo" "$@"
 """
 _NPM_OPTIONS = re.compile(r"^[ \t]*node-options[ \t]*=(.*\S)", re.MULTILINE)
 _QUOTES = "\"'"
-_WRAPPED = {"go": _GO, "cargo": _CARGO}
+_WRAPPED = {"go": _PLAIN + _GO, "cargo": _PLAIN + _CARGO}
 
 _ENVIRONMENT = r"""#!/bin/sh
 # A recipe, an npm setting or `env` in front may have set anew what loads the instruments; then the program itself.
 here=${0%/*}
 name=${0##*/}
-if [ -n "$CODE_INTEL_RESULTS" ]; then
-  case ":$PYTHONPATH:" in *":${here%/bin}:"*) ;; *) export PYTHONPATH="${here%/bin}${PYTHONPATH:+:$PYTHONPATH}" ;; esac
-  case "$NODE_OPTIONS" in
-    *node_results*) ;;
-    *) export NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }--require \"${here%/bin}/node_results.cjs\"" ;;
-  esac
-fi
+case ":$PYTHONPATH:" in *":${here%/bin}:"*) ;; *) export PYTHONPATH="${here%/bin}${PYTHONPATH:+:$PYTHONPATH}" ;; esac
+case "$NODE_OPTIONS" in
+  *node_results*) ;;
+  *) export NODE_OPTIONS="${NODE_OPTIONS:+$NODE_OPTIONS }--require \"${here%/bin}/node_results.cjs\"" ;;
+esac
 program=$(PATH=${PATH%%"$here":*}${PATH#*"$here":} command -v "$name")
 exec "${program:-/no/$name}" "$@"
 """
@@ -164,26 +172,26 @@ class Instruments:
     def variables(
         self, argv: Sequence[str], results: Path, root: Path, selection: Selection, env: Mapping[str, str]
     ) -> dict[str, str]:
-        """What is added to `env` so that the runners that `argv` starts report to `results`, files relative to `root`."""
-        added = {
-            "CODE_INTEL_RESULTS": str(results),
-            "CODE_INTEL_ROOT": str(root),
-            "CODE_INTEL_CANARY": selection.canary,
+        """What is added to `env` so that the runners that `argv` starts report to `results`, files relative to `root`.
+
+        The rest they find in two files beside them: a product could tell by variables that it is looked at.
+        """
+        chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip or None}
+        only = {name: value for name, value in chosen.items() if value is not None}
+        kept = {"results": str(results), "root": str(root), "canary": selection.canary, "only": only}
+        (self.folder / "settings.json").write_text(json.dumps(kept), encoding="utf-8")
+        said = {"results": str(results), "canary": selection.canary, **_for_go(selection, results)}
+        for name in _WRAPPED:
+            named = argv[0] if Path(argv[0]).name == name and "/" in argv[0] else name
+            said[f"program_{name}"] = shutil.which(named, path=env.get("PATH")) or f"no-{name}"
+        lines = [f"{name}={shlex.quote(value)}\n" for name, value in said.items()]
+        (self.folder / "settings.sh").write_text("".join(lines), encoding="utf-8")
+        return {
             "PYTEST_ADDOPTS": env.get("PYTEST_ADDOPTS", "") + " -p pytest_results",
             "PYTHONPATH": _joined(str(self.folder), env.get("PYTHONPATH", "")),
             "NODE_OPTIONS": f'{env.get("NODE_OPTIONS", "")} --require "{self.folder}/node_results.cjs"'.strip(),
+            "PATH": _joined(str(self.folder / "bin"), env.get("PATH", "")),
         }
-        added["PATH"] = _joined(str(self.folder / "bin"), env.get("PATH", ""))
-        for name in _WRAPPED:
-            named = argv[0] if Path(argv[0]).name == name and "/" in argv[0] else name
-            added[f"CODE_INTEL_{name.upper()}"] = shutil.which(named, path=env.get("PATH")) or f"no-{name}"
-        if selection.files is not None or selection.ids is not None or selection.skip:
-            chosen = {"files": selection.files, "ids": selection.ids, "skip": selection.skip}
-            only = results.with_suffix(".only")
-            kept = {name: value for name, value in chosen.items() if value is not None}
-            only.write_text(json.dumps(kept), encoding="utf-8")
-            added["CODE_INTEL_ONLY"] = str(only)
-        return added | _for_go(selection, results.with_suffix(".packages"))
 
 
 def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
@@ -198,24 +206,25 @@ def npm_options(folders: Sequence[Path], node_options: str) -> dict[str, str]:
     return {}
 
 
-def _for_go(selection: Selection, packages: Path) -> dict[str, str]:
-    """What `_GO` is given of a selection; the packages, by folder or import path, in a file."""
+def _for_go(selection: Selection, results: Path) -> dict[str, str]:
+    """What `_GO` is given of a selection; the packages, by folder or import path, in a file next to the results."""
     wanted = {os.path.dirname(file) for file in selection.files or ()}  # noqa: PTH120 - text in, text out
     wanted |= {id_.partition(":")[0] for id_ in selection.ids or ()}
-    added = {}
+    packages = results.with_suffix(".packages")
+    given = dict.fromkeys(("go_packages", "go_functions", "go_run", "go_skip"), "")
     if selection.files is not None or selection.ids is not None:
         packages.write_text("\n".join([*sorted(wanted), ""]), encoding="utf-8")
-        added["CODE_INTEL_GO_PACKAGES"] = str(packages)
+        given["go_packages"] = str(packages)
     tops = sorted(id_.partition(":")[2].partition("/")[0] or id_ for id_ in selection.ids or ())
     if selection.functions:
         functions = filter(None, (*selection.functions, selection.canary))
-        added["CODE_INTEL_GO_FUNCTIONS"] = f"^({'|'.join(functions)})$"
+        given["go_functions"] = f"^({'|'.join(functions)})$"
     if tops:
-        added["CODE_INTEL_GO_RUN"] = f"^({'|'.join(tops)})$"
+        given["go_run"] = f"^({'|'.join(tops)})$"
     if skip := [id_.partition(":")[2] for id_ in selection.skip if ":" in id_]:
         paths = (f"^{'$/^'.join(map(re.escape, name.split('/')))}$" for name in skip)
-        added["CODE_INTEL_GO_SKIP"] = "|".join(paths)
-    return added
+        given["go_skip"] = "|".join(paths)
+    return given
 
 
 def _joined(*folders: str) -> str:

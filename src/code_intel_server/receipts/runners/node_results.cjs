@@ -1,12 +1,12 @@
 // Loaded into every Node.js process below a verify command (NODE_OPTIONS=--require): where that process is a test
-// runner, adds a reporter that writes one JSON line an event to the file that CODE_INTEL_RESULTS names, and leaves
-// the run to the tests of CODE_INTEL_ONLY. Other processes go on untouched.
+// runner, adds a reporter that writes one JSON line an event to the file that settings.json beside this one names, and
+// leaves the run to the tests that are named there. Other processes go on untouched.
 'use strict'
 const fs = require('node:fs')
 const path = require('node:path')
-const results = process.env.CODE_INTEL_RESULTS
-const canary = process.env.CODE_INTEL_CANARY
-const root = process.env.CODE_INTEL_ROOT || process.cwd()
+const settingsFile = path.join(__dirname, 'settings.json')
+const settings = JSON.parse(fs.readFileSync(settingsFile, 'utf8'))
+const { results, canary, root, only } = settings
 const script = process.argv[1] || ''
 const here = __dirname
 const BETWEEN = ' > '
@@ -51,14 +51,9 @@ function mustFail() {
   throw new Error(canary)
 }
 
-// What is wanted: {files, ids, skip}, each only where it chooses.
-let chosen
-function only() {
-  chosen ??= process.env.CODE_INTEL_ONLY ? JSON.parse(fs.readFileSync(process.env.CODE_INTEL_ONLY, 'utf8')) : {}
-  return chosen
-}
+// What is wanted is `only`: {files, ids, skip}, each only where it chooses.
 function wantsFile(file) {
-  const { files, ids, skip = [] } = only()
+  const { files, ids, skip = [] } = only
   const name = unit(file)
   return (
     !(files && !files.includes(real(file))) &&
@@ -67,12 +62,12 @@ function wantsFile(file) {
   )
 }
 function wantsTest(id) {
-  const { ids, skip = [] } = only()
+  const { ids, skip = [] } = only
   return !skip.includes(id) && !(ids && !ids.includes(id))
 }
 // A regular expression for full names as jest and vitest have them; null where no test is chosen by name.
 function pattern(between) {
-  const { ids, skip = [] } = only()
+  const { ids, skip = [] } = only
   const titles = (list) =>
     list
       .filter((id) => id.includes(BETWEEN))
@@ -106,6 +101,26 @@ class Mocha {
   }
 }
 
+// mocha runs nothing where one file cannot be loaded: it is started again without that file, which fails the run.
+function leaveOutUnloadable(home, asked) {
+  const loader = path.join(home, 'lib', 'nodejs', 'esm-utils.js')
+  if (!fs.existsSync(loader)) return // before version 8
+  const utils = require(loader)
+  const load = utils.requireOrImport
+  utils.requireOrImport = async (file, ...rest) => {
+    try {
+      return await load(file, ...rest)
+    } catch (error) {
+      const without = [file, path.relative(process.cwd(), file)].map((name) => `--ignore=${name}`)
+      if (asked.includes(without[0])) throw error
+      write({ event: 'unbuilt', unit: unit(file), message: message(error) })
+      const again = [...process.execArgv, ...asked, ...without]
+      const child = require('node:child_process').spawnSync(process.execPath, again, { stdio: 'inherit' })
+      process.exit(child.status || 1)
+    }
+  }
+}
+
 // jest: a test case is told when it has ended, a file when it begins; a suite that could not run has an error of its own.
 class Jest {
   onTestFileStart(test) {
@@ -133,20 +148,20 @@ class Jest {
 }
 // 30 wants paths where those before it want objects.
 function jestFilter(paths) {
-  const objects = parseInt(process.env.CODE_INTEL_JEST, 10) < 30
+  const objects = parseInt(settings.jest.version, 10) < 30
   return { filtered: paths.filter(wantsFile).map((test) => (objects ? { test } : test)) }
 }
 function jestRunner(globalConfig, config, ...rest) {
-  const runner = require(require.resolve('jest-circus/runner', { paths: [process.env.CODE_INTEL_JEST_HOME, config.rootDir] }))
+  const runner = require(require.resolve('jest-circus/runner', { paths: [settings.jest.home, config.rootDir] }))
   const setup = [...config.setupFilesAfterEnv, path.join(here, 'jest_canary.cjs')]
   return (runner.default || runner)(globalConfig, { ...config, setupFilesAfterEnv: setup }, ...rest)
 }
 function startJest(home) {
   write({ event: 'runner', name: 'jest' })
-  process.env.CODE_INTEL_JEST = require(path.join(home, 'package.json')).version
-  process.env.CODE_INTEL_JEST_HOME = home
+  settings.jest = { version: require(path.join(home, 'package.json')).version, home }
+  fs.writeFileSync(settingsFile, JSON.stringify(settings)) // its workers read them too
   process.argv.push('--reporters=' + path.join(here, 'jest_results.cjs'))
-  if (process.env.CODE_INTEL_ONLY) process.argv.push('--filter=' + path.join(here, 'jest_filter.cjs'), '--passWithNoTests')
+  if (Object.keys(only).length) process.argv.push('--filter=' + path.join(here, 'jest_filter.cjs'), '--passWithNoTests')
   if (pattern(' ')) process.argv.push('--testNamePattern=' + pattern(' '))
   if (canary) process.argv.push('--testRunner=' + path.join(here, 'jest_runner.cjs'))
 }
@@ -155,7 +170,7 @@ function startJest(home) {
 function startVitest() {
   write({ event: 'runner', name: 'vitest' })
   process.argv.push('--reporter=' + path.join(here, 'vitest_results.mjs'))
-  const { files, ids, skip = [] } = only()
+  const { files, ids, skip = [] } = only
   const wanted = files || (ids && [...new Set(ids.map((id) => path.join(root, id.split(BETWEEN)[0])))])
   const asked = process.argv.slice(2).some((word) => word !== 'run' && !word.startsWith('-'))
   if (wanted && !asked) process.argv.push(...wanted, '--passWithNoTests')
@@ -175,13 +190,18 @@ function startAgain() {
   const child = require('node:child_process').spawnSync(
     process.execPath,
     [...options, ...shown, ...stdout, ...more, ...process.argv.slice(1)],
-    { stdio: 'inherit', env: { ...process.env, CODE_INTEL_STARTED: '1' } },
+    { stdio: 'inherit' },
   )
   process.exit(child.status === null ? 1 : child.status)
+}
+// What tells the processes of its files from those that tests start.
+function startedBy(pid) {
+  return path.join(here, `node-${pid}`)
 }
 // One file of node --test, in a process of its own: it ends at once where it is not wanted.
 function startFile() {
   if (!wantsFile(script)) process.exit(0)
+  restoreEnvironment()
   write({ event: 'open', unit: unit(script) })
   process.on('exit', () => write({ event: 'close', unit: unit(script) }))
   if (canary) {
@@ -189,14 +209,27 @@ function startFile() {
   }
 }
 
+// What tests start reports nothing, and finds the environment that it finds without us; of Node.js what it loads is told.
+function restoreEnvironment() {
+  const { env } = process
+  const set = (name, value) => (value ? (env[name] = value) : delete env[name])
+  const foreign = (folders = '') => folders.split(path.delimiter).filter((one) => !one.startsWith(here)).join(path.delimiter)
+  set('PATH', foreign(env.PATH))
+  set('PYTHONPATH', foreign(env.PYTHONPATH))
+  set('PYTEST_ADDOPTS', (env.PYTEST_ADDOPTS || '').replace(' -p pytest_results', ''))
+}
+
 function start() {
   const program = real(script)
   if (process.env.NODE_TEST_CONTEXT) {
-    if (script && process.env.CODE_INTEL_STARTED) startFile()
+    if (script && fs.existsSync(startedBy(process.ppid))) startFile()
   } else if (process.execArgv.includes('--test')) {
-    if (!process.env.CODE_INTEL_STARTED) startAgain()
+    if (!process.execArgv.some((word) => word.includes(here))) startAgain()
+    fs.writeFileSync(startedBy(process.pid), '')
   } else if (/[/\\]mocha[/\\]bin[/\\]_?mocha(\.c?js)?$/.test(program)) {
     write({ event: 'runner', name: 'mocha' })
+    restoreEnvironment()
+    leaveOutUnloadable(path.dirname(path.dirname(program)), process.argv.slice(1))
     process.argv.push('--reporter', __filename)
     // A test that fails: a run in which it does not is one whose results mean nothing.
     if (canary) process.argv.push(path.join(here, 'mocha_canary.cjs'))
@@ -219,9 +252,10 @@ function tellLoaded() {
   } catch {} // a Node.js without inspector
 }
 module.exports = Mocha
-Object.assign(module.exports, { Jest, jestFilter, jestRunner, mustFail, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
-if (results && !globalThis.codeIntelStarted) {
-  globalThis.codeIntelStarted = true
+Object.assign(module.exports, { Jest, jestFilter, jestRunner, canary, mustFail, write, unit, named, message, wantsFile, wantsTest, BETWEEN })
+const started = Symbol.for('started')
+if (!globalThis[started]) {
+  Object.defineProperty(globalThis, started, { value: true })
   if (require('node:worker_threads').isMainThread) {
     process.on('exit', tellLoaded)
     start()

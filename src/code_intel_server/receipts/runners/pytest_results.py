@@ -1,11 +1,12 @@
-"""A pytest plugin that writes one JSON line an event to the file that CODE_INTEL_RESULTS names.
+"""A pytest plugin that writes one JSON line an event to the file that `settings.json` beside it names.
 
-Copied next to a checkout and loaded by `-p`: it imports nothing of ours and nothing that pytest does not load anyway.
-With pytest-xdist only the controller writes. Every write is a whole line, opened and closed at once, so that no test
-which turns warnings into errors finds an open file. Children of tests do not write: the variables are taken away before
-the first test runs.
+Copied next to a checkout and loaded by `-p`: it imports nothing of ours but `traces` and nothing that pytest does not load
+anyway. With pytest-xdist only the controller writes. Every write is a whole line, opened and closed at once, so that no
+test which turns warnings into errors finds an open file. Children of tests do not write: what loads this is taken away
+before the first file of the project is loaded, with pytest-xdist before the first test runs.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -16,14 +17,15 @@ from typing import Any
 
 import pytest
 
-_RESULTS = os.environ.get("CODE_INTEL_RESULTS", "")
-_ONLY = os.environ.get("CODE_INTEL_ONLY", "")
-_CANARY = os.environ.get("CODE_INTEL_CANARY", "")
-_ROOT = os.environ.get("CODE_INTEL_ROOT", "")
-_LOADED_BY = " -p pytest_results"
+_FILE = Path(__file__).with_name("settings.json")
+_SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
+_RESULTS: str = _SETTINGS.get("results", "")
+_CANARY: str = _SETTINGS.get("canary", "")
+_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_ROOT: str = _SETTINGS.get("root", "")
 _A_LINE = 500
 """Files of one line: longer lines are not read."""
-_writes = [bool(_RESULTS)]
+_writes = [True]
 _below = [""]
 _sessions: list[Any] = []
 
@@ -54,11 +56,20 @@ def _named(nodeid: str) -> str:
 @cache
 def _only() -> dict[str, Any]:
     """What is wanted: {"files": […]}, {"ids": […]} or {"skip": […]}; {} where all is."""
-    only = json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
+    only: dict[str, Any] = _SETTINGS["only"]
     ids = only.get("ids", ())
     if ids and all("::" in id_ for id_ in ids):
         only.setdefault("files", [os.path.realpath(f"{_ROOT}/{id_.partition('::')[0]}") for id_ in ids])
     return only
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Leave nothing that tells the project of us, unless workers are started who need it."""
+    asked = early_config.known_args_namespace
+    if not (getattr(asked, "numprocesses", None) or getattr(asked, "tx", None)):
+        _TRACES.restore_environment()
+        _TRACES.restore_modules()
 
 
 def pytest_configure(config: Any) -> None:
@@ -67,8 +78,11 @@ def pytest_configure(config: Any) -> None:
     One file that cannot be collected, as an old one whose import a change renames, keeps no other from being run.
     """
     config.option.continue_on_collection_errors = True
-    _writes[0] = _writes[0] and not hasattr(config, "workerinput")
-    below = os.path.relpath(config.rootpath, os.path.realpath(_ROOT)) if _ROOT else "."
+    _writes[0] = not hasattr(config, "workerinput")
+    if not _writes[0]:
+        _TRACES.restore_environment()
+        _TRACES.restore_modules()
+    below = os.path.relpath(config.rootpath, os.path.realpath(_ROOT))
     _below[0] = "" if below == "." else below.replace(os.sep, "/") + "/"
     _write(event="runner", name="pytest")
 
@@ -76,9 +90,7 @@ def pytest_configure(config: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
     """Keep what tests start from writing here: pytest-xdist's workers have begun by now."""
-    for name in ("CODE_INTEL_RESULTS", "CODE_INTEL_ONLY", "CODE_INTEL_CANARY"):
-        os.environ.pop(name, None)
-    os.environ["PYTEST_ADDOPTS"] = os.environ.get("PYTEST_ADDOPTS", "").replace(_LOADED_BY, "")
+    _TRACES.restore_environment()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -148,6 +160,6 @@ def pytest_sessionfinish() -> None:
     """Which files the loaded modules came from, of workers too: whether the checkout is what was tested."""
     files = {str(getattr(module, "__file__", None) or "") for module in [*sys.modules.values()]}
     named = sorted(files - {""})
-    _writes[0] = bool(_RESULTS)
+    _writes[0] = True
     for number in range(0, len(named), _A_LINE):
         _write(event="census", files=named[number : number + _A_LINE])

@@ -1,9 +1,10 @@
-"""`python -m unittest` that writes one JSON line an event to the file that CODE_INTEL_RESULTS names.
+"""`python -m unittest` that writes one JSON line an event to the file that `settings.json` beside it names.
 
 Copied next to a checkout and run as `-m unittest_results` with the arguments that were meant for unittest: it imports nothing
-of ours. A test's id is unittest's own; the tests of CODE_INTEL_ONLY alone are run.
+of ours but `traces`. A test's id is unittest's own; where the settings name tests, these alone are run.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -13,17 +14,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-_RESULTS = os.environ.pop("CODE_INTEL_RESULTS", "")
-_ONLY = os.environ.pop("CODE_INTEL_ONLY", "")
-_CANARY = os.environ.pop("CODE_INTEL_CANARY", "")
-_ROOT = os.path.realpath(os.environ.get("CODE_INTEL_ROOT", "."))
+_FILE = Path(__file__).with_name("settings.json")
+_SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
+_RESULTS: str = _SETTINGS.get("results", "")
+_CANARY: str = _SETTINGS.get("canary", "")
+_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_ROOT = os.path.realpath(_SETTINGS.get("root", "."))
 _FAILED_IMPORT = "unittest.loader._FailedTest"
 
 
 def _write(**event: object) -> None:
-    if _RESULTS:
-        with open(_RESULTS, "a", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
-            file.write(json.dumps(event) + "\n")
+    with open(_RESULTS, "a", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
+        file.write(json.dumps(event) + "\n")
 
 
 def _file(test: unittest.TestCase) -> str:
@@ -96,7 +98,7 @@ class _Runner(unittest.TextTestRunner):
 
     def run(self, test: Any) -> Any:
         """Run the wanted tests of a suite."""
-        only = json.loads(Path(_ONLY).read_text(encoding="utf-8")) if _ONLY else {}
+        only = _SETTINGS["only"]
         files, ids, skip = only.get("files"), only.get("ids"), only.get("skip", ())
         wanted = [
             one
@@ -112,6 +114,8 @@ class _Runner(unittest.TextTestRunner):
 
 
 if __name__ == "__main__":
+    _TRACES.restore_environment()
+    _TRACES.restore_modules()
     _write(event="runner", name="unittest")
     sys.argv[0] = "python -m unittest"
     unittest.main(module=None, testRunner=_Runner)

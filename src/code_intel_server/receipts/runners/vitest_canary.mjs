@@ -7,4 +7,4 @@ import hook from './node_results.cjs'
 const home = path.dirname(createRequire(path.join(process.cwd(), 'package.json')).resolve('vitest/package.json'))
 const { test } = await import(pathToFileURL(path.join(home, 'dist', 'index.js')).href)
 
-test(process.env.CODE_INTEL_CANARY, hook.mustFail)
+test(hook.canary, hook.mustFail)

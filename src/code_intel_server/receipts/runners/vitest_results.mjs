@@ -8,7 +8,7 @@ const named = (test) => unit(test.module.moduleId) + BETWEEN + test.fullName
 export default class {
   onInit(vitest) {
     const canary = fileURLToPath(new URL('vitest_canary.mjs', import.meta.url))
-    if (process.env.CODE_INTEL_CANARY) for (const project of vitest.projects) project.config.setupFiles.push(canary)
+    if (hook.canary) for (const project of vitest.projects) project.config.setupFiles.push(canary)
   }
   onTestModuleStart(module) {
     write({ event: 'open', unit: unit(module.moduleId) })
