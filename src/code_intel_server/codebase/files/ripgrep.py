@@ -29,6 +29,7 @@ MOST_LINES = 20_000
 
 SEARCH_SECONDS = 15.0
 MAX_MATCH_OUTPUT = 16 * process.MEBIBYTE
+_PIECE = process.MEBIBYTE // 4
 MAX_FILE_LISTING = 2 * MAX_MATCH_OUTPUT
 """Bytes of paths: half a million files."""
 
@@ -70,11 +71,16 @@ class FileMatches:
         """The matches in line order, at most MOST_LINES."""
         return (self._match(*found.groups()) for found in islice(_LINE.finditer(self.printed), MOST_LINES))
 
-    def text(self, whole: Callable[[Match], bytes]) -> bytes:
-        """All matching lines alone, each with its line feed; `whole` gives those that may have arrived cut."""
-        if not self.may_be_cut:
-            return _NUMBER.sub(b"", self.printed)
-        return b"".join(whole(self._match(*found.groups())) + b"\n" for found in _LINE.finditer(self.printed))
+    def texts(self, whole: Callable[[Match], bytes]) -> Iterator[bytes]:
+        """All matching lines alone, each with its line feed, many a piece; `whole` gives those that may have arrived cut."""
+        if self.may_be_cut:
+            yield from (whole(self._match(*found.groups())) + b"\n" for found in _LINE.finditer(self.printed))
+            return
+        start = 0
+        while start < len(self.printed):  # what a substitution holds meanwhile is several times what it is made from
+            stop = self.printed.find(b"\n", min(start + _PIECE, len(self.printed) - 1)) + 1
+            yield _NUMBER.sub(b"", self.printed[start:stop])
+            start = stop
 
     @property
     def may_be_cut(self) -> bool:
@@ -254,6 +260,12 @@ def matching_lines(query: Query, text: bytes, cwd: Path) -> tuple[frozenset[int]
     done = _judge(query, text, cwd, ("--line-number", "--max-columns=1"))
     numbers = frozenset(int(found[0][:-1]) - 1 for found in _NUMBER.finditer(done.stdout))
     return numbers, tuple(_problems(done, SEARCH_SECONDS))
+
+
+def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, ...]]:
+    """How many lines of `text` the query matches in, and what kept the run from being complete."""
+    done = _judge(query, text, cwd, ("--count",))
+    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS))
 
 
 def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:

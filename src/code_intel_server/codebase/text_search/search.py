@@ -215,15 +215,15 @@ def _owned(
     counts = dict.fromkeys(query.patterns, 0)
     rows: list[tuple[str, ...]] = [()] * len(lines)
     problems: list[str] = []
-    text = b"".join([*(line + b"\n" for line in lines), *_whole_lines(project.root, files)])
+    shown = b"".join(line + b"\n" for line in lines)
+    text = b"".join(_whole_lines(project.root, files))
     for pattern in query.patterns:
         if time.monotonic() > deadline:
             problems.append(f"the lines of each pattern were not counted to the end within {seconds:g} s")
             break
-        numbers, why = ripgrep.matching_lines(replace(query, patterns=(pattern,)), text, project.root)
-        on_page = [number for number in numbers if number < len(lines)]
-        counts[pattern] = len(numbers) - len(on_page)
-        for number in on_page:
+        alone = replace(query, patterns=(pattern,))
+        counts[pattern], why = ripgrep.count_lines(alone, text, project.root)
+        for number in ripgrep.matching_lines(alone, shown, project.root)[0]:
             rows[number] = (*rows[number], pattern)
         problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in why]
     return _Owned(tuple(counts.items()), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
@@ -238,9 +238,9 @@ def _whole_lines(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
         return sources.whole(match) if size < WHOLE_BYTES else match.text
 
     for file in files:
-        text = file.text(whole)
-        size += len(text)
-        yield text
+        for part in file.texts(whole):
+            size += len(part)
+            yield part
 
 
 def _rows(
