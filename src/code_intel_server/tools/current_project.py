@@ -1,7 +1,6 @@
 """The project the server works for: found by walking up from where it was started, or named by a call (SPEC 12)."""
 
 import threading
-from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.contract import Contract
@@ -70,17 +69,4 @@ class CurrentProject:
 
     def contract(self) -> Contract:
         """The project's contract as it is now, for answers outside a session."""
-        return _contract(self.services.project.contract_file, _stamp(self.services.project.contract_file))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=4)
-def _contract(path: Path, _stamp: tuple[int, int]) -> Contract:
-    return Contract.load(path, tool_allowed)
+        return Contract.load(self.services.project.contract_file, tool_allowed)
