@@ -199,7 +199,7 @@ def end_all() -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our environment without the variables through which git, ripgrep or ctags could be told to run or read something.
+    """Our environment without the variables through which git, ripgrep or ctags could be made to run or read something.
 
     Keeps PATH, HOME, locale, proxies and the like; adds `extra` last.
     """

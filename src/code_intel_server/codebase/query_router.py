@@ -2,7 +2,7 @@
 
 A question that asks for a name, a path or a quoted text goes to names; the rules for it are a list, read from top to
 bottom, and the first that fits makes the plan: a few calls in order of promise, made until one finds something, all
-told. Prose goes to meaning first. What names something in the middle of prose is asked both ways, and merged.
+reported. Prose goes to meaning first. What names something in the middle of prose is asked both ways, and merged.
 """
 
 import re
@@ -101,7 +101,7 @@ class Routed:
 
     @property
     def chosen(self) -> LookupStep:
-        """The step whose answer stands."""
+        """The step whose answer counts."""
         return next((step for step in self.steps if step.answer.results), self.steps[-1])
 
 

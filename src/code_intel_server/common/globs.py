@@ -18,7 +18,7 @@ _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 _STAR, _ANY_FOLDERS, _ANYTHING = "[^/]*?", "(?:[^/]*/)*?", ".*?"
 _OPEN, _OR, _CLOSE = "(?:", "|", ")"
 _DEEPEST = 20
-"""Braces within braces; what is deeper stands for itself."""
+"""Braces within braces; what is deeper is literal."""
 _ALTERNATIVES, _PIECES = 1000, 50_000
 """What braces may make of a pattern; of more only the first count."""
 
@@ -69,7 +69,7 @@ def fault(pattern: str) -> str:
 
 
 def literal(pattern: str, but: str = "") -> str:
-    """`pattern` with the glob characters standing for themselves, those in `but` excepted."""
+    """`pattern` with the glob characters literal, those in `but` excepted."""
     return re.sub(r"[*?\[\]{},\\]", lambda found: found[0] if found[0] in but else f"\\{found[0]}", pattern)
 
 
@@ -148,7 +148,7 @@ def _next(pattern: str, position: int, depth: int) -> tuple[list[str], int, int]
 
 
 def _character_class(inner: str) -> str | None:
-    """One character of these; None where they are no set (`[z-a]`), so that they stand for themselves."""
+    """One character of these; None where they are no set (`[z-a]`), so that they are literal."""
     negated = inner[:1] in {"!", "^"}
     members = re.sub(r"([\\\[\]&~|^])", r"\\\1", inner[negated:])
     one = f"(?!/)[{'^' if negated else ''}{members}]"

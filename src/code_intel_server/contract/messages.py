@@ -1,4 +1,4 @@
-"""Messages with placeholders: `{name}` stands for a value, `{{` and `}}` for braces, and nothing else is understood.
+"""Messages with placeholders: `{name}` is a value, `{{` and `}}` for braces, and nothing else is understood.
 
 No attribute, index, conversion or format specification can be written, so a contract that came with a repository can
 show only the values that the message is given (SPEC 5). Values are put in once: braces inside them stay as they are.
@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|\{[^{}]*\}?")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an agent is told: the `error` code ('' where it is none), the text, what to do, and whether the user must."""
+    """What an agent reads: the `error` code ('' where it is none), the text, what to do, and whether the user must."""
 
     error: str = ""
     text: str = ""
@@ -53,7 +53,7 @@ def substitute(text: str, params: Mapping[str, object]) -> str:
     """Put the values in by plain name, in one pass."""
 
     def value(match: re.Match[str]) -> str:
-        """What stands for a placeholder: its value, itself where there is none, one brace for two."""
+        """The replacement of a placeholder: its value, itself where there is none, one brace for two."""
         name = match[1]
         if name is None:
             return {"{{": "{", "}}": "}"}.get(match[0], match[0])

@@ -37,7 +37,7 @@ _PHASE_FIELDS = ("instruction", "expected_payload", "required_tools", "resources
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least `at_least` distinct tools of `names`; the name `lookup` stands for all lookup tools (SPEC 2)."""
+    """At least `at_least` distinct tools of `names`; the name `lookup` means all lookup tools (SPEC 2)."""
 
     names: tuple[str, ...]
     at_least: int

@@ -162,12 +162,12 @@ def catch_up(services: "ProjectServices", at: str) -> list[str]:
 
 
 def failures_of(state: SessionState) -> list[str]:
-    """What a session failed on, in the words in which it was told."""
-    told = [task.revert_reason for task in state.tasks if task.revert_reason]
-    told += [state.revert_reason] if state.revert_reason else []
+    """What a session failed on, in the words that the agent read."""
+    reasons = [task.revert_reason for task in state.tasks if task.revert_reason]
+    reasons += [state.revert_reason] if state.revert_reason else []
     if state.flags.only_verify and state.receipt is None:
-        told += [text for key, text in state.summaries.items() if key.endswith(str(Phase.POST_IMPL_VERIFY))]
-    return list(dict.fromkeys([*told, *state.unresolved_issues]))[:5]
+        reasons += [text for key, text in state.summaries.items() if key.endswith(str(Phase.POST_IMPL_VERIFY))]
+    return list(dict.fromkeys([*reasons, *state.unresolved_issues]))[:5]
 
 
 def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
@@ -202,13 +202,13 @@ def _past_failures(services: "ProjectServices") -> list[Past]:
     """The sessions that failed, each once, as the log says it last."""
     found: dict[str, Past] = {}
     for record in services.outcomes.tail(_OUTCOMES_READ).records:
-        told = _texts(record.get("failures"))
-        if record.get("outcome") == UserVerdict.FAILURE and not told:
-            told = _texts([record.get("notes")])
+        failures = _texts(record.get("failures"))
+        if record.get("outcome") == UserVerdict.FAILURE and not failures:
+            failures = _texts([record.get("notes")])
         query = record.get("query")
-        if told and isinstance(query, str) and query.strip():
+        if failures and isinstance(query, str) and query.strip():
             session_id = str(record.get("session_id", ""))
-            found[session_id] = Past(session_id, query, told)
+            found[session_id] = Past(session_id, query, failures)
     return list(found.values())
 
 

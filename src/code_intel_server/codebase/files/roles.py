@@ -101,7 +101,7 @@ def role(path: str) -> Role:
 
 @lru_cache(maxsize=16384)
 def _among(folder: str) -> tuple[bool, bool, bool]:
-    """Whether files in this folder are vendored, tests, documentation by where they stand."""
+    """Whether files in this folder are vendored, tests, documentation by their folder."""
     names = set(folder.split("/"))
     return not names.isdisjoint(_VENDORED), not names.isdisjoint(_TESTS), not names.isdisjoint(_DOCS)
 
