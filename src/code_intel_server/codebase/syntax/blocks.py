@@ -39,19 +39,6 @@ def _block(index: int, symbol: Symbol, lead_line: int, children: tuple[Block, ..
     )
 
 
-def comment_ranges(parsed: Parsed) -> tuple[tuple[int, int], ...]:
-    """The (start, end) bytes of every comment."""
-    leads = (
-        node
-        for part in (parsed, *parsed.injected)
-        for _, found in part.definition_matches
-        for node in found.get("lead", ())
-    )
-    return tuple(
-        (node.start_byte, node.end_byte) for node in leads if "comment" in node.type or node.type in {"pod", "haddock"}
-    )
-
-
 def lead_line(leads: dict[int, int], line: int, above: int) -> int:
     """The first line of the comments and decorators that directly precede a definition at `line`, which lies below `above`."""
     while (first := leads.get(line - 1)) is not None and first > above:
