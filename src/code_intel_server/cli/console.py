@@ -163,17 +163,17 @@ def explained(error: CodeIntelError, advice: Mapping[str, str] | None = None) ->
     return f"{message.text}{'' if message.text.endswith(_ENDS) else '.'} {instruction}"
 
 
-def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:
-    """A yes or no from the user; `yes` answers for them, and where nobody can be asked the answer is `otherwise`."""
+def ask(question: str, *, yes: bool) -> bool:
+    """A yes or no from the user; `yes` answers for them, and where nobody can be asked the answer is no."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return otherwise
+        return False
     try:
         answer = input(f"{question} [y/N] ").strip().lower()
     except EOFError:  # Ctrl-D
         print()
-        return otherwise
+        return False
     return answer in {"y", "yes"}
 
 
