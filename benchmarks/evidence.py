@@ -48,6 +48,8 @@ def main() -> None:
         "|---|---|---|---|",
         f"| honest, refused | {counted[HONEST]} | {BEFORE[HONEST]} | {now[HONEST]} |",
         f"| hollow, taken | {counted[HOLLOW]} | {BEFORE[HOLLOW]} | {now[HOLLOW]} |",
+        "",
+        "Wrong now: " + "; ".join(f"`{change.path}` {change.what}" for change in wrong) + ".",
         *_strangers(),
     ]
     (ROOT / "benchmarks/evidence.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
