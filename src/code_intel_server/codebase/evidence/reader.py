@@ -1,7 +1,7 @@
 """Looks at the user's files for the evidence rules of SPEC 4: whether they exist, how many lines they have, what is in them.
 
 A path is resolved once, and then opened folder by folder without following links: what a link is swapped for between the
-two steps is not read.
+two steps is not read. Files are read in pieces, so that one endless line costs time but no memory.
 """
 
 import os
@@ -17,7 +17,10 @@ from code_intel_server.common import safe_open
 if TYPE_CHECKING:
     from code_intel_server.codebase.evidence.changed_syntax import Comparison
 
+MAX_COUNTED_BYTES = 512 * 1024 * 1024
 MAX_JUDGED_BYTES = 16 * 1024 * 1024
+_PIECE = 1024 * 1024
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ProjectEvidence:
@@ -48,9 +51,9 @@ class ProjectEvidence:
         return None if parent is None or "\0" in name else (parent / name).relative_to(self._root).as_posix()
 
     def total_lines(self, path: str) -> int | None:
-        """Number of lines, a last one without newline included; None where there is no regular file or it is over 16 MiB."""
-        content = self._content(path)
-        return None if content is None else len(split_lines(decode(content)))
+        """Number of lines, a last one without newline included; None where there is no regular file or it is over 512 MiB."""
+        with self._opened(path) as handle:
+            return None if handle is None or os.fstat(handle).st_size > MAX_COUNTED_BYTES else _count_lines(handle)
 
     def lines(self, path: str) -> Sequence[str] | None:
         """The lines of a text file inside the project of at most 1 MB; None for anything else."""
@@ -62,7 +65,9 @@ class ProjectEvidence:
         from code_intel_server.codebase.evidence.changed_syntax import Comparison, compare, whole
 
         if after is None:
-            content = self._content(path)
+            with self._opened(path) as handle:
+                small = handle is not None and os.fstat(handle).st_size <= MAX_JUDGED_BYTES
+                content = b"".join(_pieces(handle)) if handle is not None and small else None
             return Comparison() if content is None else whole(path, content)
         return compare(path, before, after, hunks)
 
@@ -85,14 +90,6 @@ class ProjectEvidence:
 
         whole("a.py", b"a = 1\n")
 
-    def _content(self, path: str) -> bytes | None:
-        with self._opened(path) as handle:
-            if handle is None or os.fstat(handle).st_size > MAX_JUDGED_BYTES:
-                return None
-            with os.fdopen(os.dup(handle), "rb") as stream, suppress(OSError):
-                return stream.read(MAX_JUDGED_BYTES)
-        return None
-
     @contextmanager
     def _opened(self, path: str) -> Iterator[int | None]:
         """A descriptor of the regular file that the path leads to, None where there is none inside the project."""
@@ -106,3 +103,28 @@ class ProjectEvidence:
         finally:
             if handle is not None:
                 os.close(handle)
+
+
+def _pieces(handle: int) -> Iterator[bytes]:
+    """The content in pieces of 1 MiB, from the beginning; what cannot be read ends it."""
+    try:
+        while piece := os.read(handle, _PIECE):
+            yield piece
+    except OSError:
+        return
+
+
+def _count_lines(handle: int) -> int:
+    first = os.pread(handle, 2, 0)
+    if first in _UTF16:
+        return len(_split(decode(b"".join(_pieces(handle)))))
+    count, last = 0, b"\n"
+    for piece in _pieces(handle):
+        count += piece.count(b"\n")
+        last = piece[-1:]
+    return count + (last != b"\n")
+
+
+def _split(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
