@@ -71,21 +71,21 @@ def _strangers() -> list[str]:
         "## Written by somebody who had not read the judge",
         "",
         "263 changes in 34 languages and formats, frozen before the first judgement and judged by the real server; 100 honest and 100",
-        "hollow ones drawn by lot are the main set. *First* is their figure, nothing touched. Second and fourth",
-        "set are by others who had seen neither the judge nor the sets before.",
+        "hollow ones drawn by lot are the main set. *First* is their figure, nothing touched. Then general rules of syntax were mended with",
+        "the table in sight, so *now* says that these rules hold, not how the next table would fare: that is *first* of the second set, by",
+        "somebody who had seen neither the judge nor the first set, of a third (100 + 100 in 44 languages and formats: 0 and 22 wrong;",
+        "its rules are in the table above) and of the fourth (39 languages and formats; nothing was mended by it).",
         "",
-        "Of the honest ones one is refused. What is empty, a comment, white space or behind a jump is found; statements without an effect",
-        "and one thing written in another way (`x = x`, `released = released + 1`) are taken: a judge that knew the ways of three writers",
-        "(590 lines more) missed 41 of 100 of the fourth, so reading will not find them. What a run says of such work is in the answer and in",
-        "the commit: how many tests fail without it (`Code-Intel-Fail-To-Pass: 0`).",
+        "Nobody honest is refused. Of the hollow ones those that are empty, dead, comments or white space are; what is taken is one thing",
+        "written in another way (`released += 1`, `released = released + 1`), and each writer thinks of other ways: 26, 19, 22 and 41 of",
+        "100. `equal_forms` holds those of the first three, and reading will not find the rest. What a run says of such work stands in",
+        "the answer and the commit: how many tests fail without it (`Code-Intel-Fail-To-Pass: 0`).",
         "",
         "| changes | how many | wrong first | wrong now |",
         "|---|---|---|---|",
         *rows,
         "",
-        "Honest and refused now: "
-        + "; ".join(f"{one.language}, {one.what}" for one in wrong if one.kind == HONEST)
-        + ".",
+        "Wrong now: " + "; ".join(f"{change.language}, {change.what} ({change.kind})" for change in wrong) + ".",
     ]
 
 

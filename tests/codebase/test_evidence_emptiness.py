@@ -78,6 +78,33 @@ def test_a_refusal_says_what_was_changed_instead(path: str, before: str, after: 
     assert judged(path, before, after).why == why
 
 
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        (
+            "A.java",
+            "class A {\n    void set(int size) {\n        size = size;\n    }\n}\n",
+            "class A {\n    void set(int size) {\n        this.size = size;\n    }\n}\n",
+        ),
+        (
+            "a.c",
+            "void f(void)\n{\n    if (a)\n        if (b) g();\n    else h();\n}\n",
+            "void f(void)\n{\n    if (a) {\n        if (b) g(); }\n    else h();\n}\n",
+        ),
+        ("a.js", "f({ name: other });\n", "f({ name: name });\n"),
+        ("a.rb", "def f\n  rows.each { |one| g(one) }\nend\n", "def f\n  rows.each { |one| return g(one) }\nend\n"),
+        ("a.rs", "fn f() -> i32 {\n    if a { 1 } else { 2 };\n    3\n}\n", "fn f() -> i32 {\n    if a { return 1 } else { 2 };\n    3\n}\n"),
+        ("a.rs", "fn f(n: i32) -> i32 {\n    n / 2\n}\n", "fn f(n: i32) -> i32 {\n    if n == 0 { return 1; }\n    n / 2\n}\n"),
+        ("a.php", "<?php\nf(array(1));\n", "<?php\nf(array(2));\n"),
+        ("a.c", "void f(void)\n{\n    if (a)\n        g();\n    h();\n}\n", "void f(void)\n{\n    if (a) {\n        g();\n    h(); }\n}\n"),
+        ("a.js", "const f = () => { g(); };\n", "const f = () => g();\n"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_the_same_written_otherwise_is_work(path: str, before: str, after: str) -> None:
+    verdict = judged(path, before, after)
+    assert not verdict.empty and not verdict.trivial, verdict
+
+
 def test_indentation_is_a_change_where_the_language_says_something_by_it() -> None:
     assert not judged("a.py", "if a:\n    b()\n    c()\n", "if a:\n    b()\nc()\n").trivial
     assert not judged("a.coffee", "if a\n  b()\n  c()\n", "if a\n  b()\nc()\n").trivial

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from code_intel_server.codebase.evidence.data_files import says_the_same
+from code_intel_server.codebase.evidence.dead_code import without_dead_branches
 from code_intel_server.codebase.evidence.effects import Effects, Hollow, Token, TooLong, effects_of
 from code_intel_server.codebase.evidence.location import RangeVerdict, Replaced
 from code_intel_server.codebase.evidence.stubs import is_stub, is_todo
 from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.files.text import decode, is_binary, split_lines
 
+_PREPROCESSED = frozenset({"c", "cpp", "objective-c", "cuda", "csharp", "swift"})
 _LONGEST_LINE = 4000
 _TOKENS_AT_MOST = 4000
 """Of a hunk; a bigger one is compared line by line."""
@@ -24,6 +26,18 @@ _ENTRY = re.compile(r"\A[*+] ")
 _BRACKET = re.compile(r"(?:\d+:)?(?:[{}()\[\];,]|end)")
 _AROUND_AN_OPERATOR = re.compile(r" ?([<>=!~]=|[=,]) ?")
 _INDENTED = (".py", ".pyi", ".pyx", ".yml", ".yaml", ".coffee", ".nim", ".fs", ".hs", ".pug", ".haml", ".sass")
+
+_IMPORT_WORDS = {
+    "java": "import",
+    "kotlin": "import",
+    "csharp": "using",
+    "go": "import",
+    "rust": "use",
+    "swift": "import",
+    "php": "use",
+    "dart": "import",
+}
+"""What begins an import, in languages in which importing runs nothing that depends on the order."""
 
 _REAL = RangeVerdict(empty=False, trivial=False)
 _STUB = RangeVerdict(empty=True, trivial=False, why="an implementation without code")
@@ -118,8 +132,10 @@ def compare(path: str, before: bytes | None, after: bytes, hunks: Sequence[Repla
     gaps: list[tuple[int, int]] = []
     if before is not None and says_the_same(language, before, after):
         return Comparison(tuple(hunks), then, now)
+    moved = _moved_imports(language, before, after, hunks) if before is not None else (set[int](), set[int]())
     for old, new in hunks:
-        was, is_now = _among(then.tokens, old), _among(now.tokens, new)
+        was = [token for token in _among(then.tokens, old) if token.line not in moved[0]]
+        is_now = [token for token in _among(now.tokens, new) if token.line not in moved[1]]
         if was or is_now:
             _difference(was, is_now, new, changed, gaps)
     return Comparison(tuple(hunks), then, now, tuple(changed), tuple(gaps))
@@ -149,16 +165,42 @@ def _parsed_effects(
 
     if not has_grammar(language):
         return None
+    content, dead = without_dead_branches(content) if language.name in _PREPROCESSED else (content, {})
     near = [(first - 1, first + max(count, 1)) for first, count in lines]
     parsed = parse(content, language)
     found = effects_of(parsed, path, near) if parsed is not None else None
     if found is not None and not (found.tokens or found.idle) and re.search(rb"\w", content):
         return None  # the grammar of a dialect: `.conf` is INI here and something else there
+    if found is not None:
+        found.idle |= dead
     return found
 
 
 def _text_effects(path: str, content: bytes, language: Language | None) -> Effects:
     return _of_lines(split_lines(decode(content)), language, indented=path.endswith(_INDENTED))
+
+
+def _moved_imports(
+    language: Language | None, before: bytes, after: bytes, hunks: Sequence[Replaced]
+) -> tuple[set[int], set[int]]:
+    """The lines before and after that hold an import which only has another place, where its place says nothing."""
+    if language is None or language.name not in _IMPORT_WORDS:
+        return set(), set()
+    found: list[dict[int, str]] = []
+    for side, content in enumerate((before, after)):
+        lines = split_lines(decode(content))
+        numbers = (n for hunk in hunks for n in range(hunk[side][0], sum(hunk[side])) if 0 < n <= len(lines))
+        found.append({n: lines[n - 1].strip() for n in numbers if _is_import(lines[n - 1].strip(), language.name)})
+    old, new = found
+    same = {*old.values()} & {*new.values()}
+    return {n for n, line in old.items() if line in same}, {n for n, line in new.items() if line in same}
+
+
+def _is_import(line: str, language: str) -> bool:
+    """Whether a line imports and does nothing else; within Go's `import (...)` that is a quoted path alone."""
+    if language == "go" and line.startswith('"'):
+        return line.endswith('"') and line.count('"') == 2
+    return "(" not in line and line.startswith(f"{_IMPORT_WORDS[language]} ")
 
 
 def _among(tokens: Sequence[Token], lines: tuple[int, int]) -> list[Token]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from code_intel_server.codebase.evidence.dead_code import children_with_reasons
+from code_intel_server.codebase.evidence.dead_code import DeadCode
 from code_intel_server.codebase.evidence.definition_parts import (
     body_of,
     fault_names,
@@ -28,10 +28,15 @@ from code_intel_server.codebase.evidence.node_kinds import (
     FRAME,
     HEAD,
     INDENTED,
+    PROGRAM,
+    SAME_QUOTES,
+    SAME_QUOTES_OF_PLAIN_TEXT,
     WORD_BY_WORD,
     WRAPS,
     is_block,
     means,
+    never_built,
+    normal_text,
 )
 from code_intel_server.codebase.evidence.stubs import LONGEST_STUB, is_stub
 from code_intel_server.codebase.files.languages import LanguageKind
@@ -97,6 +102,9 @@ def effects_of(parsed: Parsed, path: str, near: Sequence[tuple[int, int]]) -> Ef
         found.prose |= inner.prose
         found.idle |= inner.idle
         found.hollow += inner.hollow
+    if never_built(parsed.text) and not PROGRAM.search(parsed.text):
+        found.idle |= {token.line: "code that is never built" for token in found.tokens}
+        found.tokens = []
     return found
 
 
@@ -111,6 +119,7 @@ class _Walk:
         self._declares = path.endswith((".pyi", ".d.ts", ".mli"))
         items = [item for item in single_definitions(parsed) if item.name and _has_body(item)] if self._is_code else []
         self._items = {node.id: item for item in items for node in places_of(item)}
+        self._dead = DeadCode(self._language, self._is_code, parsed.text, self._items.keys())
         self._bodies: set[int] = set()
         self._callables = [item for item in items if item.kind.is_callable]
         self._types = [item for item in items if item.kind.is_type]
@@ -124,7 +133,7 @@ class _Walk:
         self._visit(self._parsed.root, self._parsed.root, 0, 0)
         return self.found
 
-    def _visit(self, node: "Node", above: "Node", bounds: int, depth: int) -> None:
+    def _visit(self, node: "Node", above: "Node", bounds: int, depth: int, *, is_last: bool = True) -> None:
         """Take the tokens of a node: all, none, or those of what is in it."""
         kind = node.type
         self._visited += 1
@@ -138,38 +147,51 @@ class _Walk:
             return self._note(self.found.prose, node)
         if node.is_named and self._is_stub(node, above):
             return self._leaves(node, bounds, stub=True)
-        if node.type in {"empty_statement", ";"} and self._is_idle_semicolon(node):
-            return self._note(self.found.idle, node, "white space or punctuation")
+        why = self._dead.why(node, above, in_function=self._in_function, is_last=is_last) if self._is_code else ""
+        if why:
+            return self._note(self.found.idle, node, why)
+        core = self._dead.core(node)
+        if core is not None:
+            for child in core:
+                self._visit(child, core[0].parent or node, bounds, depth + 1, is_last=child.id == core[-1].id)
+            return None
         item = self._items.get(node.id)
+        if item is not None and self._in_function and self._dead.is_never_called(item, node, above):
+            return self._note(self.found.idle, node, "a function that nobody calls")
         if item is not None:
             return self._definition(item, node, bounds, depth)
-        return self._inside(node, bounds, depth)
+        return self._inside(node, above, bounds, depth)
 
-    def _inside(self, node: "Node", bounds: int, depth: int) -> None:
+    def _inside(self, node: "Node", above: "Node", bounds: int, depth: int) -> None:
         if depth > _DEEPEST or not node.child_count or means("quoted", node.type):
-            self._leaves(node, bounds)
-            return
+            return self._leaves(node, bounds)
         bounds += self._language in INDENTED and means("bound", node.type)
         at, text = node.start_byte, self._parsed.text
-        children = [*children_with_reasons(node, self._language, is_code=self._is_code)]
+        children = [*self._dead.children(node)]
+        attributes: list[list[Token]] = []
+        mark = len(self.found.tokens)
         for (child, why), behind in zip_longest(children, (child for child, _ in children[1:])):
             if child.start_byte > at:
                 self._between(text[at : child.start_byte], at, child.start_point.row + 1, bounds)
             at = max(at, child.end_byte)
             if why:
                 self._note(self.found.idle, child, why)
-            elif not (child.type == "," and self._is_last_comma(node, behind)):
-                self._visit(child, node, bounds, depth + 1)
+            elif child.is_named or not self._dead.is_frill(child, behind, node, above):
+                begin = len(self.found.tokens)
+                self._visit(child, node, bounds, depth + 1, is_last=behind is None or not behind.is_named)
+                if child.type == "attribute" and node.type in {"start_tag", "self_closing_tag"}:
+                    attributes.append(self.found.tokens[begin:])
+        if len({one[0].key for one in attributes}) == len(attributes) > 1:
+            self._sort(attributes, mark)
         if node.parent is not None and not self._parsed.injected:
             self._between(text[at : node.end_byte], at, node.end_point.row + 1, bounds)
+        return None
 
-    def _is_idle_semicolon(self, node: "Node") -> bool:
-        return node.type == "empty_statement" or self._language in ENDS_ON_ITS_OWN
-
-    def _is_last_comma(self, around: "Node", behind: "Node | None") -> bool:
-        """Whether a comma is before a closing bracket, and not what makes a tuple of one."""
-        makes_a_tuple = self._language == "python" and around.type == "tuple" and around.named_child_count == 1
-        return behind is not None and behind.type in {")", "]", "}"} and not makes_a_tuple
+    def _sort(self, attributes: list[list[Token]], mark: int) -> None:
+        """Put the attributes of a tag, whose order says nothing, into one order; all of them at the byte of the first."""
+        found = [token for one in sorted(attributes, key=lambda one: [token.key for token in one]) for token in one]
+        place = self.found.tokens.index(attributes[0][0], mark)
+        self.found.tokens[place : place + len(found)] = [token._replace(byte=attributes[0][0].byte) for token in found]
 
     def _between(self, gap: bytes, at: int, end: int, bounds: int) -> None:
         """Text that the grammar gives no node, up to 1-based line `end`."""
@@ -182,7 +204,7 @@ class _Walk:
     def _leaves(self, node: "Node", bounds: int, *, stub: bool = False) -> None:
         """A node's text as it is, line by line; in markup its words."""
         first = node.start_point.row + 1
-        text = node_text(node)
+        text = normal_text(node, self._language)
         if self._language in WORD_BY_WORD:
             for number, line in enumerate(text.split("\n"), first):
                 for word in line.removesuffix("\\").split():
@@ -192,6 +214,10 @@ class _Walk:
             lines = [" ".join(line.split()) for line in text.split("\n")]
         else:
             lines = text.replace("\r\n", "\n").split("\n")
+            plain = not {*"\\#$@{"} & {*text} and self._language in SAME_QUOTES_OF_PLAIN_TEXT
+            is_quoted = text[:1] in {"'", '"'} and len(text) > 1 and not {"'", '"'} & {*text[1:-1]}
+            if is_quoted and (plain or self._language in SAME_QUOTES):
+                lines = [line.replace("'", '"') for line in lines]
         for number, line in enumerate(lines):
             if line:
                 self._take(line, first + number, node.start_byte, bounds, stub=stub)
@@ -222,7 +248,7 @@ class _Walk:
         body = (body_of(item, self._language) or ()) if item.kind.is_callable else ()
         self._bodies.update(part.id for part in body)
         around, self._in_function = self._in_function, item.kind.is_callable
-        self._inside(node, bounds, depth)
+        self._inside(node, node, bounds, depth)
         self._in_function = around
         tokens = self.found.tokens[mark:]
         if self._declares or may_be_empty(item, self._language, self._faults):
