@@ -22,7 +22,7 @@ try:
     os.listdir("inner")
 except PermissionError:
     with open(safe_open.open_below(".", "inner/deep/a.py"), "rb") as file:
-        print(file.read().decode(), safe_open.stat_below(".", "inner/deep/a.py").st_size)
+        print(file.read().decode())
 """
 
 
@@ -40,7 +40,7 @@ def test_a_folder_that_may_be_passed_but_not_listed_is_no_obstacle(tmp_path: Pat
     done = subprocess.run(command, cwd=tmp_path / "root", env=unmeasured, capture_output=True, text=True, check=False)
     for folder in folders:
         folder.chmod(0o755)
-    assert (done.stdout, done.stderr) == ("one 3\n", "")
+    assert (done.stdout, done.stderr) == ("one\n", "")
 
 
 def open_below(folder: Path) -> int:

@@ -414,7 +414,7 @@ NOT_PROMISED = (
     "- A descendant of a verify command that makes a session of its own (`setsid`) leaves our process group and is not killed.",
     "- After SIGKILL of the server a verify command that runs goes on to its own end: nobody is left to end it.",
     "- A git that is killed leaves its `*.lock`; the server names it and never removes it. In the kill run the test does, as the user would.",
-    "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name, so it can make a lookup miss lines, or count lines of what the link leads to. None of them is shown: every row, like all evidence, is taken from the file as it is opened folder by folder, never through a link that leads out, and files are written the same way.",
+    "- A process of the user's own that swaps folders for links while a lookup runs: ripgrep and ctags open by name, so it can make a lookup miss lines, or show lines of what the link leads to. Evidence is read folder by folder, never through a link that leads out, and files are written the same way.",
     "- Of a user's untracked file over 8 MiB that a session changes no earlier content is kept, and of a repository within the project none at all; the end of the session says so. What is given back is content, the executable bit and, where the file was still there, its permissions: no extended attributes, and no other names (hard links).",
     "- Where a commit with discarded files fails after they were archived, the answer to the next attempt does not name that archive; `trash list` does.",
     "- A proof runs in the working tree: what git is told not to see (ignored files) takes part in it, and is neither reviewed nor committed. What git tracks cannot be hidden so.",

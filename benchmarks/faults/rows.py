@@ -375,7 +375,7 @@ ROWS = (
         "Link loops; a parent swapped meanwhile",
         "a race of 1,000,000",
         f"{LOOKUPS}::test_links_that_lead_in_circles_or_out_are_not_followed faults/test_wire.py::test_no_kind_of_path_leads_out_of_the_project_or_breaks_a_tool"
-        f" faults/test_swaps.py faults/test_swapped_lookups.py",
+        " faults/test_swaps.py",
         least=1000000,
     ),
     _row(

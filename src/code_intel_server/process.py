@@ -8,13 +8,12 @@ descendants with it. Output is read while the child runs, so a child that prints
 import contextlib
 import fcntl
 import os
-import select
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -177,8 +176,7 @@ def end_group(child: "subprocess.Popen[bytes]") -> None:
     if child.returncode is None:
         if not _exited(child):
             _signal_group(child.pid, signal.SIGTERM)
-            with _end_of(child) as end:
-                _await_exit(child, end, time.monotonic() + _TERM_GRACE_SECONDS, None)
+            _await_exit(child, time.monotonic() + _TERM_GRACE_SECONDS, None)
         # Not reaped yet, so its id is still its own: descendants that live on are hit, and nobody else.
         _signal_group(child.pid, signal.SIGKILL)
     child.wait()
@@ -199,7 +197,7 @@ def end_all() -> None:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our environment without the variables through which git, ripgrep or ctags could be told to run or read something.
+    """Our environment without the variables through which git, ripgrep or ctags could be made to run or read something.
 
     Keeps PATH, HOME, locale, proxies and the like; adds `extra` last.
     """
@@ -258,7 +256,7 @@ def _pump(
 ) -> bool:
     """Move bytes until the child ends, asks for too much or meets its deadline (then False)."""
     pending = memoryview(stdin or b"")
-    with selectors.PollSelector() as selector, _end_of(child) as end:
+    with selectors.PollSelector() as selector:
         _register(selector, child, sinks)
         exited_at: float | None = None
         reads = 0
@@ -280,8 +278,8 @@ def _pump(
             if on_wait is not None:
                 on_wait()
             if reads > _FEW_READS and not pending and exited_at is None:
-                _pause(end, _PAUSE_SECONDS)
-        return _await_exit(child, end, deadline, on_wait)
+                time.sleep(_PAUSE_SECONDS)
+        return _await_exit(child, deadline, on_wait)
 
 
 def _register(selector: selectors.BaseSelector, child: "subprocess.Popen[bytes]", sinks: tuple[_Sink, _Sink]) -> None:
@@ -331,7 +329,6 @@ def _write(selector: selectors.BaseSelector, stream: IO[bytes] | None, pending: 
 
 def _await_exit(
     child: "subprocess.Popen[bytes]",
-    end: "select.poll | None",
     deadline: float,
     on_wait: Callable[[], None] | None,
 ) -> bool:
@@ -341,32 +338,8 @@ def _await_exit(
         left = deadline - time.monotonic()
         if left <= 0:
             return False
-        _pause(end, min(left, _POLL_SECONDS if end else pause))
+        time.sleep(min(left, pause))
         pause = min(pause * 2, _POLL_SECONDS)  # looked for a little less often the longer it takes
         if on_wait is not None:
             on_wait()
     return True
-
-
-def _pause(end: "select.poll | None", seconds: float) -> None:
-    """Let time go by, but no longer than until the child ends, where `_end_of` can tell."""
-    if end is None:
-        time.sleep(seconds)
-    else:
-        end.poll(seconds * 1000)
-
-
-@contextlib.contextmanager
-def _end_of(child: "subprocess.Popen[bytes]") -> Iterator["select.poll | None"]:
-    """What wakes up when the child ends; None where the system has no such thing."""
-    try:
-        descriptor = os.pidfd_open(child.pid)  # of an unreaped child: its id is still its own
-    except (AttributeError, OSError):
-        yield None
-        return
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        yield poll
-    finally:
-        os.close(descriptor)

@@ -59,8 +59,6 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempot
 WRITE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 APPEND = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 ALWAYS = {"anthropic/alwaysLoad": True}
-_MOST_LINES = 250
-"""Rows of a page of `search_text` at most: each is compared with its file."""
 _ANSWER_SECONDS = 300
 _MEANT = {"extra_forbidden": "unknown argument"}
 
@@ -119,11 +117,13 @@ def build(late: LazyTools) -> MCPServer:
     mcp.late = late
 
     def call(tool: str, work: "Callable[[], Fields]") -> CallToolResult:
+        """Run a tool's work behind the guard."""
         return result_of(late.guard.call(tool, work))
 
     def listed(
         tool: str, limit: int, offset: int, ask: "Callable[[Explorer, Page], LookupAnswer[object]]"
     ) -> CallToolResult:
+        """Run a lookup that answers a page."""
         return call(tool, lambda: tools.exploration.listed(late.current, limit, offset, ask))
 
     _session_tools(mcp, late, call)
@@ -164,6 +164,7 @@ def reporting(ctx: Context) -> "ToolProgress":
     """Progress notifications from a worker thread; also where a cancelled call ends."""
 
     def report(done: float, total: float, message: str) -> None:
+        """Notify, or raise where the call was cancelled."""
         anyio.from_thread.check_cancelled()
         anyio.from_thread.run(ctx.report_progress, done, total, message)
 
@@ -178,6 +179,7 @@ def asking(ctx: Context, mcp: _Server) -> "Ask":
     session = ctx.request_context.session
 
     async def answer(question: str, choices: Sequence[str]) -> str:
+        """The choice made in the client's form, '' for none."""
         choice = {"type": "string", "title": "Your choice", "enum": [*choices]}
         schema: dict[str, Any] = {"type": "object", "properties": {"choice": choice}, "required": ["choice"]}
         mcp.asks = False
@@ -188,6 +190,7 @@ def asking(ctx: Context, mcp: _Server) -> "Ask":
         return ""
 
     def ask(question: str, choices: Sequence[str]) -> str:
+        """As `answer`, from a worker thread."""
         params = session.client_params
         if not mcp.asks or params is None or params.capabilities.elicitation is None:
             return ""
@@ -281,7 +284,7 @@ def _text_tools(mcp: MCPServer, listed: AskLookup) -> None:
         """Find text with ripgrep: matches by file, definitions first, with a count for each pattern."""
         return listed(
             "search_text",
-            min(limit, _MOST_LINES),
+            limit,
             offset,
             lambda lookups, page: lookups.search_text(
                 patterns,

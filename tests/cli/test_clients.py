@@ -122,12 +122,12 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
         ),
         "could not be read",
     ),
-    "huge": (_huge, "larger than 4 MB"),
+    "huge": (_huge, "larger than"),
     "read-only": (_read_only, "it is read-only"),
-    "a folder": (lambda path: path.mkdir(), "a folder stands there"),
-    "a pipe": (os.mkfifo, "it is no regular file"),
+    "a folder": (lambda path: path.mkdir(), "a folder stands where a file is to be"),
+    "a pipe": (os.mkfifo, "not a regular file"),
     "a link to itself": (_leading_to("{name}"), "symbolic link"),
-    "a link outside": (_leading_to("../../outside/file"), "it leads outside the project"),
+    "a link outside": (_leading_to("../../outside/file"), "leads outside the project"),
 }
 
 

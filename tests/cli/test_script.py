@@ -116,23 +116,6 @@ def test_a_server_that_does_not_start_is_said(tmp_path: Path) -> None:
         run_session(SampleWork(tmp_path, "app.py"), tmp_path, command=("/nowhere/at/all",))
 
 
-@pytest.mark.parametrize(
-    "line", ["app.py", "lib/tool.go", "web/main.ts", "src/lib.rs", "run.sh", "native/a.c", "x.rb", "y.js"]
-)
-def test_the_proof_finds_something_to_change_in_projects_of_many_languages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
-    from code_intel_server.cli.proof import _FUNCTIONS
-
-    own_state(monkeypatch, tmp_path)
-    (tmp_path / line).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / line).write_text("first line")
-    change = SampleWork(tmp_path, line).implement({"checklist": ["it"]})
-    start, end = map(int, change.evidence["it"].rpartition(":")[2].split("-"))
-    written = change.edits[0].after.split("\n")[start - 1 : end]
-    assert "\n".join(written) + "\n" == _FUNCTIONS[Path(line).suffix].format(name="code_intel_proof")
-
-
 def test_a_project_of_documents_only_is_proven_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own_state(monkeypatch, tmp_path)
     root = project(tmp_path / "repo")

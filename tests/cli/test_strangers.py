@@ -121,7 +121,7 @@ def test_the_end_of_input_is_a_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (root / ".code-intel/config.json").write_text("{}")
     assert trust.main(["--project", str(root)]) == 1
     assert "not trusted" in capsys.readouterr().err
-    assert console.ask("Well?", yes=False, otherwise=True) is True
+    assert console.ask("Well?", yes=False) is False
 
 
 def test_an_interrupt_while_a_command_is_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:

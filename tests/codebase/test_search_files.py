@@ -1,10 +1,8 @@
 """search_files: globs mean what they say, and a few letters find the file that was meant."""
 
-import random
 import subprocess
 import sys
 import time
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,10 @@ from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
 
 from code_intel_server.codebase.answers import Page
-from code_intel_server.codebase.files import project, ripgrep
+from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.files.roles import Role, role
-from code_intel_server.codebase.files.search_files import fuzzy, search_files
+from code_intel_server.codebase.files.search_files import fuzzy
 from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
 from code_intel_server.workspace.paths import SERVER_WRITES
@@ -240,37 +238,15 @@ def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str,
     assert found.search_files(pattern).total == 0
 
 
-def test_what_is_remembered_of_a_pattern_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every letter of this path leads to places of its own: without the bound they take 10 MB."""
-    monkeypatch.setattr(globs, "_PLACES", 2_000)
-    means = globs.matcher("**a" + "?" * 200 + "z")
-    path = "".join(random.Random(1).choices("ab", k=2_000))  # noqa: S311 - no secret
-    tracemalloc.start()
-    assert not means(path)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 2_000_000
-
-
 def test_a_folder_named_like_a_pattern_is_no_pattern(tmp_path: Path) -> None:
     found = explorer(tmp_path, {"app/[id]/src/page.tsx": "x\n", "app/i/src/page.tsx": "x\n"})
     assert [row.path for row in found.search_files("src/*.tsx", "app/[id]").results] == ["app/[id]/src/page.tsx"]
 
 
-def test_what_a_glob_was_not_held_against_in_time_is_said(tmp_path: Path) -> None:
-    found = explorer(tmp_path, {f"m{number}.py": "x\n" for number in range(150)})
-    ticks = iter([0.0, *[1.0] * 100, 99.0])
-    answer = search_files(found.project, "*.py", clock=lambda: next(ticks))
-    assert answer.total == 100
-    assert answer.incomplete_because == ("50 files were not held against the pattern within 15 s",)
-
-
-def test_a_long_pattern_over_long_paths_ends_in_time_and_says_so(tmp_path: Path) -> None:
-    """Each of these paths takes seconds; a hundred of them were held against the pattern between two looks at the clock."""
+def test_a_long_pattern_over_long_paths_ends_in_time() -> None:
     paths = ["/".join([letter * 200] * 18) for letter in "abcdef"]
     began = time.monotonic()
-    found, left = globs.meant(paths, ["**?" * 1500 + "z"], str, seconds=1.0)
-    assert (found, left.split(" ", 1)[1]) == ([], "files were not held against the pattern within 1 s")
+    assert globs.meant(paths, ["**?" * 1500 + "z"], str) == []
     assert time.monotonic() - began < 60
 
 
@@ -279,15 +255,6 @@ def test_below_a_link_stands_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "short").symlink_to("src/deep")
     assert [row.path for row in found.search_files("query", "short").results] == ["src/deep/query.py"]
     assert [row.path for row in found.search_files("*.py", "short").results] == ["src/deep/query.py"]
-
-
-def test_a_name_that_was_there_only_while_a_link_was_followed_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder that is swapped for a link out of the project while the links are followed shows the names outside for a moment."""
-    write(tmp_path, {"a/x.py": "x\n"})
-    monkeypatch.setattr(project, "within", lambda _root, path: path)
-    assert list(project.there(tmp_path, ["a/x.py", "a/outside.py"])) == ["a/x.py"]
 
 
 @pytest.mark.parametrize("pattern", ["**/*.py", "py"])

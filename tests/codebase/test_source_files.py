@@ -1,20 +1,16 @@
-"""What ripgrep and ctags print is shown only as it stands in the project's files: they may have read something else."""
+"""The files behind an answer: read once, looked at again where references are named."""
 
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.codebase.lookup_project import explorer, only_on_path, program
 
-from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.text import Lines, split_lines
 from code_intel_server.codebase.references import classify
 from code_intel_server.codebase.references.classify import NameQuery
 from code_intel_server.codebase.symbols import freshness as module
-from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.codebase.symbols.freshness import SourceFiles
 
 
@@ -26,37 +22,9 @@ def ripgrep_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed
     only_on_path(monkeypatch, tmp_path / "bin")
 
 
-def ctags_that_prints(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *tags: str) -> None:
-    """A ctags that says this of every file it is given."""
-    program(
-        tmp_path / "tags",
-        "ctags",
-        f"""case "$*" in *--list-features*) exec echo json;; esac
-cat >/dev/null
-cat <<'TAGS'
-{chr(10).join(tags)}
-TAGS""",
-    )
-    only_on_path(monkeypatch, tmp_path / "tags")
-
-
-def test_a_row_shows_what_stands_in_the_file_and_is_left_out_where_that_is_no_match(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = explorer(tmp_path / "project", {"a.py": "needle = 1\nother = 2\nneedle = 3\n"})
-    ripgrep_that_prints(
-        monkeypatch, tmp_path, r"./a.py\0001:needle = 1\n2:needle = 4711\n3:needle = 4711\n9:needle\n\n"
-    )
-    answer = found.search_text("needle")
-    assert [(row.start_line, row.text) for row in answer.results] == [(1, "needle = 1"), (3, "needle = 3")]
-    assert not answer.complete
-    assert answer.incomplete_because == ("2 lines of this page changed while they were searched and are left out",)
-
-
 def test_a_file_that_is_not_there_has_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = explorer(tmp_path / "project", {"a.py": "needle = 1\n"})
     ripgrep_that_prints(monkeypatch, tmp_path, r"./gone/b.py\0001:needle = 4711\n\n")
-    assert found.search_text("needle").results == ()
     references = found.find_references("needle", include_comments=True)
     assert (references.results, references.complete) == ((), False)
     assert references.incomplete_because == ("1 files were found but could not be read",)
@@ -85,72 +53,6 @@ def test_a_file_that_could_not_be_read_is_not_remembered_as_empty(tmp_path: Path
     assert [row.path for row in found.find_references("needle").results] == ["a/x.py"]
 
 
-def test_a_name_that_is_not_there_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explorer(tmp_path / "project", {"a.py": "def needle(): pass\n", "ä.py": ""})
-    ripgrep_that_prints(monkeypatch, tmp_path, r"./a.py\000./ä.py\000./secret/b.py\000", kind="--null")
-    for pattern in ("*.py", "py"):
-        answer = found.search_files(pattern)
-        assert {row.path for row in answer.results} == {"a.py", "ä.py"}
-        assert answer.incomplete_because == ("1 files of this page went while they were looked for",)
-    structure = found.analyze_structure(".")
-    assert [row.path for row in structure.results] == ["a.py", "ä.py"]
-    assert structure.incomplete_because == ("1 files went while they were looked for",)
-
-
-def test_a_binary_file_that_is_not_there_is_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explorer(tmp_path / "project", {"a.bin": ""})
-    note = r'binary file matches (found "\\0" byte around offset 7)\n'
-    ripgrep_that_prints(monkeypatch, tmp_path, f"./a.bin: {note}./secret.bin: {note}".replace('"', ""))
-    assert found.search_text("needle").incomplete_because == ("a.bin is binary; only its beginning was searched",)
-
-
-TAG = '{"_type": "tag", "name": "%s", "path": "./%s", "line": %d, "kind": "function", "language": "Python", "signature": "%s"}'
-
-
-def definitions(found: Explorer, name: str) -> list[tuple[str, int, str]]:
-    """The definitions of a name."""
-    rows = found.find_definitions(name, match=NameMatch.PREFIX).results
-    return [(row.symbol, row.start_line, row.signature) for row in rows]
-
-
-def test_a_file_that_does_not_hold_what_ctags_said_is_tagged_by_its_own_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = explorer(tmp_path / "project", {"a.py": "\ndef needle(count):\n    pass\n"})
-    with monkeypatch.context() as patch:
-        ctags_that_prints(patch, tmp_path, TAG % ("needle", "a.py", 1, "()"), TAG % ("needle_4711", "a.py", 3, "()"))
-        assert definitions(found, "needle") == [("needle", 2, "def needle(count)")]
-    assert definitions(found, "needle") == [("needle", 2, "def needle(count)")]
-    assert found.analyze_impact(["a.py:2"]).targets[0].symbol == "needle"
-
-
-def test_without_a_grammar_what_stands_in_the_file_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explorer(tmp_path / "project", {"a.vim": "function! Needle(count)\nendfunction\n"})
-    ctags_that_prints(
-        monkeypatch, tmp_path, TAG % ("Needle", "a.vim", 1, "(count)"), TAG % ("Needle_4711", "a.vim", 2, "")
-    )
-    assert definitions(found, "Needle") == [("Needle", 1, "Needle(count)")]
-    assert [row.symbol for row in found.get_symbols("a.vim").results] == ["Needle"]
-
-
-@pytest.mark.parametrize(
-    ("signature", "shown"),
-    [
-        ("( count, rest )", "needle( count, rest )"),
-        ("(count, more)", "def needle(count,  # how many"),
-        ("(count, rest='4711')", "def needle(count,  # how many"),
-    ],
-)
-def test_a_signature_that_stands_differently_in_the_file_gives_way_to_the_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signature: str, shown: str
-) -> None:
-    found = explorer(
-        tmp_path / "project", {"a.py": "\ndef needle(count,  # how many\n           rest):\n    more = 4711\n"}
-    )
-    ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", "a.py", 2, signature))
-    assert definitions(found, "needle") == [("needle", 2, shown)]
-
-
 @pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\n", b"a\r\n\nb", b"\n" * 300, b"x" * 5000 + b"\nlast"])
 def test_a_line_is_found_as_if_the_text_were_split(text: bytes) -> None:
     chosen = random.Random(7)  # noqa: S311
@@ -162,23 +64,6 @@ def test_a_line_is_found_as_if_the_text_were_split(text: bytes) -> None:
     for _ in range(300):
         number = chosen.randrange(1, len(split) + 3)
         assert anywhere.at(number) == (split[number - 1] if number <= len(split) else None)
-
-
-@pytest.mark.full
-def test_a_late_line_costs_a_small_part_of_splitting_its_file(record_property: Callable[[str, object], None]) -> None:
-    text = b"x = 1\n" * 170_000
-
-    def seconds(do: Callable[[], object]) -> float:
-        times = []
-        for _ in range(7):
-            began = time.thread_time()
-            do()
-            times.append(time.thread_time() - began)
-        return min(times)
-
-    part = seconds(lambda: Lines(text).at(169_000)) / seconds(lambda: text.split(b"\n"))
-    record_property("part", part)
-    assert part < 0.5
 
 
 def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,25 +132,6 @@ def test_a_signature_that_ctags_writes_in_its_own_way_stands(
     assert [(row.signature, row.engine) for row in rows] == [(signature, "universal-ctags")]
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("a.py", "def needle(count): return other\n"),
-        ("a.py", "def needle(count  # other\n    ):\n    pass\n"),
-        ("a.c", "int needle(int count)\n{ return other; }\n"),
-        ("vendor/a.rb", "def needle(count)\n  other\nend\n"),
-        ("vendor/a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
-    ],
-)
-def test_a_parameter_that_stands_behind_the_head_or_in_a_comment_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
-) -> None:
-    found = explorer(tmp_path / "project", {file: text})
-    line = text[: text.index("needle")].count("\n") + 1
-    ctags_that_prints(monkeypatch, tmp_path, TAG % ("needle", file, line, "(count, other)"))
-    assert definitions(found, "needle") == [("needle", line, text.splitlines()[line - 1])]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_the_lines_around_a_match_are_those_that_an_editor_shows(tmp_path: Path, encoding: str) -> None:
     chance = random.Random(5)  # noqa: S311 - which lines are asked for is no secret
@@ -279,19 +145,3 @@ def test_the_lines_around_a_match_are_those_that_an_editor_shows(tmp_path: Path,
             == lines[max(line - 1 - count, 0) : line - 1]
         )
         assert standing.texts(f"f{number}", range(line + 1, line + 1 + count)) == lines[line : line + count]
-
-
-def test_without_context_lines_a_page_reads_no_file_again_that_it_forgot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-
-    def noted(root: Path, path: str) -> bytes:
-        read.append(path)
-        return (root / path).read_bytes()
-
-    monkeypatch.setattr(module, "read_bytes", noted)
-    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 1000)
-    found = explorer(tmp_path, {f"{number}.txt": f"needle\n{'x' * 400}\n" for number in range(10)})
-    assert found.search_text("needle").total == 10
-    assert len(read) == 10

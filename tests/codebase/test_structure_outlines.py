@@ -14,7 +14,7 @@ import pytest
 from code_intel_server import process
 from code_intel_server.codebase.files.languages import LANGUAGES, LANGUAGES_BY_NAME, language_of
 from code_intel_server.codebase.syntax.grammars import queries_of
-from code_intel_server.codebase.syntax.structure import enclosing, has_grammar, outline
+from code_intel_server.codebase.syntax.structure import has_grammar, outline
 from code_intel_server.codebase.syntax.values import SymbolKind
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -168,12 +168,13 @@ def test_python_definitions_are_those_of_pythons_own_parser(package: object) -> 
 )
 def test_every_query_file_compiles_and_bears_any_text(language: object) -> None:
     from code_intel_server.codebase.files.languages import Language
-    from code_intel_server.codebase.syntax.structure import analyze
+    from code_intel_server.codebase.syntax.structure import parse, structure_of
 
     assert isinstance(language, Language)
     for text in (b"", b"\n", b"\0\xff\xfe{[(<", "ä ö\n".encode(), b"a b c\n" * 50):
-        made = analyze(text, language)
-        assert all(symbol.start_line <= symbol.end_line for symbol in made.outline.symbols)
+        parsed = parse(text, language)
+        assert parsed is not None
+        assert all(symbol.start_line <= symbol.end_line for symbol in structure_of(parsed).outline.symbols)
 
 
 def test_broken_code_gives_its_good_parts_and_says_so() -> None:
@@ -199,12 +200,6 @@ def test_loose_marks_by_the_thousand_do_not_take_the_square_of_their_number() ->
     made = outline(b"(" * 300_000, LANGUAGES_BY_NAME["python"])
     assert made.has_errors
     assert not made.complete
-
-
-def test_the_innermost_symbol_around_a_line_is_found() -> None:
-    made = outline((SAMPLES / "shop.pyw").read_bytes(), LANGUAGES_BY_NAME["python"])
-    around = {line: symbol.qualified if (symbol := enclosing(made, line)) else None for line in (5, 14, 20, 27, 29)}
-    assert around == {5: None, 14: "Price", 20: "Price.free", 27: "Price.load.helper", 29: "Price.load"}
 
 
 def test_every_kind_of_definition_that_a_query_names_is_known() -> None:

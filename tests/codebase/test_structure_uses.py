@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
 from code_intel_server.codebase.syntax.grammars import node_text
-from code_intel_server.codebase.syntax.structure import Borders, Parsed, Uses, analyze, blocks_of, outline_of, parse
+from code_intel_server.codebase.syntax.structure import (
+    Borders,
+    Parsed,
+    Uses,
+    blocks_of,
+    outline_of,
+    parse,
+    structure_of,
+)
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -104,9 +112,10 @@ def test_a_use_is_told_for_what_it_is(language: str, marked: str, expected: str)
 
 
 def test_imports_and_calls_of_a_file_are_listed_with_their_place() -> None:
-    made = analyze(
-        b"import os\nfrom a.b import c\n\n\ndef f():\n    return os.path.join(c())\n", LANGUAGES_BY_NAME["python"]
-    )
+    source = b"import os\nfrom a.b import c\n\n\ndef f():\n    return os.path.join(c())\n"
+    parsed = parse(source, LANGUAGES_BY_NAME["python"])
+    assert parsed is not None
+    made = structure_of(parsed)
     assert [(item.module, item.line) for item in made.imports] == [("os", 1), ("a.b", 2)]
     assert [(call.name, call.line, call.inside) for call in made.calls] == [("join", 6, "f"), ("c", 6, "f")]
 

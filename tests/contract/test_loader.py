@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.contract import loader
 from code_intel_server.contract.loader import MAX_CONTRACT_WARNINGS, Contract, PhaseText
-from code_intel_server.contract.messages import Template, misused_brace
+from code_intel_server.contract.messages import Message, misused_brace
 from code_intel_server.contract.nodes import MAX_CONTRACT_BYTES
 from code_intel_server.contract.schema import MAX_MESSAGE_CHARACTERS, AnyOf, PhasePart, Texts
 from code_intel_server.contract.strict_yaml import parse_yaml
@@ -360,7 +360,7 @@ def test_the_required_tools_are_those_of_the_specification() -> None:
 
 @pytest.mark.parametrize("key", sorted(DEFAULT.texts.messages))
 def test_a_packaged_message_is_complete_and_prints_no_verdict(key: str) -> None:
-    template: Template = DEFAULT.texts.messages[key]
+    template: Message = DEFAULT.texts.messages[key]
     assert template.text or key.startswith("tool_errors.start_session.branch_setup")
     refusal = key.split(".", maxsplit=1)[0] in {"common_failures", "failures", "tool_errors"}
     assert bool(template.error) or not refusal

@@ -8,7 +8,7 @@ from code_intel_server.common.printable import printable
 from code_intel_server.contract.messages import (
     MAX_LISTED,
     MAX_VALUE_CHARACTERS,
-    Template,
+    Message,
     misused_brace,
     placeholders,
     shown_value,
@@ -90,9 +90,9 @@ def test_a_long_list_and_a_long_value_are_cut_and_say_so() -> None:
 
 
 def test_all_texts_of_a_message_get_their_values() -> None:
-    template = Template(error="e_{a}", text="t {b}", instruction="i {c}", requires_user_intervention=True)
+    template = Message(error="e_{a}", text="t {b}", instruction="i {c}", requires_user_intervention=True)
     message = template.render({"a": 1, "b": 2, "c": 3})
     assert (message.error, message.text, message.instruction) == ("e_1", "t 2", "i 3")
     assert message.requires_user_intervention
     assert template.names() == {"a", "b", "c"}
-    assert Template(text="plain").render({}).instruction is None
+    assert Message(text="plain").render({}).instruction is None

@@ -82,17 +82,6 @@ def test_there_are_at_most_three_lessons_the_likest_first(services: ProjectServi
     assert len(lessons_for(services, "Cache the catalogue")) == 3
 
 
-def test_a_query_that_names_a_past_sessions_symbol_or_file_is_more_like_it(shop: ProjectServices) -> None:
-    query = "Sort out read_upload"
-    assert any("Memory limit" in lesson for lesson in lessons_for(shop, query)) or _likeness(shop, query)[2] > 0.15
-    assert _likeness(shop, "See billing/invoice.py")[6] > _likeness(shop, "See billing")[6]
-
-
-def _likeness(services: ProjectServices, query: str) -> list[float]:
-    past = [learning.Past(str(number), *row[:3], (row[3],)) for number, row in enumerate(PAST)]
-    return learning._likeness(services, past, query)
-
-
 def test_a_lesson_shows_no_control_characters(services: ProjectServices) -> None:
     learning.record_end(services, state("s1", "Cache the catalogue", f"It was {ESCAPE}\nand more"), "forced", "", AT)
     (lesson,) = lessons_for(services, "Cache the catalogue")

@@ -322,6 +322,7 @@ def test_a_walk_over_a_giant_tree_ends(tmp_path: Path, monkeypatch: pytest.Monke
         "other:\n  project_rules:\n    summary: not this\nproject_rules:\n  nested:\n    summary: not this\n  summary: old\n",
         "project_rules:   # the rules\n  summary: |\n    # looks like a comment\n    old\n  # a comment\n  extra: [1, 2]\n",
         "\ufeffproject_rules:\r\n  summary: old\r\n  source: x\r\n",
+        'project_rules:\n  summary: "one\n  other: two"\n',
     ],
 )
 @pytest.mark.parametrize("value", ["one line: with # signs \\ and \"quotes\"", "two\n\nlines\n  - indented", "  leading\nspaces", "tab\there", "日本語"])  # fmt: skip
@@ -334,7 +335,7 @@ def test_a_value_is_changed_in_any_block_form_and_nothing_else(before: str, valu
 
 
 @pytest.mark.parametrize(
-    "before", ["project_rules: {summary: old}\n", "{project_rules: {summary: old}}", "project_rules: text\n", "? project_rules\n: summary: old\n", 'project_rules:\n  summary: "one\n  other: two"\n', "other: 1\n...\n"]
+    "before", ["project_rules: {summary: old}\n", "{project_rules: {summary: old}}", "project_rules: text\n", "other: 1\n...\n"]
 )  # fmt: skip
 def test_a_form_that_resists_is_refused_and_not_rewritten(before: str) -> None:
     with pytest.raises(Broken):

@@ -1,7 +1,6 @@
 """What people's commands share: finding the project, what was typed, saying things on terminal or pipe, asking, progress."""
 
 import argparse
-import codecs
 import difflib
 import os
 import shutil
@@ -111,37 +110,11 @@ def guarded(work: Callable[[], int]) -> int:
     return status
 
 
-_ASCII = {
-    "✓": "+",
-    "✗": "x",
-    "▶": ">",
-    "→": "->",
-    "–": "-",
-    "—": "-",
-    "·": "-",
-    "…": "...",
-    "↩": "<",
-    "×": "x",
-    "●": "*",
-    "○": "o",
-}
-
-
 def show_anything() -> None:
-    """Let what the terminal's encoding, or a locale that is plainly `C`, does not have come out in ASCII or as escapes."""
-    codecs.register_error("spelled out", _spelled_out)
-    locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "")
+    """Let what the terminal's encoding does not have come out as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            encoding = "ascii" if locale in {"C", "POSIX"} and stream.isatty() else None
-            stream.reconfigure(encoding=encoding, errors="spelled out")
-
-
-def _spelled_out(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Our own signs as ASCII draws them, every other character as an escape."""
-    if isinstance(error, UnicodeEncodeError) and (said := _ASCII.get(error.object[error.start])):
-        return said, error.start + 1
-    return codecs.backslashreplace_errors(error)
+            stream.reconfigure(errors="backslashreplace")
 
 
 def show(text: str, indent: int = 0, *, error: bool = False) -> None:
@@ -190,17 +163,17 @@ def explained(error: CodeIntelError, advice: Mapping[str, str] | None = None) ->
     return f"{message.text}{'' if message.text.endswith(_ENDS) else '.'} {instruction}"
 
 
-def ask(question: str, *, yes: bool, otherwise: bool = False) -> bool:
-    """A yes or no from the user; `yes` answers for them, and where nobody can be asked the answer is `otherwise`."""
+def ask(question: str, *, yes: bool) -> bool:
+    """A yes or no from the user; `yes` answers for them, and where nobody can be asked the answer is no."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return otherwise
+        return False
     try:
         answer = input(f"{question} [y/N] ").strip().lower()
     except EOFError:  # Ctrl-D
         print()
-        return otherwise
+        return False
     return answer in {"y", "yes"}
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from code_intel_server.cli.console import Failed, explained, guarded, parser, project_root, show, shown_path, typed_path
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.explorer import Explorer
+from code_intel_server.codebase.impact import Impact
 from code_intel_server.codebase.references.finder import HOW_TO_GO_ON, HOW_TO_SEE_THEM
-from code_intel_server.codebase.symbols.definitions import NameMatch
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.tools.services import ProjectServices
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
         if typed := getattr(options, name, None):
             setattr(options, name, _meant(root, typed, symbols=name == "target"))
     try:
-        found = _LOOKUPS[options.what](explorer, options)
+        found = _shaped(_LOOKUPS[options.what](explorer, options, Page(min(options.limit, 1000))))
     except CodeIntelError as error:
         raise Failed(explained(error, _ADVICE)) from error
     finally:
@@ -88,48 +88,21 @@ def _meant(root: Path, typed: str, *, symbols: bool) -> str:
     return path if not symbols or (root / path).exists() else typed
 
 
-def _page(options: argparse.Namespace) -> Page:
-    return Page(min(options.limit, 1000))
-
-
-def _text(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    return _shaped(explorer.search_text(options.pattern, options.path or ".", page=_page(options)))
-
-
-def _definitions(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    found = explorer.find_definitions(
-        options.symbol, path=options.path or ".", match=NameMatch.EXACT, page=_page(options)
-    )
-    return _shaped(found)
-
-
-def _references(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    return _shaped(explorer.find_references(options.symbol, path=options.path or ".", page=_page(options)))
-
-
-def _symbols(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    return _shaped(explorer.get_symbols(options.path))
-
-
-def _impact(explorer: Explorer, options: argparse.Namespace) -> dict[str, Any]:
-    found = explorer.analyze_impact([options.target], page=_page(options))
-    return _shaped(found.answer) | {
-        "must_verify": plain([row.must_verify for row in found.must_verify]),
-        "unresolved": plain(found.unresolved),
-    }
-
-
-_LOOKUPS: dict[str, Callable[[Explorer, argparse.Namespace], dict[str, Any]]] = {
-    "text": _text,
-    "def": _definitions,
-    "refs": _references,
-    "symbols": _symbols,
-    "impact": _impact,
+_LOOKUPS: dict[str, Callable[[Explorer, argparse.Namespace, Page], Any]] = {
+    "text": lambda found, given, page: found.search_text(given.pattern, given.path or ".", page=page),
+    "def": lambda found, given, page: found.find_definitions(given.symbol, path=given.path or ".", page=page),
+    "refs": lambda found, given, page: found.find_references(given.symbol, path=given.path or ".", page=page),
+    "symbols": lambda found, given, _page: found.get_symbols(given.path),
+    "impact": lambda found, given, page: found.analyze_impact([given.target], page=page),
 }
 
 
 def _shaped(answer: Any) -> dict[str, Any]:
-    return dict(answer_rows(answer, budget=MAX_ANSWER_BYTES))
+    rows = dict(answer_rows(answer.answer if isinstance(answer, Impact) else answer, budget=MAX_ANSWER_BYTES))
+    if isinstance(answer, Impact):
+        rows["must_verify"] = plain([row.must_verify for row in answer.must_verify])
+        rows["unresolved"] = plain(answer.unresolved)
+    return rows
 
 
 def _show(root: Path, found: dict[str, Any]) -> None:

@@ -63,9 +63,9 @@ PROOFS: Mapping[str, str] = {"proven": "passed", "failed": "failed", "unproven":
 """What became of a verify command."""
 
 
-def quantity(number: int, thing: str, things: str = "") -> str:
+def quantity(number: int, thing: str) -> str:
     """`1 file`, `2 files`."""
-    return f"{number} {thing if number == 1 else things or thing + 's'}"
+    return f"{number} {thing if number == 1 else thing + 's'}"
 
 
 def flag_typed(name: str, value: object) -> str:

@@ -2,11 +2,11 @@
 
 A question that asks for a name, a path or a quoted text goes to names; the rules for it are a list, read from top to
 bottom, and the first that fits makes the plan: a few calls in order of promise, made until one finds something, all
-told. Prose goes to meaning first. What names something in the middle of prose is asked both ways, and merged.
+reported. Prose goes to meaning first. What names something in the middle of prose is asked both ways, and merged.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain, pairwise
@@ -42,6 +42,8 @@ _SOME_WORDS = 4
 _FIRST_MEANT, _FIRST_NAMED = 3, 2
 """Of a question that was asked both ways: so many hits by meaning come first, then so many definitions."""
 _MOST_SYMBOLS = 3
+_WHOLE = frozenset({"get_symbols", "get_function_at_line", "analyze_structure"})
+"""Lookups whose answers have no pages here."""
 _MOST_STYLES = 5
 """Of so many of a question's words it is asked whether a style sheet has them."""
 _NAMED = re.compile(
@@ -99,16 +101,21 @@ class Routed:
 
     @property
     def chosen(self) -> LookupStep:
-        """The step whose answer stands."""
+        """The step whose answer counts."""
         return next((step for step in self.steps if step.answer.results), self.steps[-1])
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
+    """A lookup that may answer: a method of the explorer, or semantic search."""
+
     tool: str
-    arguments: Mapping[str, object]
     why: str
-    run: Callable[[], LookupAnswer[Any]]
+    arguments: Mapping[str, object]
+
+
+def _call(tool: str, why: str, **arguments: object) -> _Call:
+    return _Call(tool, why, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +165,9 @@ def route(explorer: Explorer, question: str, *, limit: int = 20, semantic: Seman
         asked = replace(asked, symbols=(name,), proper=False)
     steps: list[LookupStep] = []
     sense = sense_of(asked) if semantic is not None else Sense.NAMES
-    for call in _plan(explorer, asked, Page(limit), semantic, sense):
+    for call in _plan(explorer, asked, limit, sense, meaning=semantic is not None):
         try:
-            found = call.run()
+            found = _answered(explorer, call, Page(limit), semantic)
         except Rejected:
             continue  # what looked like a path is none: the next rule may fit
         steps.append(LookupStep(call.tool, call.arguments, call.why, found))
@@ -253,89 +260,72 @@ def _is_path(text: str) -> bool:
     return "/" in text.strip("/") or (language_of(text) is not None and "." in text)
 
 
-def _plan(
-    explorer: Explorer, asked: _Asked, page: Page, semantic: SemanticSearch | None, sense: Sense
-) -> Iterator[_Call]:
+def _answered(explorer: Explorer, call: _Call, page: Page, semantic: SemanticSearch | None) -> LookupAnswer[Any]:
+    if semantic is not None and call.tool == "semantic_search":
+        return semantic(str(call.arguments["query"]), page.limit)
+    paged = {} if call.tool in _WHOLE else {"page": page}
+    found: Any = getattr(explorer, call.tool)(**call.arguments, **paged)
+    answer: LookupAnswer[Any] = found.answer if call.tool == "analyze_impact" else found
+    return answer
+
+
+def _plan(explorer: Explorer, asked: _Asked, limit: int, sense: Sense, *, meaning: bool) -> Iterator[_Call]:
     """The calls that may answer, most promising first."""
-    meant = () if semantic is None else (_meant(asked, page, semantic),)
-    if sense is not Sense.NAMES:
-        yield from meant
+    meant = _call("semantic_search", "the question is in natural language", query=asked.text, limit=limit)
+    if meaning and sense is not Sense.NAMES:
+        yield meant
     if asked.quoted:
-        yield _text(explorer, (asked.quoted,), page, "the question quotes a literal text")
+        yield _text((asked.quoted,), "the question quotes a literal text")
     if asked.location:
         path, line = asked.location
-        yield _Call(
-            "get_function_at_line",
-            {"path": path, "line": line},
-            "the question names a line of a file",
-            lambda: explorer.get_function_at_line(path, line),
-        )
-    yield from _about_symbols(explorer, asked, page)
-    yield from _about_paths(explorer, asked, page)
-    if sense is Sense.NAMES:
-        yield from meant
-    yield from _about_words(explorer, asked, page)
+        yield _call("get_function_at_line", "the question names a line of a file", path=path, line=line)
+    yield from _about_symbols(asked)
+    yield from _about_paths(explorer, asked)
+    if meaning and sense is Sense.NAMES:
+        yield meant
+    yield from _about_words(asked)
 
 
-def _meant(asked: _Asked, page: Page, semantic: SemanticSearch) -> _Call:
-    return _Call(
-        "semantic_search",
-        {"query": asked.text, "limit": page.limit},
-        "the question is in natural language",
-        lambda: semantic(asked.text, page.limit),
-    )
-
-
-def _about_symbols(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+def _about_symbols(asked: _Asked) -> Iterator[_Call]:
     if not asked.symbols or (asked.paths and _ASKS_OUTLINE.search(asked.text)):
         return
     if _ASKS_IMPACT.search(asked.text):
-        targets = list(asked.symbols)
-        yield _Call(
-            "analyze_impact",
-            {"targets": targets},
-            "the question asks what a change to a symbol touches",
-            lambda: explorer.analyze_impact(targets, page=page).answer,
-        )
+        why = "the question asks what a change to a symbol touches"
+        yield _call("analyze_impact", why, targets=list(asked.symbols))
     asks_uses = _ASKS_USES.search(asked.text) and not _ASKS_DEFINITION.search(asked.text)
     for symbol in asked.symbols[:_MOST_SYMBOLS]:
         if asks_uses:
-            yield _references(explorer, symbol, page)
-        yield _definitions(explorer, symbol, NameMatch.EXACT, page, "the question names a symbol")
+            yield _call("find_references", "the question asks where a symbol is used", symbol=symbol)
+        yield _definitions(symbol, NameMatch.EXACT, "the question names a symbol")
     for symbol in asked.symbols[:_MOST_SYMBOLS]:
-        yield _references(explorer, symbol, page, "the symbol is defined nowhere here; where it is used")
-        yield _definitions(explorer, symbol, NameMatch.FUZZY, page, "no symbol has exactly this name")
+        yield _call("find_references", "the symbol is defined nowhere here; where it is used", symbol=symbol)
+        yield _definitions(symbol, NameMatch.FUZZY, "no symbol has exactly this name")
 
 
-def _about_paths(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+def _about_paths(explorer: Explorer, asked: _Asked) -> Iterator[_Call]:
     for path in asked.paths[:3]:
         if not globs.has_magic(path):
             if _ASKS_IMPACT.search(asked.text):
-                yield _impact_of_path(explorer, path, page)
-            yield _outline(explorer, path)
-        yield _files(explorer, path, page, "the question names a path")
+                yield _call("analyze_impact", "the question asks what a change to a file touches", targets=[path])
+            if (explorer.project.root / path).is_dir():
+                yield _call("analyze_structure", "the question names a folder", path=path)
+            else:
+                yield _call("get_symbols", "the question names a file", path=path)
+        yield _call("search_files", "the question names a path", pattern=path)
     if asked.words and not asked.paths and _ASKS_FILE.search(asked.text):
-        yield _files(explorer, asked.words[0], page, "the question asks for a file")
+        yield _call("search_files", "the question asks for a file", pattern=asked.words[0])
 
 
-def _about_words(explorer: Explorer, asked: _Asked, page: Page) -> Iterator[_Call]:
+def _about_words(asked: _Asked) -> Iterator[_Call]:
     words = asked.words or tuple(re.findall(r"\w{2,}", asked.text))
-    stems = [_stem(word) for word in words]
     if len(words) == 1 and not asked.symbols:
-        yield _definitions(explorer, words[0], NameMatch.PREFIX, page, f"a symbol may be called {words[0]}")
-    for first, second in pairwise(stems):
-        yield _definitions(
-            explorer, first + second, NameMatch.FUZZY, page, f"a symbol may be called by the words {first} and {second}"
-        )
+        yield _definitions(words[0], NameMatch.PREFIX, f"a symbol may be called {words[0]}")
+    for first, second in pairwise(map(_stem, words)):
+        yield _definitions(first + second, NameMatch.FUZZY, f"a symbol may be called by the words {first} and {second}")
         near = rf"{re.escape(first)}\w{{0,6}}\W{{0,3}}(?:\w+\W+)?{re.escape(second)}"
-        yield _text(explorer, (near,), page, f"the words {first} and {second} stand together", regex=True)
-    yield _text(
-        explorer,
-        tuple(words[:8]) or (asked.text,),
-        page,
-        "nothing better fits: lines with the question's words",
-        ignore_case=True,
-    )
+        yield _text((near,), f"the words {first} and {second} stand together", regex=True, ignore_case=True)
+    why = "nothing better fits: lines with the question's words"
+    yield _text(tuple(words[:8]) or (asked.text,), why, ignore_case=True)
 
 
 def _stem(word: str) -> str:
@@ -344,55 +334,9 @@ def _stem(word: str) -> str:
     return bare if len(bare) >= 3 else word.lower()
 
 
-def _text(
-    explorer: Explorer,
-    patterns: tuple[str, ...],
-    page: Page,
-    why: str,
-    *,
-    regex: bool = False,
-    ignore_case: bool = False,
-) -> _Call:
-    arguments = {"patterns": list(patterns), "regex": regex, "ignore_case": ignore_case or regex}
-    return _Call(
-        "search_text",
-        arguments,
-        why,
-        lambda: explorer.search_text(patterns, regex=regex, ignore_case=ignore_case or regex, page=page),
-    )
+def _text(patterns: Sequence[str], why: str, *, regex: bool = False, ignore_case: bool = False) -> _Call:
+    return _call("search_text", why, patterns=list(patterns), regex=regex, ignore_case=ignore_case)
 
 
-def _definitions(explorer: Explorer, symbol: str, match: NameMatch, page: Page, why: str) -> _Call:
-    return _Call(
-        "find_definitions",
-        {"symbol": symbol, "match": match.value},
-        why,
-        lambda: explorer.find_definitions(symbol, match=match, page=page),
-    )
-
-
-def _references(
-    explorer: Explorer, symbol: str, page: Page, why: str = "the question asks where a symbol is used"
-) -> _Call:
-    return _Call("find_references", {"symbol": symbol}, why, lambda: explorer.find_references(symbol, page=page))
-
-
-def _files(explorer: Explorer, pattern: str, page: Page, why: str) -> _Call:
-    return _Call("search_files", {"pattern": pattern}, why, lambda: explorer.search_files(pattern, page=page))
-
-
-def _outline(explorer: Explorer, path: str) -> _Call:
-    if (explorer.project.root / path).is_dir():
-        return _Call(
-            "analyze_structure", {"path": path}, "the question names a folder", lambda: explorer.analyze_structure(path)
-        )
-    return _Call("get_symbols", {"path": path}, "the question names a file", lambda: explorer.get_symbols(path))
-
-
-def _impact_of_path(explorer: Explorer, path: str, page: Page) -> _Call:
-    return _Call(
-        "analyze_impact",
-        {"targets": [path]},
-        "the question asks what a change to a file touches",
-        lambda: explorer.analyze_impact([path], page=page).answer,
-    )
+def _definitions(symbol: str, match: NameMatch, why: str) -> _Call:
+    return _call("find_definitions", why, symbol=symbol, match=match.value)

@@ -10,7 +10,7 @@ _LONG_LOG_PAGES = 4000
 
 
 class OwnedConnection(sqlite3.Connection):
-    """Closed with whoever held it: a thread that ended, a store that was dropped. Python 3.13 and later warn of the others.
+    """Closed with its owner: a thread that ended, a store that was dropped. Python 3.13 and later warn of the others.
 
     To be made with `check_same_thread=False`, since the one who clears away may be another thread.
     """

@@ -34,16 +34,6 @@ def open_below(root: Path | str, path: str) -> int:
     return handle
 
 
-def stat_below(root: Path | str, path: str) -> os.stat_result:
-    """What is at `path`, a link itself included. Raises as `open_below` does."""
-    *folders, name = _parts(path)
-    folder = _open_folder(root, folders)
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    finally:
-        os.close(folder)
-
-
 def _open_folder(root: Path | str, names: list[str]) -> int:
     folder = os.open(root, _TO_PASS)
     for name in names:

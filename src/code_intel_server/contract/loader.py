@@ -24,7 +24,7 @@ MAX_CONTRACT_WARNINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class PhaseText:
-    """What the agent is told in a phase. `resources` are `.code-intel/` files or globs that the instruction names."""
+    """What the agent reads in a phase. `resources` are `.code-intel/` files or globs that the instruction names."""
 
     instruction: str
     expected_payload: Mapping[str, str]
@@ -61,7 +61,7 @@ class Contract:
 
     @property
     def compaction_protocol(self) -> str:
-        """How the agent keeps compaction_count: what stands for it in expected_payload (SPEC 4)."""
+        """How the agent keeps compaction_count: its entry in expected_payload (SPEC 4)."""
         return self.texts.compaction_protocol
 
     def phase(self, key: str, variant: str = "") -> PhaseText:

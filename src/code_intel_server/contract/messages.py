@@ -1,4 +1,4 @@
-"""Messages with placeholders: `{name}` stands for a value, `{{` and `}}` for braces, and nothing else is understood.
+"""Messages with placeholders: `{name}` is a value, `{{` and `}}` for braces, and nothing else is understood.
 
 No attribute, index, conversion or format specification can be written, so a contract that came with a repository can
 show only the values that the message is given (SPEC 5). Values are put in once: braces inside them stay as they are.
@@ -6,7 +6,7 @@ show only the values that the message is given (SPEC 5). Values are put in once:
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from code_intel_server.common.printable import printable
 
@@ -18,17 +18,7 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|\{[^{}]*\}?")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an agent is told: the `error` code ('' where it is none), the text, what to do, and whether the user must."""
-
-    error: str
-    text: str
-    instruction: str | None = None
-    requires_user_intervention: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A message before its values are put in."""
+    """What an agent reads: the `error` code ('' where it is none), the text, what to do, and whether the user must."""
 
     error: str = ""
     text: str = ""
@@ -39,14 +29,11 @@ class Template:
         """The placeholders of all its texts."""
         return frozenset().union(*(placeholders(text) for text in (self.error, self.text, self.instruction or "")))
 
-    def render(self, params: Mapping[str, object]) -> Message:
+    def render(self, params: Mapping[str, object]) -> "Message":
         """The message with `params` put in; a placeholder without a value stays visible."""
-        return Message(
-            error=substitute(self.error, params),
-            text=substitute(self.text, params),
-            instruction=None if self.instruction is None else substitute(self.instruction, params),
-            requires_user_intervention=self.requires_user_intervention,
-        )
+        instruction = None if self.instruction is None else substitute(self.instruction, params)
+        error, text = substitute(self.error, params), substitute(self.text, params)
+        return replace(self, error=error, text=text, instruction=instruction)
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -66,7 +53,7 @@ def substitute(text: str, params: Mapping[str, object]) -> str:
     """Put the values in by plain name, in one pass."""
 
     def value(match: re.Match[str]) -> str:
-        """What stands for a placeholder: its value, itself where there is none, one brace for two."""
+        """The replacement of a placeholder: its value, itself where there is none, one brace for two."""
         name = match[1]
         if name is None:
             return {"{{": "{", "}}": "}"}.get(match[0], match[0])

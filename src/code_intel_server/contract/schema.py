@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from code_intel_server.common.printable import printable
-from code_intel_server.contract.messages import Template, misused_brace, placeholders
+from code_intel_server.contract.messages import Message, misused_brace, placeholders
 from code_intel_server.contract.nodes import Node, Scalar, Sequence, Table
 
 MAX_MESSAGE_CHARACTERS = 8000
@@ -37,7 +37,7 @@ _PHASE_FIELDS = ("instruction", "expected_payload", "required_tools", "resources
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least `at_least` distinct tools of `names`; the name `lookup` stands for all lookup tools (SPEC 2)."""
+    """At least `at_least` distinct tools of `names`; the name `lookup` means all lookup tools (SPEC 2)."""
 
     names: tuple[str, ...]
     at_least: int
@@ -78,7 +78,7 @@ class Texts:
 
     compaction_protocol: str = ""
     phases: Mapping[tuple[str, str], PhasePart] = field(default_factory=dict)
-    messages: Mapping[str, Template] = field(default_factory=dict)
+    messages: Mapping[str, Message] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +214,10 @@ class _Reader:
             else:
                 yield from self._leaves(entry, key, depth - 1)
 
-    def _message(self, key: str, entry: Table, messages: dict[str, Template]) -> None:
+    def _message(self, key: str, entry: Table, messages: dict[str, Message]) -> None:
         if key in UNSENT or not self._exists(entry.line, key, messages):
             return
-        base = messages.get(key, Template())
+        base = messages.get(key, Message())
         made = base
         for name, node in entry.items.items():
             if name == "requires_user_intervention":
@@ -230,7 +230,7 @@ class _Reader:
                 self._unknown(node.line, name, _MESSAGE_FIELDS)
         messages[key] = made
 
-    def _template(self, node: Node, key: str, base: Template) -> str | None:
+    def _template(self, node: Node, key: str, base: Message) -> str | None:
         text = self._text(node, key)
         if text is None:
             return None
@@ -295,7 +295,7 @@ class _Reader:
         self.problems.append(ContractProblem(line, printable(text)))
 
 
-def _with(template: Template, name: str, text: str) -> Template:
+def _with(template: Message, name: str, text: str) -> Message:
     """`template` with one of its texts replaced."""
     if name == "error":
         return replace(template, error=text)

@@ -1,7 +1,7 @@
 """The small, safe part of YAML that a contract may use (SPEC 5), read into nodes that remember their line.
 
 Built from parser events rather than from `yaml.load`: nothing is ever constructed, every scalar stays the text that was
-written (`no` is "no", `1.10` is "1.10"), and aliases, tags, duplicate keys and deep nesting are refused where they stand.
+written (`no` is "no", `1.10` is "1.10"), and aliases, tags, duplicate keys and deep nesting are refused with their line.
 Importing this module loads PyYAML (25 ms), so the loader imports it on first use.
 """
 

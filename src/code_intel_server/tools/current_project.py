@@ -5,7 +5,6 @@ While a session has a worktree to itself that is the project; before and after i
 
 import threading
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -167,17 +166,4 @@ class CurrentProject:
 
     def contract(self) -> Contract:
         """The project's contract as it is now, for answers outside a session."""
-        return _contract(self.services.project.contract_file, _stamp(self.services.project.contract_file))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=4)
-def _contract(path: Path, _stamp: tuple[int, int]) -> Contract:
-    return Contract.load(path, tool_allowed)
+        return Contract.load(self.services.project.contract_file, tool_allowed)

@@ -1,10 +1,7 @@
 """record_outcome, the record of sessions that went wrong, and the lessons of it (SPEC 10)."""
 
 import contextlib
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -28,17 +25,12 @@ if TYPE_CHECKING:
 LESSONS_AT_MOST = 3
 ABANDONED, FORCED, FAILED = "abandoned", "forced", "failed"
 
-# From where on sessions are alike, and what meaning weighs against shared words: set on half of the queries that
-# tests/tools/past_sessions.py puts to 30 past sessions, judged on the other half. A lesson too few is better than a false one.
-SIMILAR = 0.3
-_MEANING, _NAMED = 0.7, 0.15
+# From where on sessions are alike: tests/tools/past_sessions.py puts queries to 30 past sessions. A lesson too few is better
+# than a false one.
+SIMILAR = 0.35
 
 _OUTCOMES_READ = 500
 _CATCH_UP_AT_MOST = 5
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_TOKEN = re.compile(r"[\w./\-]+")
-# A name that is a word of plain English (`run`, `main`) says nothing about what a query is about.
-_CODE_NAME = re.compile(r"_|[a-z][A-Z]|\d|\.")
 
 
 class UserVerdict(StrEnum):
@@ -55,8 +47,6 @@ class Past:
 
     session_id: str
     query: str
-    symbols: tuple[str, ...]
-    files: tuple[str, ...]
     failures: tuple[str, ...]
 
 
@@ -172,12 +162,12 @@ def catch_up(services: "ProjectServices", at: str) -> list[str]:
 
 
 def failures_of(state: SessionState) -> list[str]:
-    """What a session failed on, in the words in which it was told."""
-    told = [task.revert_reason for task in state.tasks if task.revert_reason]
-    told += [state.revert_reason] if state.revert_reason else []
+    """What a session failed on, in the words that the agent read."""
+    reasons = [task.revert_reason for task in state.tasks if task.revert_reason]
+    reasons += [state.revert_reason] if state.revert_reason else []
     if state.flags.only_verify and state.receipt is None:
-        told += [text for key, text in state.summaries.items() if key.endswith(str(Phase.POST_IMPL_VERIFY))]
-    return list(dict.fromkeys([*told, *state.unresolved_issues]))[:5]
+        reasons += [text for key, text in state.summaries.items() if key.endswith(str(Phase.POST_IMPL_VERIFY))]
+    return list(dict.fromkeys([*reasons, *state.unresolved_issues]))[:5]
 
 
 def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
@@ -185,8 +175,11 @@ def lessons(services: "ProjectServices", state: SessionState) -> list[str]:
     past = _past_failures(services)
     if not past:
         return []
-    scores = _likeness(services, past, state.query)
-    ranked = sorted(zip(scores, past, strict=True), key=lambda pair: -pair[0])
+    try:
+        scores = services.index.likeness([one.query for one in past], state.query)
+    except (CodeIntelError, OSError):
+        return []
+    ranked = sorted(zip((score or 0.0 for score in scores), past, strict=True), key=lambda pair: -pair[0])
     alike = [one for score, one in ranked if score >= SIMILAR]
     by_reason: dict[str, list[str]] = {}
     for one in alike:
@@ -209,60 +202,15 @@ def _past_failures(services: "ProjectServices") -> list[Past]:
     """The sessions that failed, each once, as the log says it last."""
     found: dict[str, Past] = {}
     for record in services.outcomes.tail(_OUTCOMES_READ).records:
-        told = _texts(record.get("failures"))
-        if record.get("outcome") == UserVerdict.FAILURE and not told:
-            told = _texts([record.get("notes")])
+        failures = _texts(record.get("failures"))
+        if record.get("outcome") == UserVerdict.FAILURE and not failures:
+            failures = _texts([record.get("notes")])
         query = record.get("query")
-        if told and isinstance(query, str) and query.strip():
+        if failures and isinstance(query, str) and query.strip():
             session_id = str(record.get("session_id", ""))
-            symbols, files = _texts(record.get("symbols")), _texts(record.get("files"))
-            found[session_id] = Past(session_id, query, symbols, files, told)
+            found[session_id] = Past(session_id, query, failures)
     return list(found.values())
 
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(text for text in value if isinstance(text, str) and text.strip()) if isinstance(value, list) else ()
-
-
-def _likeness(services: "ProjectServices", past: Sequence[Past], query: str) -> list[float]:
-    """How like the new query each past session is: by meaning, by shared words, and by what the query names of its code.
-
-    Words count by how rare they are among the past queries, so that `fix` and `add` make nobody alike.
-    """
-    try:
-        meant = services.index.likeness([one.query for one in past], query)
-    except (CodeIntelError, OSError):
-        meant = (None,) * len(past)
-    weights = _rarity([one.query for one in past])
-    mine = _words(query)
-    scores: list[float] = []
-    for score, one in zip(meant, past, strict=True):
-        shared = _overlap(mine, _words(one.query), weights)
-        said = shared if score is None else _MEANING * max(score, 0.0) + (1 - _MEANING) * shared
-        scores.append(said + (_NAMED if _names(query, one) else 0.0))
-    return scores
-
-
-def _rarity(queries: Sequence[str]) -> dict[str, float]:
-    """Word → inverse document frequency."""
-    seen = Counter(word for query in queries for word in _words(query))
-    return {word: math.log(1 + len(queries) / count) for word, count in seen.items()}
-
-
-def _overlap(mine: set[str], theirs: set[str], weights: Mapping[str, float]) -> float:
-    """The weight of the shared words in that of all, 0 to 1; a word that no past query has weighs like the rarest."""
-    rarest = max(weights.values(), default=1.0)
-    every = sum(weights.get(word, rarest) for word in mine | theirs)
-    return sum(weights.get(word, rarest) for word in mine & theirs) / every if every else 0.0
-
-
-def _names(query: str, past: Past) -> bool:
-    """Whether the query names a symbol of the past session, or a file it worked on, by path or name."""
-    tokens = {token.strip(".") for token in _TOKEN.findall(query)}
-    symbols = {symbol for symbol in past.symbols if _CODE_NAME.search(symbol)}
-    files = {part for path in past.files for part in (path, path.rsplit("/", 1)[-1])}
-    return bool(tokens & (symbols | files))
-
-
-def _words(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}

@@ -30,8 +30,8 @@ def cleanup_stale_branches(current: CurrentProject, *, dry_run: bool) -> Fields:
         services.check_open()
         active = sessions.active
         mine = active.state.session_id if active else ""
-        held = active is not None
-        if not held:
+        in_session = active is not None
+        if not in_session:
             services.lock.acquire()
         try:
             cleaned = services.branches(active.settings.config if active else services.read_kit().config).cleanup_stale(
@@ -41,9 +41,9 @@ def cleanup_stale_branches(current: CurrentProject, *, dry_run: bool) -> Fields:
             gone = [] if dry_run else sessions.forget_but({mine, *left})
             if not dry_run:
                 sessions.measure_anew()
-            next_step = sessions.next_step() if held else {}
+            next_step = sessions.next_step() if in_session else {}
         finally:
-            if not held:
+            if not in_session:
                 services.lock.release()
     return {
         "success": True,

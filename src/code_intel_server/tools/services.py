@@ -5,7 +5,6 @@ the same journals and the same lock.
 """
 
 import contextlib
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
@@ -22,7 +21,7 @@ from code_intel_server.flow.ports import Ports, User
 from code_intel_server.workspace.paths import Project, exclude_from_git
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.project.context_provider import ContextProvider
-from code_intel_server.workspace.project.prompts import PromptKind, PromptLibrary
+from code_intel_server.workspace.project.prompts import PromptLibrary
 from code_intel_server.workspace.project.trust import Approvals
 from code_intel_server.workspace.state.checkpoints import CheckpointStore
 from code_intel_server.workspace.state.journals import Journal, LedgerFile
@@ -104,7 +103,6 @@ class ProjectServices:
         self._refreshing = threading.Lock()
         self._symbols_due = threading.Event()
         """Set by who wants the symbols refreshed, until a refresh begins: all who ask before that share it."""
-        self._digests: tuple[list[tuple[str, int, int]], dict[str, str]] | None = None
 
     @property
     def root(self) -> Path:
@@ -286,19 +284,8 @@ class ProjectServices:
                 ends.callback(self.index.close)
 
     def text_digests(self) -> dict[str, str]:
-        """What the project's texts are now; read again only where a file's stamp has changed."""
-        stamp = self._stamp()
-        if self._digests is None or self._digests[0] != stamp:
-            self._digests = (stamp, self.read_kit().digests())
-        return self._digests[1]
-
-    def _stamp(self) -> list[tuple[str, int, int]]:
-        """Name, time and size of every text: taken with every submit, so with as few calls as can be."""
-        top = _entries(str(self.project.home_folder))
-        below = (_entries(entry.path) for entry in top if entry.name in _TEXT_FOLDERS and _is_folder(entry))
-        texts = [entry for entries in (top, *below) for entry in entries if entry.name.endswith(_TEXTS)]
-        stats = ((entry.path, _stat(entry)) for entry in texts)
-        return sorted((path, status.st_mtime_ns, status.st_size) for path, status in stats if status)
+        """What the project's texts are now, by project path."""
+        return self.read_kit().digests()
 
     @made_once
     def runs(self) -> "SessionRuns":
@@ -386,32 +373,6 @@ def tool_allowed(phase_key: str, tool: str) -> bool:
 
 
 _READY = {"READY_PLAN", "READY_IMPL", "READY_COMPLETE"}
-
-
-_TEXTS = (".md", "phase_contract.yml", "config.json")
-_TEXT_FOLDERS = frozenset(PromptKind)
-
-
-def _entries(folder: str) -> "list[os.DirEntry[str]]":
-    try:
-        with os.scandir(folder) as entries:
-            return [*entries]
-    except OSError:
-        return []
-
-
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads nowhere, or round in a circle
-        return False
-
-
-def _stat(entry: "os.DirEntry[str]") -> os.stat_result | None:
-    try:
-        return entry.stat()
-    except OSError:
-        return None
 
 
 def index_settings(config: Config) -> "IndexSettings":

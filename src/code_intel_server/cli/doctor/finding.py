@@ -15,7 +15,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was examined, its state, and what to do where it does not stand well."""
+    """What was examined, its state, and what to do where it is not well."""
 
     name: str
     grade: Grade

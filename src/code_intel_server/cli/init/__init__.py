@@ -387,7 +387,7 @@ def _offer_commit(root: Path, *, yes: bool) -> None:
 
 
 def _collected(git: "Git", ours: Sequence[str]) -> list[str]:
-    """Our files as few words, from the project's root: a folder stands for them where git would take nothing else in it."""
+    """Our files as few words, from the project's root: a folder in their place where git would take nothing else in it."""
     prefix, tops = git.at.prefix, {path.removeprefix(git.at.prefix).split("/")[0] for path in ours}
     at_tops = [prefix + top for top in sorted(tops)]
     there = git.must("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *at_tops)

@@ -36,7 +36,7 @@ class Unclear(Exception):
 
 @dataclass(slots=True)
 class _Value:
-    """Where a value stands: [start, end) of the text; members of an object, items of an array."""
+    """Where a value is: [start, end) of the text; members of an object, items of an array."""
 
     start: int
     end: int

@@ -166,9 +166,11 @@ class Scaffold:
 
     def _merge(self, wanted: PlannedFile) -> Done:
         assert wanted.merge is not None  # noqa: S101 - asked by the caller
-        if why := _no_file_of_text(self._root, wanted.path):
-            return self._left_alone(wanted, why)
-        present = self._present(wanted.path)
+        try:
+            self._target(wanted.path)
+            present = self._present(wanted.path)
+        except OSError as error:
+            return self._left_alone(wanted, error.strerror or str(error))
         try:
             before = (present or b"").decode("utf-8")
             after = merging.in_line_ends(before, wanted.merge)
@@ -319,22 +321,6 @@ class Removal:
             with contextlib.suppress(OSError):
                 if Path(os.path.realpath(self._root / folder)).is_relative_to(self._root.resolve()):
                     (self._root / folder).rmdir()
-
-
-def _no_file_of_text(root: Path, path: str) -> str:
-    """Why a file of the user's is none that could be read and written here; '' where it is one, or is not there."""
-    real = Path(os.path.realpath(root / path))
-    if not real.is_relative_to(root.resolve()):
-        return "it leads outside the project"
-    try:
-        look = (root / path).stat()
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return error.strerror or str(error)
-    if not stat.S_ISREG(look.st_mode):
-        return "a folder stands there" if stat.S_ISDIR(look.st_mode) else "it is no regular file"
-    return f"it is larger than {_MAX_BYTES >> 20} MB" if look.st_size > _MAX_BYTES else ""
 
 
 def _is_read_only(file: Path) -> bool:

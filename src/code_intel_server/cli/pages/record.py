@@ -162,7 +162,7 @@ class SessionRecord:
 
     @property
     def step(self) -> int:
-        """Where it stands."""
+        """The step it is at."""
         return number(mapping(self.state, "phase_state"), "step")
 
     @property

@@ -1,8 +1,8 @@
 """Set-up's proof: a scripted session through a real server process, all the way to SESSION_COMPLETE (SPEC 12).
 
-It works in a throw-away clone of the project (a sample repository where there is no commit to clone), under an identity of
-its own, without hooks, signing and verify commands: it shows that this installation can lead a session over these files, and
-changes nothing of the user's.
+It works in a throw-away clone of the project (a sample repository where there is no commit to clone), on a sample file in it,
+under an identity of its own, without hooks, signing and verify commands: it shows that this installation can lead a session
+over these files, and changes nothing of the user's.
 """
 
 import json
@@ -21,23 +21,12 @@ from code_intel_server.workspace.git.repository import TASK_PREFIX
 from code_intel_server.workspace.paths import EXCLUDED, FOLDER
 
 GIT_SECONDS = 300.0
-_MAX_SAMPLE_BYTES = 200_000
 _NAME = "code_intel_proof"
-
-_FUNCTIONS: Mapping[str, str] = {
-    ".py": 'def {name}(word: str) -> str:\n    """Return the word in brackets."""\n    return f"[{{word}}]"\n',
-    ".js": "/** Return the word in brackets. */\nfunction {name}(word) {{\n  return `[${{word}}]`;\n}}\n",
-    ".ts": "/** Return the word in brackets. */\nfunction {name}(word: string): string {{\n  return `[${{word}}]`;\n}}\n",
-    ".go": '// {name} returns the word in brackets.\nfunc {name}(word string) string {{\n\treturn "[" + word + "]"\n}}\n',
-    ".rs": '/// The word in brackets.\npub fn {name}(word: &str) -> String {{\n    format!("[{{word}}]")\n}}\n',
-    ".rb": '# The word in brackets.\ndef {name}(word)\n  "[#{{word}}]"\nend\n',
-    ".sh": '# Print the word in brackets.\n{name}() {{\n  printf "[%s]" "$1"\n}}\n',
-    ".c": "/* The length of a word in brackets. */\nint {name}(int length) {{\n    return length + 2;\n}}\n",
-}
-
+_FILE = "code_intel_sample.py"
+_FUNCTION = f'def {_NAME}(word: str) -> str:\n    """Return the word in brackets."""\n    return f"[{{word}}]"\n'
 _SAMPLE = {
     "README.md": "# Sample\n\nA repository to try code-intel on.\n",
-    "greeting.py": 'def greet(name: str) -> str:\n    """Greet by name."""\n    return f"Hello, {name}!"\n',
+    _FILE: 'def greet(name: str) -> str:\n    """Greet by name."""\n    return f"Hello, {name}!"\n',
 }
 
 
@@ -75,11 +64,10 @@ class SampleWork:
         """The function at the end of the file, and the lines it takes."""
         before = (self._root / self._file).read_bytes().decode("utf-8")
         gap = ("" if before.endswith("\n") or not before else "\n") + ("\n\n" if before.strip() else "")
-        function = _FUNCTIONS[Path(self._file).suffix].format(name=_NAME)
         start = (before + gap).count("\n") + 1
-        lines = f"{self._file}:{start}-{start + function.count(chr(10)) - 1}"
+        lines = f"{self._file}:{start}-{start + _FUNCTION.count(chr(10)) - 1}"
         evidence = dict.fromkeys((str(item) for item in task["checklist"]), lines)
-        return TaskEdits((Edit(self._file, before, before + gap + function),), evidence)
+        return TaskEdits((Edit(self._file, before, before + gap + _FUNCTION),), evidence)
 
     def passed(self) -> bool:
         """The function is where it was put."""
@@ -99,10 +87,9 @@ def prove(root: Path, tell: Callable[[str], None]) -> SetupProof:
 
     began = time.monotonic()
     with _playground(root) as (project, sample):
-        file = _sample_file(project)
-        tell(f"a session over {'a sample repository' if sample else 'a throw-away clone'}, changing {file}")
+        tell(f"a session over {'a sample repository' if sample else 'a throw-away clone'}, changing {_FILE}")
         script = run_session(
-            SampleWork(project, file),
+            SampleWork(project, _FILE),
             project,
             environment={"XDG_STATE_HOME": str(project.parent / "state")},
             on_step=lambda step: tell(_line(step)),
@@ -172,10 +159,10 @@ def _prepare(root: Path, project: Path) -> None:
         shutil.copytree(scaffold, project / FOLDER, dirs_exist_ok=True, ignore=leave)
     else:
         (project / FOLDER).mkdir(exist_ok=True)
-    if not any(path for path in _candidates(project)):
-        (project / "code_intel_sample.py").write_text(_SAMPLE["greeting.py"], encoding="utf-8")
+    (project / _FILE).write_text(_SAMPLE[_FILE], encoding="utf-8")
     _without_commands(project / FOLDER / "config.json")
     _git(project, "add", "--all", "--", ".")
+    _git(project, "add", "--force", "--", _FILE)  # whatever .gitignore says
     _git(project, "commit", "--quiet", "--allow-empty", "--no-verify", "-m", "Prepare the proof")
 
 
@@ -187,26 +174,6 @@ def _without_commands(config: Path) -> None:
         return
     if isinstance(content, dict):
         config.write_text(json.dumps(content | {"verify_commands": [], "finish": "merge"}), encoding="utf-8")
-
-
-def _sample_file(project: Path) -> str:
-    order = [*_FUNCTIONS]
-    return min(_candidates(project), key=lambda path: (order.index(Path(path).suffix), path.count("/"), path))
-
-
-def _candidates(project: Path) -> list[str]:
-    """Text files of the project that one of the functions can be appended to."""
-    listed = _git(project, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
-    return [path for path in listed if Path(path).suffix in _FUNCTIONS and _usable(project / path)]
-
-
-def _usable(file: Path) -> bool:
-    try:
-        if file.is_symlink() or file.stat().st_size > _MAX_SAMPLE_BYTES:
-            return False
-        return "\0" not in file.read_bytes().decode("utf-8")
-    except (OSError, ValueError):
-        return False
 
 
 def _git(folder: Path, *arguments: str, check: bool = True) -> str:

@@ -39,9 +39,9 @@ _NO_BASES = {"extends", "implements", "public", "private", "protected", "with", 
 
 
 def places_of(item: OutlineDefinition) -> "Nodes":
-    """The nodes that stand for the definition: its own, and a body that is next to it (Dart)."""
-    beside = item.body is not None and item.body.start_byte >= item.node.end_byte
-    return [item.node, item.body] if beside and item.body is not None else [item.node]
+    """The nodes of the definition: its own, and a body that is next to it (Dart)."""
+    is_sibling = item.body is not None and item.body.start_byte >= item.node.end_byte
+    return [item.node, item.body] if is_sibling and item.body is not None else [item.node]
 
 
 def body_of(item: OutlineDefinition, language: str) -> "Nodes | None":
@@ -54,7 +54,7 @@ def body_of(item: OutlineDefinition, language: str) -> "Nodes | None":
         return [] if language in _NO_BODY_IS_EMPTY else None
     if language == "groovy":  # its grammar puts the name into the block
         return _without_name(item, item.body.named_children)
-    # A body next to its signature stands for the definition; only what is in it may be looked at.
+    # A body next to its signature is the definition; only what is in it may be looked at.
     return item.body.named_children if len(places_of(item)) > 1 else [item.body]
 
 

@@ -60,7 +60,7 @@ class TooLong(Exception):
 
 
 class Token(NamedTuple):
-    """A word that counts: what it is, in which 1-based line and at which byte it stands, and whether it only is in."""
+    """A word that counts: what it is, in which 1-based line and at which byte it is, and whether it only is in."""
 
     key: str
     line: int
@@ -309,7 +309,7 @@ class _Walk:
 
 
 def _wrapping(node: "Node") -> "Node":
-    """The node that stands for a definition as a whole: with its decorators, its `export`, the name it is assigned to."""
+    """The node of a definition as a whole: with its decorators, its `export`, the name it is assigned to."""
     while (above := node.parent) is not None and WRAPS.match(above.type):
         if above.type == "object" and above.named_child_count > 1:
             break

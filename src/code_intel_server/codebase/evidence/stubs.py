@@ -1,4 +1,4 @@
-"""What a statement looks like that stands in for code not yet written, in each language (SPEC 4, READY impl).
+"""What a statement looks like in the place of code not yet written, in each language (SPEC 4, READY impl).
 
 The text of one whole statement is compared with these; which statements there are, the syntax tree says (`effects`).
 """

@@ -1,4 +1,4 @@
-"""The languages we know: how a file's language is told, how its comments look, and which grammar reads it (SPEC 8).
+"""The languages we know: how a file's language is known, how its comments look, and which grammar reads it (SPEC 8).
 
 The table is data and costs nothing to import; grammars are loaded by `structure` on first use. A language without a
 grammar still has its comment markers, for the text rules.
@@ -26,7 +26,7 @@ class Language:
 
     `file_names` are whole names in lower case, `shebangs` the interpreters of a `#!` line without version digits. `tree`:
     the grammar finds its definitions better than ctags does (`benchmarks/definitions.md`). `stubs` are regular expressions of
-    whole statements that stand in for code not yet written, besides those of any language (`evidence.stubs`).
+    whole statements in the place of code not yet written, besides those of any language (`evidence.stubs`).
     """
 
     name: str

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from code_intel_server.common import safe_open
 from code_intel_server.common.own_folder import FOLDER as OUR_FOLDER
 from code_intel_server.common.own_folder import SERVER_WRITES, is_written
 from code_intel_server.errors import Rejected
@@ -101,26 +100,8 @@ def within(root: Path, path: str) -> str | None:
 
 
 def there(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Those of the paths at which something is in the project: a name found through a link that leads out is left out."""
-    return (path for path in paths if _is_there(root, path))
-
-
-def _is_there(root: Path, path: str) -> bool:
-    if _exists_below(root, path):
-        return True
-    # Looked at again where it leads: a folder may be swapped for a link while the links are followed.
-    real = within(root, path)
-    return real is not None and _exists_below(root, real)
-
-
-def _exists_below(root: Path, path: str) -> bool:
-    try:
-        safe_open.stat_below(root, path)
-    except PermissionError:
-        return True  # a folder that may be listed but not entered
-    except (OSError, ValueError):
-        return False
-    return True
+    """Those of the paths at which something still is."""
+    return (path for path in paths if os.path.lexists(root / path))
 
 
 def inside_file(root: Path, path: str) -> str:

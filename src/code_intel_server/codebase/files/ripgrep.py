@@ -17,7 +17,7 @@ from os import environ, pathsep
 from pathlib import Path
 
 from code_intel_server import process
-from code_intel_server.codebase.files.project import NEVER_LISTED, ProjectScope, there, valid_text
+from code_intel_server.codebase.files.project import NEVER_LISTED, ProjectScope, valid_text
 from code_intel_server.codebase.files.text import begins_binary
 from code_intel_server.errors import Rejected, Unavailable
 
@@ -38,14 +38,11 @@ _LINES = re.compile(rb"((?:\d++:[^\n]*+\n)++)\n?")
 _NAME = re.compile(rb"([^\0]+)\0")
 _NUMBER = re.compile(rb"^\d+:", re.MULTILINE)
 _LINE = re.compile(rb"^(\d+):(.*)$", re.MULTILINE)
-_LONG = re.compile(rb"^(\d++):([^\n]{%d,}+)\n" % (MAX_COLUMNS + 1), re.MULTILINE)
 _PLAIN = re.compile(r"[\w ,;:/'\"=<>@!%~`-]+", re.ASCII)
 _PLACE = re.compile(rb"^(\d+):(\d+):", re.MULTILINE)
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 _BINARY_NOTE = re.compile(rb"(\./[^\0\n]*): (?:WARNING: stopped searching )?binary file (?:matches|after match).*")
 _BINARIES_NAMED = 5
-_BEYOND_ASCII = re.compile(r"[^\0-\x7f]|\\[xuUpP]")
-"""What a regex may say of letters that are not ASCII; without regard to case two of these are a `k` and an `s`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +73,14 @@ class FileMatches:
 
     def texts(self, whole: Callable[[Match], bytes]) -> Iterator[bytes]:
         """All matching lines alone, each with its line feed, many a piece; `whole` gives those that may have arrived cut."""
+        if self.may_be_cut:
+            yield from (whole(self._match(*found.groups())) + b"\n" for found in _LINE.finditer(self.printed))
+            return
         start = 0
-        for found in _LONG.finditer(self.printed) if self.may_be_cut else ():
-            yield from _unnumbered(self.printed, start, found.start())
-            yield whole(self._match(*found.groups())) + b"\n"
-            start = found.end()
-        yield from _unnumbered(self.printed, start, len(self.printed))
+        while start < len(self.printed):  # what a substitution holds meanwhile is several times what it is made from
+            stop = self.printed.find(b"\n", min(start + _PIECE, len(self.printed) - 1)) + 1
+            yield _NUMBER.sub(b"", self.printed[start:stop])
+            start = stop
 
     @property
     def may_be_cut(self) -> bool:
@@ -119,10 +118,6 @@ class Query:
         """Whether the patterns match as the bytes they are written in, no more and no less."""
         literal = not self.regex or all(_PLAIN.fullmatch(pattern) for pattern in self.patterns)
         return literal and not (self.word or self.ignore_case)
-
-    def is_ascii_for(self, text: bytes) -> bool:
-        """Whether the patterns match in this text as they do where only ASCII is known, which is compiled four times as fast."""
-        return self.regex and text.isascii() and not any(map(_BEYOND_ASCII.search, self.patterns))
 
     def arguments(self) -> list[str]:
         """These patterns as ripgrep options."""
@@ -199,7 +194,7 @@ def search(
         _reject_invalid(project, query)
     files, binary = parse_matches(done.stdout)
     problems = [
-        *_problems(done, seconds, project.root),
+        *_problems(done, seconds),
         *_unread(done, files or binary),
         *_stopped(project.root, binary),
     ]
@@ -208,7 +203,7 @@ def search(
 
 def _stopped(root: Path, binary: Sequence[str]) -> Iterator[str]:
     """What is reported of files that match and hold a NUL, unless that is where all of us take them for binary (SPEC 8)."""
-    names = [name for name in there(root, binary) if not begins_binary(root, name)]
+    names = [name for name in binary if not begins_binary(root, name)]
     yield from (f"{valid_text(name)} is binary; only its beginning was searched" for name in names[:_BINARIES_NAMED])
     if len(names) > _BINARIES_NAMED:
         yield f"{len(names) - _BINARIES_NAMED} more files are binary; only their beginnings were searched"
@@ -230,7 +225,7 @@ def matching_files(
     ]
     done = _run(argv, project.root, seconds, MAX_MATCH_OUTPUT)
     names = tuple(sorted(_names(done.stdout)))
-    return names, (*_problems(done, seconds, project.root), *_unread(done, names))
+    return names, (*_problems(done, seconds), *_unread(done, names))
 
 
 def list_files(
@@ -240,7 +235,7 @@ def list_files(
     argv = [ripgrep_program(), *walk_arguments(project), *extra, "--files", "--null", "--", "./"]
     done = _run(argv, project.root, seconds, MAX_FILE_LISTING)
     names = tuple(set(_names(done.stdout)))
-    return names, (*_problems(done, seconds, project.root), *_unread(done, names))
+    return names, (*_problems(done, seconds), *_unread(done, names))
 
 
 def first_columns(query: Query, text: bytes, cwd: Path) -> dict[int, int]:
@@ -264,21 +259,18 @@ def matching_lines(query: Query, text: bytes, cwd: Path) -> tuple[frozenset[int]
     # No more than a note of each line is printed: neither long lines nor many matches in one fill the output.
     done = _judge(query, text, cwd, ("--line-number", "--max-columns=1"))
     numbers = frozenset(int(found[0][:-1]) - 1 for found in _NUMBER.finditer(done.stdout))
-    return numbers, tuple(_problems(done, SEARCH_SECONDS, cwd))
+    return numbers, tuple(_problems(done, SEARCH_SECONDS))
 
 
 def count_lines(query: Query, text: bytes, cwd: Path) -> tuple[int, tuple[str, ...]]:
     """How many lines of `text` the query matches in, and what kept the run from being complete."""
-    if not text:
-        return 0, ()
     done = _judge(query, text, cwd, ("--count",))
-    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS, cwd))
+    return int(done.stdout) if done.stdout.strip().isdigit() else 0, tuple(_problems(done, SEARCH_SECONDS))
 
 
 def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> process.Completed:
     argv = [
         *(ripgrep_program(), "--no-config", "--no-filename", "--color=never", "--text", "--encoding=none"),
-        *(("--no-unicode",) if query.is_ascii_for(text) else ()),
         *extra,
         *query.arguments(),
         "--",
@@ -292,14 +284,6 @@ def _judge(query: Query, text: bytes, cwd: Path, extra: Sequence[str]) -> proces
         stdin=text,
         max_output=MAX_MATCH_OUTPUT,
     )
-
-
-def _unnumbered(printed: bytes, start: int, end: int) -> Iterator[bytes]:
-    # In pieces: what a substitution holds meanwhile is several times what it is made from.
-    while start < end:
-        stop = printed.find(b"\n", min(start + _PIECE, end - 1), end) + 1 or end
-        yield _NUMBER.sub(b"", printed[start:stop])
-        start = stop
 
 
 def parse_matches(output: bytes) -> tuple[tuple[FileMatches, ...], tuple[str, ...]]:
@@ -380,7 +364,7 @@ def _reject_invalid(project: ProjectScope, query: Query) -> None:
             )
 
 
-def _problems(done: process.Completed, seconds: float, root: Path) -> Iterable[str]:
+def _problems(done: process.Completed, seconds: float) -> Iterable[str]:
     if done.timed_out:
         yield f"the search was ended after {seconds:g} s"
     if done.truncated:
@@ -388,14 +372,7 @@ def _problems(done: process.Completed, seconds: float, root: Path) -> Iterable[s
     if not (done.timed_out or done.truncated) and done.returncode not in {0, 1}:
         lines = [line for line in done.error_text().splitlines() if line.strip()]
         yield (
-            f"{len(lines)} files or folders could not be read{_first(lines[0], root)}"
+            f"{len(lines)} files or folders could not be read, first: {lines[0][:200]}"
             if lines
             else f"ripgrep ended with status {done.returncode}"
         )
-
-
-def _first(line: str, root: Path) -> str:
-    """What ripgrep said of a path, unless it was reached through a link that leads out of the project."""
-    path = line.removeprefix("rg: ").rpartition(": ")[0]
-    outside = path.startswith("./") and not [*there(root, [path.removeprefix("./")])]
-    return "" if outside else f", first: {line[:200]}"

@@ -29,32 +29,17 @@ RELEVANCE = {
 }
 """Lower comes first among equally good matches."""
 
-RUNNER_FILES = (
-    *(
-        "conftest.py",
-        "pytest.ini",
-        ".pytest.ini",
-        "pytest.toml",
-        ".pytest.toml",
-        "tox.ini",
-        "noxfile.py",
-        ".coveragerc",
-    ),
-    *("sitecustomize.py", "usercustomize.py", "*.pth"),
-    *("entry_points.txt", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".env", ".env.*"),
-    *("go.work", "go.work.sum", "rust-toolchain", "rust-toolchain.toml", "*.mk"),
-    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml"),
-    *(".mocharc*", "jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", ".nycrc*", ".c8rc*"),
-    *(
-        "playwright.config.*",
-        "ava.config.*",
-        ".taprc",
-        "nextest.toml",
-        ".cargo/config.toml",
-        "phpunit.xml*",
-        ".rspec",
-        "*.snap",
-    ),
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RUNNER_FILES = _words(
+    "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini noxfile.py .coveragerc sitecustomize.py "
+    "usercustomize.py *.pth entry_points.txt .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .env .env.* go.work "
+    "go.work.sum rust-toolchain rust-toolchain.toml *.mk Makefile makefile GNUmakefile justfile Justfile "
+    "Taskfile.yml Taskfile.yaml .mocharc* jest.config.* vitest.config.* vitest.workspace.* karma.conf.* .nycrc* "
+    ".c8rc* playwright.config.* ava.config.* .taprc nextest.toml .cargo/config.toml phpunit.xml* .rspec *.snap"
 )
 """Names of files that say how tests are found and run, whatever their folder."""
 
@@ -67,86 +52,30 @@ TEST_TABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Files that are product and steer tests at once, with the tables in them that steer tests."""
 
-_VENDORED = {
-    "node_modules",
-    "vendor",
-    "vendored",
-    "_vendor",
-    "third_party",
-    "thirdparty",
-    "third-party",
-    "bower_components",
-    "dist",
-    "site-packages",
-    ".venv",
-    "venv",
-}
+_VENDORED = _words(
+    "node_modules vendor vendored _vendor third_party thirdparty third-party bower_components dist site-packages "
+    ".venv venv"
+)
 _GENERATED_SUFFIXES = {".po", ".pot", ".map", ".snap"}
-_TESTS = {
-    *("test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "e2e", "fixtures"),
-    *("__mocks__", "__fixtures__", "__snapshots__", "golden"),
-}
+_TESTS = _words(
+    "test tests testing spec specs __tests__ testdata e2e fixtures __mocks__ __fixtures__ __snapshots__ golden"
+)
 _COLLECTED = re.compile(
     r"test_\w+\.py|\w+_(?:test|spec)s?\.\w+|.+\.(?:test|spec)\.\w+|\w+Tests?\.\w+|Tests?[A-Z]\w*\.\w+"
 )
 _DOCS = {"doc", "docs", "documentation", "man"}
 _DOC_SUFFIXES = {".md", ".rst", ".txt", ".adoc", ".org", ".mdx", ".tex"}
 _DOC_NAMES = {"readme", "changelog", "changes", "license", "copying", "authors", "contributing", "news", "history"}
-_CONFIG_SUFFIXES = {
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".csv",
-    ".tsv",
-    ".yml",
-    ".yaml",
-    ".toml",
-    ".ini",
-    ".cfg",
-    ".conf",
-    ".properties",
-    ".env",
-    ".xml",
-    ".lock",
-    ".plist",
-    ".gradle",
-    ".tf",
-    ".hcl",
-    ".editorconfig",
-    ".gitignore",
-}
-_CONFIG_NAMES = {
-    "dockerfile",
-    "makefile",
-    "procfile",
-    "jenkinsfile",
-    "vagrantfile",
-    "cmakelists.txt",
-    "manifest.in",
-    "go.mod",
-    "go.sum",
-    "requirements.txt",
-}
-_MARKUP_SUFFIXES = {
-    ".html",
-    ".htm",
-    ".css",
-    ".scss",
-    ".sass",
-    ".less",
-    ".erb",
-    ".jinja",
-    ".jinja2",
-    ".j2",
-    ".hbs",
-    ".mustache",
-    ".ejs",
-    ".haml",
-    ".slim",
-    ".pug",
-    ".twig",
-    ".svg",
-}
+_CONFIG_SUFFIXES = _words(
+    ".json .jsonl .ndjson .csv .tsv .yml .yaml .toml .ini .cfg .conf .properties .env .xml .lock .plist .gradle .tf "
+    ".hcl .editorconfig .gitignore"
+)
+_CONFIG_NAMES = _words(
+    "dockerfile makefile procfile jenkinsfile vagrantfile cmakelists.txt manifest.in go.mod go.sum requirements.txt"
+)
+_MARKUP_SUFFIXES = _words(
+    ".html .htm .css .scss .sass .less .erb .jinja .jinja2 .j2 .hbs .mustache .ejs .haml .slim .pug .twig .svg"
+)
 
 
 @lru_cache(maxsize=65536)
@@ -172,7 +101,7 @@ def role(path: str) -> Role:
 
 @lru_cache(maxsize=16384)
 def _among(folder: str) -> tuple[bool, bool, bool]:
-    """Whether files in this folder are vendored, tests, documentation by where they stand."""
+    """Whether files in this folder are vendored, tests, documentation by their folder."""
     names = set(folder.split("/"))
     return not names.isdisjoint(_VENDORED), not names.isdisjoint(_TESTS), not names.isdisjoint(_DOCS)
 

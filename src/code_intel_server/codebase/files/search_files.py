@@ -2,14 +2,14 @@
 
 import heapq
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Row, Skipped, answer
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
-from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, there, valid_text, within
+from code_intel_server.codebase.files.project import ProjectScope, of_length, path_inside, valid_text, within
 from code_intel_server.codebase.files.roles import RELEVANCE, Role, in_two, role
 from code_intel_server.common import globs
 from code_intel_server.errors import Rejected
@@ -36,12 +36,10 @@ def search_files(
     path: str = ".",
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> LookupAnswer[FileRow]:
     """Files below `path` whose path `pattern` means: a glob where it holds `*?[{`, else fuzzy (name, part of the path, letters in order).
 
-    What a glob could not be compared with within `globs.MATCH_SECONDS` is reported. Raises Rejected('tool_errors.query.no_pattern') and
-    the errors of `path_inside`.
+    Raises Rejected('tool_errors.query.no_pattern') and the errors of `path_inside`.
     """
     if not of_length(pattern, "pattern").strip():
         raise Rejected("tool_errors.query.no_pattern")
@@ -49,38 +47,25 @@ def search_files(
     where = within(project.root, where) or where  # what is below a link is listed where it leads
     listing = project_files(project)
     below = [name for name in listing.paths if where in {".", name} or name.startswith(f"{where}/")]
-    late: tuple[str, ...] = ()
-    if globs.has_magic(pattern):
-        total, rows, late = _globbed(below, pattern, where, page.range.stop, clock)
-    else:
-        total, rows = fuzzy(below, pattern, page.range.stop)
-    found = page.cut(rows)
-    present = set(there(project.root, (row.path for row in found)))
-    gone = sum(row.path not in present for row in found)
-    problems = (
-        *listing.problems,
-        *late,
-        *([f"{gone} files of this page went while they were looked for"] if gone else []),
-    )
+    ask = partial(_globbed, where) if globs.has_magic(pattern) else fuzzy
+    total, rows = ask(below, pattern, page.range.stop)
     return answer(
-        [replace(row, path=valid_text(row.path)) for row in found if row.path in present],
+        [replace(row, path=valid_text(row.path)) for row in page.cut(rows)],
         page,
         total,
         engine=ripgrep.ENGINE,
-        incomplete_because=problems,
+        incomplete_because=listing.problems,
         skipped=skipped,
     )
 
 
-def _globbed(
-    paths: Sequence[str], pattern: str, where: str, most: int, clock: Callable[[], float]
-) -> tuple[int, list[FileRow], tuple[str, ...]]:
-    """How many of `paths`, which are sorted, the pattern means, the best `most` of them, and what was not looked at."""
+def _globbed(where: str, paths: Sequence[str], pattern: str, most: int) -> tuple[int, list[FileRow]]:
+    """How many of `paths`, which are sorted, the pattern means, read from `where`, and the best `most` of them."""
     below = where != "." and "/" in pattern and not pattern.startswith("/")
     patterns = [pattern, *([f"{globs.literal(where)}/{pattern}"] if below else [])]
-    found, left = globs.meant(paths, patterns, str, clock=clock)
+    found = globs.meant(paths, patterns, str)
     best = heapq.nsmallest(most, found, key=lambda name: RELEVANCE[role(name)])
-    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best], (left,) if left else ()
+    return len(found), [FileRow(name, role(name), "glob", 1.0) for name in best]
 
 
 def fuzzy(paths: Sequence[str], wanted: str, most: int = EXACT_TOTAL_LIMIT) -> tuple[int, list[FileRow]]:

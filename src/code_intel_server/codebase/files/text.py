@@ -10,10 +10,6 @@ from code_intel_server.common import safe_open
 
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SNIFFED = 8192
-_LIKELY_WIDTH = 40
-"""Bytes of a line, as a first guess."""
-_FEW = 16
-"""So many line breaks are passed one by one sooner than a stretch is counted again."""
 _LINKED = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 
@@ -103,47 +99,15 @@ def split_lines(text: str) -> list[str]:
 
 
 class Lines:
-    """The lines of a text as ripgrep counts them, each found from the one asked for before: text is passed over, not split."""
+    """The lines of a text as ripgrep counts them."""
 
     def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._number = 1
-        self._start = 0
+        self._lines = text.split(b"\n")
 
     def at(self, number: int) -> bytes | None:
         """A 1-based line, with its carriage return; None beyond the end."""
-        if number < self._number:
-            self._number, self._start = 1, 0
-        start = _behind(self._text, self._start, number - self._number)
-        if start is None:
-            return None
-        self._number, self._start = number, start
-        end = self._text.find(b"\n", start)
-        return self._text[start:] if end < 0 else self._text[start:end]
-
-    def behind(self, number: int, size: int) -> bytes:
-        """At most `size` bytes from the beginning of a 1-based line on; none beyond the end."""
-        return b"" if self.at(number) is None else self._text[self._start : self._start + size]
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else None
 
     def all(self) -> list[bytes]:
         """Every line."""
-        return self._text.split(b"\n")
-
-
-def _behind(text: bytes, start: int, breaks: int) -> int | None:
-    """The place behind so many line breaks; None where there are fewer. Counts what lies ahead a stretch at a time."""
-    width = _LIKELY_WIDTH
-    while breaks:
-        end = start + breaks * width
-        over = text.count(b"\n", start, end) - breaks
-        if over < 0:
-            if end >= len(text):
-                return None
-            breaks, start, width = -over, end, width * 2
-        elif over > _FEW and width > 1:
-            width //= 2
-        else:
-            for _ in range(over + 1):
-                end = text.rindex(b"\n", start, end)
-            return end + 1
-    return start
+        return self._lines

@@ -94,7 +94,7 @@ def _say_broad(run: Analysis, target: str, members: Sequence[str]) -> None:
 
 def _symbols_in(run: Analysis, path: str) -> list[StoredSymbol]:
     run.cache.refresh([path])
-    run.cache.recheck(run.cache.store.in_file(path), run.standing)
+    run.cache.recheck(run.cache.store.in_file(path))
     return [
         symbol
         for symbol in run.cache.store.in_file(path)
@@ -111,7 +111,7 @@ def _own_weight(symbol: StoredSymbol) -> float:
 
 def _named(run: Analysis, target: str) -> list[Name]:
     run.problems += bring_up_to_date(run.project, run.cache, target, NameMatch.EXACT)[0]
-    if run.cache.recheck(resolve(run.cache, target), run.standing):
+    if run.cache.recheck(resolve(run.cache, target)):
         run.standing = SourceFiles(run.project.root)
     symbols = [symbol for symbol in resolve(run.cache, target) if run.standing.defines(symbol)]
     symbols = [symbol for symbol in symbols if symbol.tag.kind not in STYLE_KINDS] or symbols

@@ -18,11 +18,8 @@ from threading import Lock
 
 from code_intel_server.codebase.files.ignore import files_of_any_size
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
-from code_intel_server.codebase.symbols import ctags
-from code_intel_server.codebase.symbols.ctags import Tag
-from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.store import Stamp, StoredFile, StoredSymbol, SymbolStore
-from code_intel_server.codebase.symbols.tagging import Tagging, tag_by_tree, tag_files, taggable
+from code_intel_server.codebase.symbols.tagging import Tagging, tag_files, taggable
 
 FILES_A_BATCH = 400
 INLINE_LIMIT = 300
@@ -140,26 +137,13 @@ class SymbolCache:
         self._settle(set(stamps) if not problems else set())
         return tuple(problems)
 
-    def recheck(self, symbols: Sequence[StoredSymbol], standing: SourceFiles) -> bool:
-        """Look again at every file these symbols are in; True where some had changed, or do not hold them, and are now up to date."""
+    def recheck(self, symbols: Sequence[StoredSymbol]) -> bool:
+        """Look again at every file these symbols are in; True where some had changed and are now up to date."""
         stamps = {symbol.path: symbol.stamp for symbol in symbols}
         stale = {path for path, stamp in stamps.items() if stamp_of(self.project, path) != stamp}
         if stale:
             self.refresh(stale)
-        misread = {symbol.path for symbol in symbols if symbol.path not in stale and not standing.defines(symbol)}
-        if misread:
-            self.store.put(
-                [StoredFile(path, stamps[path], *self._tag_again(path, standing)) for path in sorted(misread)]
-            )
-        return bool(stale or misread)
-
-    def _tag_again(self, path: str, standing: SourceFiles) -> tuple[str, Sequence[Tag]]:
-        """Engine and tags of a file that does not hold what ctags said of it: another file was read in its place."""
-        by_tree = tag_by_tree(self.project.root, path)
-        if by_tree is not None:
-            return by_tree.engine, by_tree.tags
-        found = tag_files(self.project.root, [path]).files
-        return ctags.ENGINE, [tag for file in found for tag in file.tags if standing.holds(path, tag.name, tag.scope)]
+        return bool(stale)
 
     def refresh_all(
         self, progress: TaggingProgress = lambda _done, _total: None, cancelled: Callable[[], bool] = lambda: False

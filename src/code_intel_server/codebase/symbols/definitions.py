@@ -120,8 +120,8 @@ def find_definitions(
     problems, walked_at = bring_up_to_date(project, cache, symbol, match)
     found = _found(cache, wanted)
     standing = SourceFiles(project.root)
-    if cache.recheck(page.cut(found), standing):
-        found, standing = _found(cache, wanted), SourceFiles(project.root)
+    if cache.recheck(page.cut(found)):
+        found = _found(cache, wanted)
     if not found and walked_at < began:
         cache.verify(fresh=True)
         left = max(DEFINITION_SECONDS - (cache.now() - began), _LEAST_SECONDS)
@@ -295,8 +295,7 @@ def _left_out(count: int) -> Iterator[str]:
 def _row(symbol: StoredSymbol, standing: SourceFiles) -> DefinitionRow:
     tag = symbol.tag
     text = standing.text(symbol.path, tag.start_line).strip()[:TEXT_COLUMNS]
-    signature = standing.signature(symbol.path, symbol.engine, tag)
-    signature = f"{tag.name}{signature}" if signature.startswith("(") else signature or text
+    signature = f"{tag.name}{tag.signature}" if tag.signature.startswith("(") else tag.signature or text
     return DefinitionRow(
         path=valid_text(symbol.path),
         start_line=tag.start_line,

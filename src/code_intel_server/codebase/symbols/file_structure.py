@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from code_intel_server.codebase.answers import InFile, LookupAnswer, Page, Row, Skipped, answer, labelled, lines_of
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.files.languages import Language, language_of
-from code_intel_server.codebase.files.project import ProjectScope, inside_file, path_inside, there, valid_text
+from code_intel_server.codebase.files.project import ProjectScope, inside_file, path_inside, valid_text
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes, split_lines
-from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.symbols.tagging import SYNTAX_TREE, tag_files
-from code_intel_server.codebase.syntax.values import Symbol
+from code_intel_server.codebase.syntax.values import Call, Import, Symbol
 from code_intel_server.errors import Rejected
 
 if TYPE_CHECKING:
@@ -23,6 +22,23 @@ MAX_SOURCE_LINES = 400
 OUTLINE_COLUMNS = 160
 """Characters of a signature that an outline shows."""
 
+_CODE_KINDS = frozenset(
+    [
+        "function",
+        "method",
+        "constructor",
+        "macro",
+        "class",
+        "struct",
+        "interface",
+        "trait",
+        "impl",
+        "enum",
+        "object",
+        "module",
+        "namespace",
+    ]
+)
 _LINES_SHOWN = 4
 """Lines of calls of the same name that are shown."""
 
@@ -74,24 +90,6 @@ class SourceRow(InFile):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportRow:
-    """An import: the module as written, the statement on one line."""
-
-    line: int
-    module: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallRow:
-    """A call: its name without receiver, and the symbol it is in."""
-
-    line: int
-    name: str
-    inside: str
-
-
-@dataclass(frozen=True, slots=True)
 class StructureRow(Row):
     """What one file is made of."""
 
@@ -100,8 +98,8 @@ class StructureRow(Row):
     end_line: int
     language: str
     symbols: tuple[SymbolRow, ...]
-    imports: tuple[ImportRow, ...]
-    calls: tuple[CallRow, ...]
+    imports: tuple[Import, ...]
+    calls: tuple[Call, ...]
     has_errors: bool
 
     def as_row(self) -> dict[str, object]:
@@ -113,7 +111,7 @@ class StructureRow(Row):
         return row | ({"has_errors": True} if self.has_errors else {})
 
 
-def _folded(calls: Iterable[CallRow]) -> Iterator[str]:
+def _folded(calls: Iterable[Call]) -> Iterator[str]:
     """A line of text for each name called in a symbol, by the first call, with the lines of the first `_LINES_SHOWN`."""
     lines: dict[tuple[str, str], list[int]] = {}
     for call in calls:
@@ -204,10 +202,7 @@ def analyze_structure(
         below, problems = [inside_file(project.root, path)], []
     below = below[:MAX_FOLDER_FILES]
     named = page.cut(below)
-    present = list(there(project.root, named))
-    if len(present) < len(named):
-        problems.append(f"{len(named) - len(present)} files went while they were looked for")
-    rows = [row for name in present if (row := _structure_row(project, name, problems))]
+    rows = [row for name in named if (row := _structure_row(project, name, problems))]
     return answer(rows, page, len(below), engine=SYNTAX_TREE, incomplete_because=problems, skipped=skipped)
 
 
@@ -264,7 +259,6 @@ def _symbol_rows(path: str, symbols: Sequence[Symbol]) -> list[SymbolRow]:
 def _by_other_engine(project: ProjectScope, path: str, language: Language) -> LookupAnswer[SymbolRow]:
     """The outline by ctags, for a language without a grammar of ours."""
     tagging = tag_files(project.root, [path])
-    standing = SourceFiles(project.root)
     rows = [
         SymbolRow(
             valid_text(path),
@@ -274,12 +268,11 @@ def _by_other_engine(project: ProjectScope, path: str, language: Language) -> Lo
             tag.name,
             tag.kind,
             tag.scope,
-            standing.signature(path, file.engine, tag),
+            tag.signature,
             tag.scope.count(".") + bool(tag.scope),
         )
         for file in tagging.files
         for tag in sorted(file.tags, key=lambda tag: (tag.start_line, -tag.end_line))
-        if standing.holds(path, tag.name, tag.scope)
     ]
     problems = (*tagging.problems, *(() if rows else (f"there is no grammar for {language.name}",)))
     return answer(
@@ -297,21 +290,7 @@ def _trouble(has_errors: bool) -> Iterator[str]:
 
 
 def _holds_code(row: SymbolRow) -> bool:
-    return row.kind in {
-        "function",
-        "method",
-        "constructor",
-        "macro",
-        "class",
-        "struct",
-        "interface",
-        "trait",
-        "impl",
-        "enum",
-        "object",
-        "module",
-        "namespace",
-    }
+    return row.kind in _CODE_KINDS
 
 
 def _led(parsed: "Parsed", rows: Sequence[SymbolRow], line: int) -> Sequence[SymbolRow]:
@@ -362,7 +341,7 @@ def _structure_row(project: ProjectScope, path: str, problems: list[str]) -> Str
         end_line=max(len(split_lines(decode(source.data))), 1),
         language=source.language.name,
         symbols=tuple(_symbol_rows(path, found.outline.symbols)),
-        imports=tuple(ImportRow(item.line, item.module, item.text) for item in found.imports),
-        calls=tuple(CallRow(item.line, item.name, item.inside) for item in found.calls),
+        imports=found.imports,
+        calls=found.calls,
         has_errors=found.outline.has_errors,
     )

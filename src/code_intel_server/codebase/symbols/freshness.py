@@ -1,9 +1,4 @@
-"""Holds what ripgrep and ctags told against the files themselves.
-
-Both open files by name: who swaps a folder for a link while they run makes them read what the link leads to. So what an
-answer shows is taken from the file as `text.read_bytes` opens it, never outside the project; what is there
-differently is looked for anew, and left out where it is not there.
-"""
+"""The files behind an answer, each read once: whole lines, the lines around a match, and whether a match is still there."""
 
 import re
 from dataclasses import replace
@@ -11,22 +6,9 @@ from pathlib import Path
 
 from code_intel_server.codebase.files.ripgrep import FileMatches, Match
 from code_intel_server.codebase.files.text import Lines, as_searched, decode, is_binary, read_bytes
-from code_intel_server.codebase.symbols import ctags
-from code_intel_server.codebase.symbols.ctags import Tag
 from code_intel_server.codebase.symbols.store import StoredSymbol
 
 _REMEMBERED_BYTES = 8 * 1024 * 1024
-_SPACE = b" \t\r\n\f\v"
-_WORD = re.compile(r"\w+")
-_COMMENT = re.compile(rb"/\*.{0,1000}?\*/|(?://|#|--)[^\n]*", re.DOTALL)
-_MARK = re.compile(
-    r"(?P<comment>/\*.{0,1000}?\*/|(?://|#|--)[^\n]*)|(?P<quoted>\"(?:\\.|[^\"\\\n]){0,300}\"|'(?:\\.|[^'\\\n]){0,300}')"
-    r"|[()\[\]{};]|(?<=\))\s{0,99}:(?!:)|\n(?!\s{0,99}\()",
-    re.DOTALL,
-)
-"""What tells where the beginning of a definition ends; in brackets only these count."""
-_SIGNATURE_BYTES = 4096
-"""Bytes behind the beginning of a definition in which its signature stands, besides its own length."""
 
 
 class _Kept:
@@ -53,7 +35,6 @@ class SourceFiles:
         self._root = root
         self._kept: dict[str, _Kept] = {}
         self._bytes = 0
-        self._defined: dict[StoredSymbol, bool] = {}
 
     def content(self, path: str) -> bytes | None:
         """See `text.read_bytes`; what was read first is forgotten first."""
@@ -111,60 +92,9 @@ class SourceFiles:
         ]
         return replace(file, count=len(found), printed=b"".join(found))
 
-    def holds(self, path: str, *texts: str) -> bool:
-        """Whether every word of `texts` is in the file, whatever the letters' case."""
-        words = [word.encode() for text in texts for word in _WORD.findall(text)]
-        content = self.content(path)
-        if content is None:
-            return False
-        missing = [word.lower() for word in words if word not in content]
-        folded = content.lower() if missing else b""
-        return all(word in folded for word in missing)
-
     def defines(self, symbol: StoredSymbol) -> bool:
-        """Whether the file may define the symbol: a syntax tree was made of what was read so, of ctags the words must be there."""
-        known = self._defined.get(symbol)
-        if known is None:
-            if symbol.engine != ctags.ENGINE:
-                known = self.content(symbol.path) is not None
-            else:
-                known = self.holds(symbol.path, symbol.tag.name, symbol.tag.scope)
-            self._defined[symbol] = known
-        return known
-
-    def signature(self, path: str, engine: str, tag: Tag) -> str:
-        """The tag's signature, '' where it is differently behind the definition's first line."""
-        text = tag.signature
-        if engine != ctags.ENGINE or not _WORD.search(text):
-            return text
-        behind = self._file(path).lines.behind(tag.start_line, len(text) * 4 + _SIGNATURE_BYTES)
-        wanted = text.encode().translate(None, _SPACE)
-        if wanted in behind.translate(None, _SPACE):
-            return text
-        # ctags leaves out comments, attributes and continuation marks, and changes quotes.
-        stands = wanted in _COMMENT.sub(b"", behind).translate(None, _SPACE) or _in_order(text, _head(behind))
-        return text if stands else ""
-
-
-def _head(behind: bytes) -> str:
-    """A definition's beginning up to its body, without comments: till no bracket is open and its line or clause ends."""
-    text, depth, begin = behind.decode("utf-8", "replace"), 0, 0
-    parts: list[str] = []
-    for mark in _MARK.finditer(text):
-        if mark["comment"]:
-            parts.append(text[begin : mark.start()])
-            begin = mark.end()
-        elif not mark["quoted"]:
-            if depth == 0 and mark[0] not in "([":
-                return "".join([*parts, text[begin : mark.start()]])
-            depth += (mark[0] in "([{") - (mark[0] in ")]}")
-    return "".join([*parts, text[begin:]])
-
-
-def _in_order(signature: str, head: str) -> bool:
-    """Whether every word of a signature is in a definition's beginning, in this order, whatever the letters' case."""
-    standing = iter(_WORD.findall(head.lower()))
-    return all(word in standing for word in _WORD.findall(signature.lower()))
+        """Whether the file that defined the symbol can still be read."""
+        return self.content(symbol.path) is not None
 
 
 def same(match: Match, line: bytes | None) -> bool:

@@ -73,17 +73,6 @@ def _taggable_name(name: str) -> bool:
     return language.kind not in _UNTAGGED_KINDS or language.name in _TAGGED_ANYWAY
 
 
-def tag_by_tree(root: Path, path: str) -> FileTags | None:
-    """Tag one file by its syntax tree; None where it has none, or cannot be read."""
-    from code_intel_server.codebase.syntax import structure
-
-    data = read_bytes(root, path)
-    language = None if data is None else language_of(path, data)
-    if data is None or language is None or not structure.has_grammar(language):
-        return None
-    return FileTags(path, SYNTAX_TREE, _outlined(data, language))
-
-
 def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:
     """Tag `paths` (relative), each by the better engine that is there; files without symbols have empty tags.
 

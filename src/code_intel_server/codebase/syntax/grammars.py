@@ -15,7 +15,7 @@ One query file a language says what a definition is. The captures are
     @import.name         a name that is bound to what is imported, outside of the @import itself
     @definition          a name that is defined where nobody looks for a symbol (`f.g = function h() {}` calls itself `h`)
 
-Patterns stand in order of preference: where two find the same name, the first wins. A file that begins with
+Patterns are in order of preference: where two find the same name, the first wins. A file that begins with
 `;;; like <language>` adds that language's patterns to its own.
 """
 
@@ -168,7 +168,7 @@ def has_grammar(language: Language | None) -> bool:
 
 
 def parse(data: bytes, language: Language) -> Parsed | None:
-    """The syntax tree of a file; None where it has no grammar that stands it, is over 1 MiB, or takes over 2 s of this thread's time."""
+    """The syntax tree of a file; None where it has no grammar that survives it, is over 1 MiB, or takes over 2 s of this thread's time."""
     if not language.grammar or len(data) > MAX_PARSED_BYTES:
         return None
     text = readable(data)

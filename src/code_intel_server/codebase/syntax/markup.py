@@ -29,38 +29,14 @@ class Mention:
     side: Side
 
 
+def _suffixes(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 STYLE_SUFFIXES = frozenset({".css", ".scss", ".sass", ".less", ".styl", ".pcss"})
-PAGES = frozenset(
-    {
-        ".html",
-        ".htm",
-        ".xhtml",
-        ".jinja",
-        ".jinja2",
-        ".j2",
-        ".erb",
-        ".ejs",
-        ".hbs",
-        ".mustache",
-        ".twig",
-        ".njk",
-        ".liquid",
-    }
-    | {
-        ".php",
-        ".phtml",
-        ".vue",
-        ".svelte",
-        ".astro",
-        ".jsx",
-        ".tsx",
-        ".haml",
-        ".slim",
-        ".pug",
-        ".cshtml",
-        ".razor",
-        ".heex",
-    }
+PAGES = _suffixes(
+    ".html .htm .xhtml .jinja .jinja2 .j2 .erb .ejs .hbs .mustache .twig .njk .liquid .php .phtml .vue .svelte "
+    ".astro .jsx .tsx .haml .slim .pug .cshtml .razor .heex"
 )
 SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".coffee"})
 GLOBS = tuple(sorted(f"*{suffix}" for suffix in STYLE_SUFFIXES | PAGES | SCRIPTS))

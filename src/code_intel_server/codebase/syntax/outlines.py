@@ -71,7 +71,7 @@ def definitions_of(parsed: Parsed) -> list[OutlineDefinition]:
 
 
 def single_definitions(parsed: Parsed) -> list[OutlineDefinition]:
-    """The definitions as their nodes stand, each clause by itself; of two for one name the first pattern's.
+    """The definitions as their nodes are, each clause by itself; of two for one name the first pattern's.
 
     What is bound to a name is known by that alone: an `@own` name besides it is none.
     """
@@ -238,7 +238,7 @@ def split_qualified(text: str) -> tuple[str, str]:
 
 
 def _last_colons(name: str) -> int:
-    """Where the last `::` stands that is in no arguments of a template; -1 where there is none."""
+    """Where the last `::` is that is in no arguments of a template; -1 where there is none."""
     depth, found = 0, -1
     for part in _PARTS.finditer(name):
         if part[0] == "operator":
@@ -260,7 +260,7 @@ def _may_hold(symbol: Symbol, item: OutlineDefinition, parsed: Parsed) -> bool:
 
 
 def _inside(item: OutlineDefinition, symbol: Symbol) -> bool:
-    """Whether the definition lies within the symbol; two names of one declaration stand next to each other."""
+    """Whether the definition lies within the symbol; two names of one declaration are siblings."""
     same = item.node.start_byte == symbol.start_byte and item.end_byte == symbol.end_byte
     return not same and item.end_byte <= symbol.end_byte
 

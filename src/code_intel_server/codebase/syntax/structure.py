@@ -5,20 +5,17 @@ costs nothing to import; this module brings the grammars with it, so import it o
 """
 
 from code_intel_server.codebase.files.languages import Language
-from code_intel_server.codebase.syntax.blocks import Borders, blocks_of, comment_ranges, lead_line
+from code_intel_server.codebase.syntax.blocks import Borders, blocks_of, lead_line
 from code_intel_server.codebase.syntax.grammars import Parsed, has_grammar, parse, readable
 from code_intel_server.codebase.syntax.outlines import outline_of
 from code_intel_server.codebase.syntax.uses import Uses, structure_of, symbol_at
-from code_intel_server.codebase.syntax.values import Outline, Structure, enclosing
+from code_intel_server.codebase.syntax.values import Outline
 
 __all__ = [
     "Borders",
     "Parsed",
     "Uses",
-    "analyze",
     "blocks_of",
-    "comment_ranges",
-    "enclosing",
     "has_grammar",
     "lead_line",
     "outline",
@@ -34,9 +31,3 @@ def outline(data: bytes, language: Language) -> Outline:
     """The symbols of a file, nested; empty and not `complete` where it cannot be parsed."""
     parsed = parse(data, language)
     return outline_of(parsed) if parsed else Outline((), complete=False)
-
-
-def analyze(data: bytes, language: Language) -> Structure:
-    """Symbols, imports and calls of a file; empty and not `complete` where it cannot be parsed."""
-    parsed = parse(data, language)
-    return structure_of(parsed) if parsed else Structure(Outline((), complete=False), (), ())

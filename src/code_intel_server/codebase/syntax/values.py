@@ -168,9 +168,3 @@ class Block:
     start_byte: int
     end_byte: int
     children: tuple["Block", ...]
-
-
-def enclosing(outline: Outline, line: int) -> Symbol | None:
-    """The innermost symbol around a 1-based line; None where there is none."""
-    around = [symbol for symbol in outline.symbols if symbol.start_line <= line <= symbol.end_line]
-    return min(around, key=lambda symbol: (symbol.end_line - symbol.start_line, -symbol.start_byte), default=None)

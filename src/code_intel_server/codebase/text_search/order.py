@@ -29,7 +29,7 @@ _MOST_A_FILE = 1000
 """Lines of one file that are tried: enough for any that a person wrote."""
 
 Line = tuple[bytes, int]
-"""A line's text, and how many of its bytes stand before the name that it defines."""
+"""A line's text, and how many of its bytes are before the name that it defines."""
 
 
 class Columns:

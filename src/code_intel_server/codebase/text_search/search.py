@@ -5,7 +5,7 @@ asked of ripgrep again, over the matching lines only: exact for every regex it a
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
@@ -18,7 +18,7 @@ from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope, of_length, path_inside, valid_text
 from code_intel_server.codebase.files.ripgrep import FileMatches, Match, Query
 from code_intel_server.codebase.files.text import decode, is_binary, read_bytes
-from code_intel_server.codebase.symbols.freshness import SourceFiles, same
+from code_intel_server.codebase.symbols.freshness import SourceFiles
 from code_intel_server.codebase.text_search import order
 from code_intel_server.codebase.text_search.order import Columns
 from code_intel_server.common import globs as globbing
@@ -27,17 +27,11 @@ from code_intel_server.errors import Rejected
 MAX_PATTERNS = 50
 MAX_CONTEXT = 20
 _SOUND = "globs whose brackets and braces match"
-MOST_NUMBERED = 100_000
-"""Lines up to which one run a pattern counts them and finds those of the rows; with more, one run counts and one finds."""
-
-PIECE_BYTES = 8 * process.MEBIBYTE
-"""Matching lines that are held and counted at once: all, unless overlong ones, which arrive cut, make much more of them."""
+WHOLE_BYTES = 64 * process.MEBIBYTE
+"""Matching lines that are read whole to be counted a pattern; of more, a line that arrived cut is judged by its beginning."""
 
 FIRST_LINES = 20
 """Matching lines of each file that are taken where all of them are too many for one answer."""
-
-CHECK_SECONDS = 5.0
-"""How long the rows of a page may be compared with their files; where that is over, the page ends."""
 
 SHOWN_COLUMNS = (240, 160, 120, 80, 60)
 """Characters of a line that a row shows, around the match: the most with which the page costs what it should."""
@@ -99,12 +93,11 @@ def search_text(
     page: Page = FIRST_PAGE,
     skipped: Skipped | None = None,
     seconds: float = ripgrep.SEARCH_SECONDS,
-    clock: Callable[[], float] = time.monotonic,
 ) -> LookupAnswer[TextRow]:
     """Lines that match any of `patterns`, grouped by file: definitions first, then code, tests, documentation, vendored.
 
-    A page ends early where its rows cannot be compared with their files within CHECK_SECONDS. Of `SearchOptions` every key is an
-    argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context. Raises Rejected('tool_errors.query.no_pattern'),
+    Of `SearchOptions` every key is an argument. At most MAX_PATTERNS patterns and as many globs, MAX_CONTEXT lines of context.
+    Raises Rejected('tool_errors.query.no_pattern'),
     Rejected('tool_errors.generic.pattern_not_one_line'), Rejected('tool_errors.generic.pattern_invalid'),
     Rejected('tool_errors.generic.argument_invalid') and the errors of `path_inside`.
     """
@@ -119,32 +112,17 @@ def search_text(
         return answer((), page, 0, engine=ripgrep.ENGINE, incomplete_because=[f"{where} {refusal}"], counts=counts)
     found = _search_all(project, query, where, globs, seconds)
     wanted = [glob for glob in globs if not glob.startswith("!")]
-    files, left = globbing.meant(found.files, wanted, attrgetter("path"), clock=clock) if wanted else (found.files, "")
-    total = sum(file.count for file in files)
-    columns = Columns(project.root, query)
-    found_here = list(_on_page(order.by_relevance(columns, files), page))
-    standing = SourceFiles(project.root)
-    stands = _lines_now(standing, found_here, clock)
-    late = len(found_here) - len(stands)
-    if late:
-        page = replace(page, limit=len(stands))
-        found_here = found_here[: len(stands)]
-    on_page = _as_they_stand(columns, found_here, stands)
+    files = globbing.meant(found.files, wanted, attrgetter("path")) if wanted else found.files
+    columns, sources = Columns(project.root, query), SourceFiles(project.root)
+    on_page = [(match, sources.whole(match)) for match in _on_page(order.by_relevance(columns, files), page)]
     owned = _owned(project, query, files, [line for _, line in on_page], seconds)
     context = min(max(context_lines, 0), MAX_CONTEXT)
-    rows = _rows(standing, columns, on_page, owned.rows, context, several=len(query.patterns) > 1)
     return answer(
-        rows,
+        _rows(sources, columns, on_page, owned.rows, context, several=len(query.patterns) > 1),
         page,
-        total,
+        sum(file.count for file in files),
         engine=ripgrep.ENGINE,
-        incomplete_because=(
-            *found.problems,
-            *owned.problems,
-            *_changed(len(found_here) - len(on_page)),
-            *_late(late),
-            *((left,) if left else ()),
-        ),
+        incomplete_because=(*found.problems, *owned.problems),
         skipped=skipped,
         counts=owned.counts,
         more=found.overflowed,
@@ -218,46 +196,6 @@ def _on_page(files: Iterable[FileMatches], page: Page) -> Iterator[Match]:
             return
 
 
-def _lines_now(standing: SourceFiles, found: Sequence[Match], clock: Callable[[], float]) -> list[bytes | None]:
-    """The lines that now stand where the matches were found: of the first always, of so many others as there is time for."""
-    deadline = clock() + CHECK_SECONDS
-    lines: list[bytes | None] = []
-    for match in found:
-        if lines and clock() > deadline:
-            break
-        lines.append(standing.line(match))
-    return lines
-
-
-def _as_they_stand(
-    columns: Columns, found: Sequence[Match], stands: Sequence[bytes | None]
-) -> list[tuple[Match, bytes]]:
-    """The matches with their whole lines as these are in the project, without those whose line is no match by now."""
-    lines = [(match, line) for match, line in zip(found, stands, strict=True) if line is not None]
-    changed = [(match, line) for match, line in lines if not same(match, line)]
-    matching = {
-        match
-        for (match, line), column in zip(changed, columns.of([line for _, line in changed]), strict=True)
-        if column
-    }
-    gone = {match for match, _ in changed} - matching
-    return [
-        (replace(match, text=line[: ripgrep.MAX_COLUMNS], ending=b"") if match in matching else match, line)
-        for match, line in lines
-        if match not in gone
-    ]
-
-
-def _changed(count: int) -> Iterator[str]:
-    if count:
-        yield f"{count} lines of this page changed while they were searched and are left out"
-
-
-def _late(count: int) -> Iterator[str]:
-    if count:
-        yield f"{count} lines of this page were not held against their files within {CHECK_SECONDS:g} s: the next page has them"
-
-
 @dataclass(frozen=True, slots=True)
 class _Owned:
     """How many lines each pattern matches, which patterns each row does, and where that is uncertain."""
@@ -278,56 +216,35 @@ def _owned(
     rows: list[tuple[str, ...]] = [()] * len(lines)
     problems: list[str] = []
     shown = b"".join(line + b"\n" for line in lines)
-    for piece in _pieces(project.root, files):
+    text = b"".join(_whole_lines(project.root, files))
+    for pattern in query.patterns:
         if time.monotonic() > deadline:
             problems.append(f"the lines of each pattern were not counted to the end within {seconds:g} s")
             break
-        for pattern in query.patterns:
-            one = _owned_in(project.root, replace(query, patterns=(pattern,)), shown, piece)
-            counts[pattern] += one.count
-            for number in one.shown:
-                rows[number] = (*rows[number], pattern)
-            problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in one.problems]
-        shown = b""
+        alone = replace(query, patterns=(pattern,))
+        counts[pattern], why = ripgrep.count_lines(alone, text, project.root)
+        for number in ripgrep.matching_lines(alone, shown, project.root)[0]:
+            rows[number] = (*rows[number], pattern)
+        problems += [f"the lines of {pattern} may be more than its count says: {reason}" for reason in why]
     return _Owned(tuple(counts.items()), [row or query.patterns[:1] for row in rows], tuple(dict.fromkeys(problems)))
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnedIn:
-    """How many lines of a piece one pattern matches, and which of the shown ones."""
+def _whole_lines(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
+    """The matching lines, those that arrived cut as they are in their files."""
+    sources, size = SourceFiles(root), 0
 
-    count: int
-    shown: frozenset[int]
-    problems: tuple[str, ...]
+    def whole(match: Match) -> bytes:
+        """The line, or its beginning where enough was read."""
+        return sources.whole(match) if size < WHOLE_BYTES else match.text
 
-
-def _owned_in(root: Path, alone: Query, shown: bytes, piece: bytes) -> _OwnedIn:
-    many = piece.count(b"\n") > MOST_NUMBERED
-    numbers, problems = ripgrep.matching_lines(alone, shown if many else shown + piece, root)
-    first = shown.count(b"\n")
-    on_page = frozenset(number for number in numbers if number < first)
-    if not many:
-        return _OwnedIn(len(numbers) - len(on_page), on_page, problems)
-    count, more_problems = ripgrep.count_lines(alone, piece, root)
-    return _OwnedIn(count, on_page, (*problems, *more_problems))
-
-
-def _pieces(root: Path, files: Iterable[FileMatches]) -> Iterator[bytes]:
-    """The matching lines as they are in their files, so many a piece as one run of ripgrep is given."""
-    standing = SourceFiles(root)
-    text = bytearray()  # Joined as they come: a list of millions of lines takes many times what is in them.
     for file in files:
-        for part in file.texts(standing.whole):
-            text += part
-            if len(text) > PIECE_BYTES:
-                yield bytes(text)
-                text.clear()
-    if text:
-        yield bytes(text)
+        for part in file.texts(whole):
+            size += len(part)
+            yield part
 
 
 def _rows(
-    standing: SourceFiles,
+    sources: SourceFiles,
     columns: Columns,
     on_page: Sequence[tuple[Match, bytes]],
     owners: Sequence[tuple[str, ...]],
@@ -340,8 +257,8 @@ def _rows(
     starts = dict(zip(long, columns.of([on_page[number][1] for number in long]), strict=True))
     rows = []
     for number, ((match, line), names) in enumerate(zip(on_page, owners, strict=True)):
-        above = standing.texts(match.path, range(max(match.line - context, 1), match.line))
-        below = standing.texts(match.path, range(match.line + 1, match.line + 1 + context))
+        above = sources.texts(match.path, range(max(match.line - context, 1), match.line))
+        below = sources.texts(match.path, range(match.line + 1, match.line + 1 + context))
         rows.append(
             TextRow(
                 path=valid_text(match.path),

@@ -6,14 +6,15 @@ was meant (a form of YAML that resists patching), the file is refused rather tha
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from code_intel_server.contract import Broken, Node, Scalar, Sequence, Table
 
+if TYPE_CHECKING:
+    import yaml
+
 _STEP = "  "
-_COMMENTED = re.compile(
-    # Behind a value all blanks belong to the comment, behind a key without one only the last.
-    r"""\s*[\w'"-]+:(?:\s*+(?:"[^"\\]*"|'[^']*'|[|>][-+0-9]*+|[^\s"'#|>](?:[^"'#]*[^\s"'#])?)(\s+#.*)|\s*(\s#.*))"""
-)
+_BLOCK = re.compile(r"[|>][-+0-9]*(?P<comment>[^\n]*)")
 
 
 def with_values(data: bytes, section: str, values: Mapping[str, str]) -> bytes:
@@ -31,77 +32,51 @@ def with_values(data: bytes, section: str, values: Mapping[str, str]) -> bytes:
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:
-    lines = text.split("\n")
-    header = _find(lines, section, 0, len(lines), "")
-    if header is None:
-        body = [] if not text.strip() else text.rstrip("\n").split("\n")
-        return "\n".join([*body, f"{section}:", *_written(_STEP, name, value), ""])
-    start, end = header + 1, _block_end(lines, header, "")
-    if re.sub(r"(?<!\s)\s+#.*", "", lines[header]).rstrip() not in {f"{section}:", f"'{section}':", f'"{section}":'}:
-        raise Broken(header + 1, f"{section} must be written as a block, one key a line")
-    indent = next((_indent(line) for line in lines[start:end] if _is_content(line)), _STEP)
-    at = _find(lines, name, start, end, indent)
-    if at is None:
-        return "\n".join([*lines[:start], *_written(indent, name, value), *lines[start:]])
-    comment = _trailing_comment(lines[at])
-    rest = lines[_value_end(lines, at, indent) :]
-    return "\n".join([*lines[:at], *_written(indent, name, value, comment), *rest])
+    import yaml
+
+    key, content = _member(yaml.compose(text, Loader=yaml.SafeLoader), section)
+    if key is None or content is None:
+        return "\n".join([*text.rstrip("\n").split("\n"), f"{section}:", *_line(_STEP, name, value), ""]).lstrip("\n")
+    header = key.start_mark.line + 1
+    if isinstance(content, yaml.ScalarNode) and not content.value:
+        indent, old = _STEP, None
+    elif isinstance(content, yaml.MappingNode) and not content.flow_style and content.start_mark.line >= header:
+        indent, old = " " * content.start_mark.column, _member(content, name)[1]
+    else:
+        raise Broken(header, f"{section} must be written as a block, one key a line")
+    if old is None:
+        lines = text.split("\n")
+        return "\n".join([*lines[:header], *_line(indent, name, value), *lines[header:]])
+    start, end = old.start_mark.index, old.end_mark.index
+    block = _BLOCK.match(text, start) if isinstance(old, yaml.ScalarNode) and old.style in {"|", ">"} else None
+    end = start + len(text[start:end].rstrip()) if block else end
+    behind = text.find("\n", end) if "\n" in text[end:] else len(text)
+    head, *rest = _written(indent, value)
+    blank = "" if text[start - 1].isspace() else " "
+    return (
+        "\n".join([f"{text[:start]}{blank}{head}{block['comment'] if block else text[end:behind]}", *rest])
+        + text[behind:]
+    )
 
 
-def _written(indent: str, name: str, value: str, comment: str = "") -> list[str]:
-    """A key with its value: one line in double quotes, or a literal block for more than one line."""
+def _member(node: "yaml.Node | None", name: str) -> "tuple[yaml.Node | None, yaml.Node | None]":
+    """A key of a mapping and its value."""
+    pairs = node.value if node is not None and isinstance(node.value, list) else []
+    return next(((key, value) for key, value in pairs if key.value == name), (None, None))
+
+
+def _line(indent: str, name: str, value: str) -> list[str]:
+    head, *rest = _written(indent, value)
+    return [f"{indent}{name}: {head}", *rest]
+
+
+def _written(indent: str, value: str) -> list[str]:
+    """A value: one line in double quotes, or a literal block for more than one line."""
     if "\n" not in value:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
-        return [f'{indent}{name}: "{escaped}"{comment}']
+        return [f'"{escaped}"']
     # The figure says how far the block is indented: its first line may itself begin with spaces.
-    block = (f"{indent}{_STEP}{line}" if line else "" for line in value.split("\n"))
-    return [f"{indent}{name}: |{len(_STEP)}-{comment}", *block]
-
-
-def _find(lines: list[str], name: str, start: int, end: int, indent: str) -> int | None:
-    """The line of a key at exactly this indentation."""
-    key = re.compile(rf"{indent}(?:{re.escape(name)}|'{re.escape(name)}'|\"{re.escape(name)}\")\s*:(?:\s|$)")
-    return next((at for at in range(start, end) if key.match(lines[at])), None)
-
-
-def _block_end(lines: list[str], header: int, indent: str) -> int:
-    """The line after the last that is indented deeper than the header at `header`."""
-    for at in range(header + 1, len(lines)):
-        if _is_content(lines[at]) and len(_indent(lines[at])) <= len(indent):
-            return at
-    return len(lines)
-
-
-def _value_end(lines: list[str], at: int, indent: str) -> int:
-    """The line after a value: deeper lines are its own; blank lines and comments that follow at its level are not.
-
-    In a literal block everything that is indented deeper belongs to it, comments of YAML included: they are text there.
-    """
-    literal = re.search(r":\s*[|>][-+0-9]*\s*(?:#.*)?$", lines[at]) is not None
-    end = at + 1
-    for here in range(at + 1, len(lines)):
-        line = lines[here]
-        if not line.strip():
-            continue
-        deeper = len(_indent(line)) > len(indent)
-        if not deeper or (not literal and line.lstrip().startswith("#")):
-            break
-        end = here + 1
-    return end
-
-
-def _trailing_comment(line: str) -> str:
-    """The comment behind a key's value, where it surely is one."""
-    found = _COMMENTED.fullmatch(line)
-    return found[1] or found[2] if found else ""
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" "))]
-
-
-def _is_content(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+    return [f"|{len(_STEP)}-", *(f"{indent}{_STEP}{line}" if line else "" for line in value.split("\n"))]
 
 
 def _value(root: Table, section: str, name: str) -> str | None:
