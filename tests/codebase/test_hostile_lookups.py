@@ -22,22 +22,10 @@ from code_intel_server.errors import Rejected, Unavailable
 
 MARK = "MARKER"
 OPTIONS = [
-    f"--pre=touch {MARK}",
-    f"--pre touch {MARK}",
-    "-f/etc/passwd",
-    "--file=/etc/passwd",
-    f"--search-zip --pre=./{MARK}.sh",
-    "--hostname-bin=touch",
-    "--debug",
-    "-",
-    "--",
-    "-e",
-    "--files",
-    "--type-add=x:*",
-    "--options=./evil.ctags",
-    "-o evil",
-    "--_interactive",
-]
+    f"--pre=touch {MARK}", f"--pre touch {MARK}", "-f/etc/passwd", "--file=/etc/passwd",
+    f"--search-zip --pre=./{MARK}.sh", "--hostname-bin=touch", "--debug", "-", "--", "-e", "--files", "--type-add=x:*",
+    "--options=./evil.ctags", "-o evil", "--_interactive",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("payload", OPTIONS)
@@ -66,17 +54,9 @@ def test_a_symbol_path_or_glob_that_looks_like_an_option_is_none(tmp_path: Path,
 
 
 NAMES = [
-    "line\nbreak.py",
-    "carriage\rreturn.py",
-    "-leading.py",
-    "--options=x.py",
-    " space .py",
-    "'quote\".py",
-    "back\\slash.py",
-    "$(touch MARKER).py",
-    "a:12:3:b.py",
-    "ünï.py",
-]
+    "line\nbreak.py", "carriage\rreturn.py", "-leading.py", "--options=x.py", " space .py", "'quote\".py",
+    "back\\slash.py", "$(touch MARKER).py", "a:12:3:b.py", "ünï.py",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,16 +79,10 @@ def test_a_name_that_is_no_utf8_becomes_valid_text(tmp_path: Path) -> None:
     assert definition.path == "caf?.py"
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "café needle\n".encode("latin-1"),
-        "café needle\n".encode("utf-16"),
-        b"\xef\xbb\xbfcaf\xc3\xa9 needle\n",
-        b"\xff\xfe\xfd needle caf\xe9\n",
-    ],
-    ids=["latin-1", "utf-16", "utf-8 with mark", "neither"],
-)
+@pytest.mark.parametrize("content", [
+    "café needle\n".encode("latin-1"), "café needle\n".encode("utf-16"), b"\xef\xbb\xbfcaf\xc3\xa9 needle\n",
+    b"\xff\xfe\xfd needle caf\xe9\n",
+], ids=["latin-1", "utf-16", "utf-8 with mark", "neither"])  # fmt: skip
 def test_text_of_any_encoding_is_found_and_shown_as_valid_text(tmp_path: Path, content: bytes) -> None:
     if content.startswith(b"\xff\xfe\xfd"):
         content = b"x " + content  # not a byte order mark
@@ -142,23 +116,10 @@ def test_links_that_lead_in_circles_or_out_are_not_followed(tmp_path: Path) -> N
             found.search_text("needle", path)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "..",
-        "../x",
-        "/etc/passwd",
-        "a/../../x",
-        "a\0b",
-        "",
-        ".git",
-        ".git/config",
-        ".code-intel",
-        "nowhere",
-        "a" * 5000,
-        "\ud800",
-    ],
-)
+@pytest.mark.parametrize("path", [
+    "..", "../x", "/etc/passwd", "a/../../x", "a\0b", "", ".git", ".git/config", ".code-intel", "nowhere", "a" * 5000,
+    "\ud800",
+])  # fmt: skip
 def test_a_path_outside_the_project_or_of_nothing_is_refused(tmp_path: Path, path: str) -> None:
     found = explorer(tmp_path / "project", {"a/b.py": "x = 1\n", ".git/config": "x\n"})
     for lookup in (
@@ -256,17 +217,10 @@ HEAD = b"# x\n" * 4000
 FAR = b"# x\n" * 60_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        HEAD + b"needle\n\0\nneedle()\n",
-        HEAD + b"\0\nneedle()\n",
-        b"needle\n" + FAR + b"\0\nneedle()\n",
-        FAR + b"needle\n\0\nneedle()\n",
-        FAR + b"\0\nneedle()\n",
-    ],
-    ids=["near", "near and before", "far and behind", "far", "far and before"],
-)
+@pytest.mark.parametrize("text", [
+    HEAD + b"needle\n\0\nneedle()\n", HEAD + b"\0\nneedle()\n", b"needle\n" + FAR + b"\0\nneedle()\n",
+    FAR + b"needle\n\0\nneedle()\n", FAR + b"\0\nneedle()\n",
+], ids=["near", "near and before", "far and behind", "far", "far and before"])  # fmt: skip
 def test_a_file_that_turns_binary_further_on_makes_the_answer_incomplete(tmp_path: Path, text: bytes) -> None:
     found = explorer(tmp_path, {"late.py": text, "a.py": "needle()\nother()\n"})
     said = ("late.py is binary; only its beginning was searched",)

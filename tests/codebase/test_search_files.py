@@ -23,17 +23,11 @@ from code_intel_server.workspace.paths import SERVER_WRITES
 
 FILES = dict.fromkeys(
     [
-        "src/models/query.py",
-        "src/query_router.py",
-        "src/models/__init__.py",
-        "tests/test_query.py",
-        "docs/query.md",
-        "README.md",
-        "src/q.py",
-        "web/Query.tsx",
+        "src/models/query.py", "src/query_router.py", "src/models/__init__.py", "tests/test_query.py", "docs/query.md",
+        "README.md", "src/q.py", "web/Query.tsx",
     ],
     "x\n",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -94,20 +88,11 @@ def test_no_pattern_is_refused(tmp_path: Path) -> None:
 
 def test_the_listing_leaves_out_what_is_ignored_excluded_ours_or_too_large(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
-        ".gitignore": "ignored/\n*.tmp\n!kept.tmp\n",
-        "ignored/a.py": "x\n",
-        "b.tmp": "x\n",
-        "kept.tmp": "x\n",
-        "vendor/c.py": "x\n",
-        "big.py": b"x" * 1024 * 1025,
-        ".git/config": "x\n",
-        "embedded/.git/config": "x\n",
-        ".code-intel/config.json": "{}\n",
-        ".github/workflow.yml": "x\n",
-        "sub/.gitignore": "d.py\n",
-        "sub/d.py": "x\n",
+        ".gitignore": "ignored/\n*.tmp\n!kept.tmp\n", "ignored/a.py": "x\n", "b.tmp": "x\n", "kept.tmp": "x\n",
+        "vendor/c.py": "x\n", "big.py": b"x" * 1024 * 1025, ".git/config": "x\n", "embedded/.git/config": "x\n",
+        ".code-intel/config.json": "{}\n", ".github/workflow.yml": "x\n", "sub/.gitignore": "d.py\n", "sub/d.py": "x\n",
         "sub/e.py": "x\n",
-    }
+    }  # fmt: skip
     listing = project_files(explorer(tmp_path, files, "vendor/**").project)
     assert set(listing.paths) == {".gitignore", "kept.tmp", ".github/workflow.yml", "sub/.gitignore", "sub/e.py"}
 
@@ -153,19 +138,14 @@ def test_a_glob_means_what_it_means_to_ripgrep(
     write(root, {path: "x\n"})
     told = subprocess.run(
         [
-            ripgrep.ripgrep_program(),
-            "--no-config",
-            "--hidden",
-            "--no-ignore",
-            "--files",
-            "--glob",
+            ripgrep.ripgrep_program(), "--no-config", "--hidden", "--no-ignore", "--files", "--glob",
             f"/{pattern}" if "/" in pattern else pattern,
         ],
         cwd=root,
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert (told.stdout.splitlines() == [path]) == globs.matcher(pattern)(path)
 
 

@@ -29,15 +29,9 @@ PROJECT = {
 def test_rows_come_grouped_by_file_definitions_first_then_code_tests_docs_vendored(tmp_path: Path) -> None:
     rows = explorer(tmp_path, PROJECT).search_text("Basket").results
     assert [(row.path, row.start_line) for row in rows] == [
-        ("src/shop.py", 1),
-        ("src/shop.py", 6),
-        ("node_modules/x/index.js", 1),
-        ("src/use.py", 1),
-        ("src/use.py", 3),
-        ("tests/test_shop.py", 1),
-        ("tests/test_shop.py", 5),
-        ("docs/guide.md", 1),
-    ]
+        ("src/shop.py", 1), ("src/shop.py", 6), ("node_modules/x/index.js", 1), ("src/use.py", 1), ("src/use.py", 3),
+        ("tests/test_shop.py", 1), ("tests/test_shop.py", 5), ("docs/guide.md", 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", ["Basket", "Bask.t", "sell", r"sel\w"])
@@ -311,14 +305,9 @@ def test_a_path_narrows_to_a_folder_or_to_one_file(tmp_path: Path) -> None:
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
-        ".gitignore": "*.log\n",
-        "a.py": "x\n",
-        "b.log": "x\n",
-        "c.bin": b"\0\1\2x\n",
-        "d.txt": b"x" * (1024 * 1024 + 1),
-        "gen/e.py": "x\n",
-        ".code-intel/cache/f.txt": "x\n",
-    }
+        ".gitignore": "*.log\n", "a.py": "x\n", "b.log": "x\n", "c.bin": b"\0\1\2x\n",
+        "d.txt": b"x" * (1024 * 1024 + 1), "gen/e.py": "x\n", ".code-intel/cache/f.txt": "x\n",
+    }  # fmt: skip
     found = explorer(tmp_path, files, "gen/**")
     assert not found.search_text("x").skipped.counted
     skipped = (found.skips.refresh(), found.search_text("x").skipped)[1]

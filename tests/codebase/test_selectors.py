@@ -100,16 +100,11 @@ def test_a_colon_is_part_of_the_name_first_and_comes_before_a_method_then() -> N
     assert readings("Class.method") == [["Class", "method"]]
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "symbol"),
-    [
-        pytest.param(
-            *("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"), marks=pytest.mark.needs("universal-ctags")
-        ),
-        ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
-        ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
-    ],
-)
+@pytest.mark.parametrize(("file", "text", "symbol"), [
+    pytest.param(*("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"), marks=pytest.mark.needs("universal-ctags")),
+    ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
+    ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
+])  # fmt: skip
 def test_a_name_with_a_colon_is_found(tmp_path: Path, file: str, text: str, symbol: str) -> None:
     (tmp_path / file).write_text(text)
     answer = Explorer(tmp_path).find_definitions(symbol)

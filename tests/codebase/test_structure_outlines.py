@@ -19,17 +19,8 @@ from code_intel_server.codebase.syntax.values import SymbolKind
 
 SAMPLES = Path(__file__).parent / "samples"
 CALLABLE_OR_TYPE = {
-    "function",
-    "method",
-    "class",
-    "struct",
-    "interface",
-    "enum",
-    "trait",
-    "subroutine",
-    "func",
-    "singletonMethod",
-}
+    "function", "method", "class", "struct", "interface", "enum", "trait", "subroutine", "func", "singletonMethod",
+}  # fmt: skip
 CTAGS_SAMPLES = (
     "shop.pyw", "shop.js", "shop.go", "shop.rs", "Shop.java", "shop.c", "shop.cpp", "shop.rb", "shop.php", "Shop.cs",
     "shop.lua", "shop.sh", "shop.pl", "shop.ts",
