@@ -257,17 +257,13 @@ class TestTheEnd:
 
 
 class TestVerifyCommands:
-    @pytest.mark.parametrize(
-        ("script", "says"),
-        [
-            ("sleep 60", "limit"),
-            ("sleep 60 & sleep 60 & wait", "limit"),
-            ("trap '' TERM; sleep 60; sleep 60", "limit"),
-            ("yes | head -c 10000000000; exit 1", ""),
-            ("cat; exit 1", ""),
-        ],
-        ids=["hangs", "forks", "ignores SIGTERM", "prints 10 GB", "reads stdin"],
-    )
+    @pytest.mark.parametrize(("script", "says"), [
+        ("sleep 60", "limit"),
+        ("sleep 60 & sleep 60 & wait", "limit"),
+        ("trap '' TERM; sleep 60; sleep 60", "limit"),
+        ("yes | head -c 10000000000; exit 1", ""),
+        ("cat; exit 1", ""),
+    ], ids=["hangs", "forks", "ignores SIGTERM", "prints 10 GB", "reads stdin"])  # fmt: skip
     def test_a_bad_command_is_bounded_in_time_memory_and_processes_and_the_wire_stays_whole(
         self, root: Path, script: str, says: str
     ) -> None:
