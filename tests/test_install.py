@@ -80,17 +80,8 @@ def test_the_wheel_holds_all_that_a_set_up_needs(checkout: Path, tmp_path: Path)
     (wheel,) = (checkout / "dist").glob("*.whl")
     site = next((tmp_path / "venv/lib").glob("python*/site-packages"))
     install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
+        sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel),
+    ]  # fmt: skip
     subprocess.run(install, check=True)
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     command = "venv/bin/python -c 'import code_intel_server; print(code_intel_server.__file__)'"

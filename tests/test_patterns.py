@@ -36,25 +36,12 @@ _ENOUGH = 0.03
 """Seconds of processor time, the best of three, below which nothing is said."""
 
 _OURS = {
-    "names of nodes, which the grammars give": (
-        "codebase.evidence.definition_parts.BLOCK",
-        "codebase.evidence.definition_parts._FORTRAN_HEADER",
-        "codebase.evidence.effects.BLOCK",
-        "codebase.evidence.node_kinds.BLOCK",
-        "codebase.evidence.node_kinds.KINDS",
-        "codebase.evidence.node_kinds.WRAPS",
-        "codebase.syntax.uses._STRING",
-        "codebase.syntax.uses._INTERPOLATION",
-        "codebase.syntax.uses._TYPE_POSITION",
-        "codebase.syntax.uses._WORD",
-        "codebase.syntax.uses._STATEMENT",
-    ),
-    "the skills' sources and the prompts, which are packaged": (
-        "contract.skills.",
-        "contract.skills:",
-        "contract.messages.",
-    ),
-}
+    "names of nodes, which the grammars give": ("codebase.evidence.definition_parts.BLOCK", "codebase.evidence.definition_parts._FORTRAN_HEADER",
+     "codebase.evidence.effects.BLOCK", "codebase.evidence.node_kinds.BLOCK", "codebase.evidence.node_kinds.KINDS",
+     "codebase.evidence.node_kinds.WRAPS", "codebase.syntax.uses._STRING", "codebase.syntax.uses._INTERPOLATION",
+     "codebase.syntax.uses._TYPE_POSITION", "codebase.syntax.uses._WORD", "codebase.syntax.uses._STATEMENT"),
+    "the skills' sources and the prompts, which are packaged": ("contract.skills.", "contract.skills:", "contract.messages."),
+}  # fmt: skip
 """What is applied to our own texts alone: by the beginning of its place."""
 
 _CUT = {

@@ -112,23 +112,16 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     "deep": (_holding(b"[" * 5000), "could not be read"),
     "a NUL": (_holding(b'{"a": "\0"}'), "could not be read"),
     "a string": (_holding(b'"x"'), "could not be read"),
-    "our places hold something else": (
-        _holding(b'{"mcpServers": [1], "mcp": 3, "servers": null, "hooks": "x"}'),
-        "could not be read",
-    ),
-    "a name twice": (
-        _holding(
-            b'{"mcpServers": {}, "mcp": {}, "servers": {}, "hooks": {}, "mcpServers": {}, "mcp": {}, "a":1, "a":2}'
-        ),
-        "could not be read",
-    ),
+    "our places hold something else": (_holding(b'{"mcpServers": [1], "mcp": 3, "servers": null, "hooks": "x"}'), "could not be read"),
+    "a name twice": (_holding(b'{"mcpServers": {}, "mcp": {}, "servers": {}, "hooks": {}, "mcpServers": {}, "mcp": {}, "a":1, "a":2}'),
+     "could not be read"),
     "huge": (_huge, "larger than 4 MB"),
     "read-only": (_read_only, "it is read-only"),
     "a folder": (lambda path: path.mkdir(), "a folder stands there"),
     "a pipe": (os.mkfifo, "it is no regular file"),
     "a link to itself": (_leading_to("{name}"), "symbolic link"),
     "a link outside": (_leading_to("../../outside/file"), "it leads outside the project"),
-}
+}  # fmt: skip
 
 
 def seen_at(path: Path) -> object:
@@ -229,21 +222,14 @@ def test_an_opencode_jsonc_is_used_where_the_user_has_one(tmp_path: Path) -> Non
 
 
 WRITES = {
-    "gemini": {
-        "hook_event_name": "BeforeTool",
-        "tool_name": "write_file",
-        "tool_input": {"file_path": "secrets/vault.py"},
-    },
+    "gemini": {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "secrets/vault.py"}},
     "qwen": {"hook_event_name": "PreToolUse", "tool_name": "edit", "tool_input": {"file_path": "secrets/vault.py"}},
     "opencode": {"hook_event_name": "PreToolUse", "tool_name": "write", "tool_input": {"filePath": "secrets/vault.py"}},
     "cursor": {"hook_event_name": "preToolUse", "tool_name": "Write", "tool_input": {"file_path": "secrets/vault.py"}},
-    "vscode": {
-        "hookEventName": "PreToolUse",
-        "tool_name": "multi_replace_string_in_file",
-        "tool_input": {"replacements": [{"filePath": "app.py"}, {"filePath": "secrets/vault.py"}]},
-    },
+    "vscode": {"hookEventName": "PreToolUse", "tool_name": "multi_replace_string_in_file",
+     "tool_input": {"replacements": [{"filePath": "app.py"}, {"filePath": "secrets/vault.py"}]}},
     "copilot": {"hook_event_name": "PreToolUse", "tool_name": "create", "tool_input": {"path": "secrets/vault.py"}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NEW)

@@ -27,18 +27,8 @@ from tests.e2e.driver import git
 
 MODULES_AT_MOST = 100
 FORBIDDEN = {
-    "pydantic",
-    "mcp",
-    "yaml",
-    "rich",
-    "git",
-    "anyio",
-    "asyncio",
-    "subprocess",
-    "typing",
-    "pathlib",
-    "argparse",
-}
+    "pydantic", "mcp", "yaml", "rich", "git", "anyio", "asyncio", "subprocess", "typing", "pathlib", "argparse",
+}  # fmt: skip
 
 
 class Asked:

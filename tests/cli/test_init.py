@@ -287,39 +287,30 @@ def test_an_upgrade_while_a_session_is_under_way_proves_itself_and_commits_nothi
 PYTEST = ["python3", "-m", "pytest", "-q"]
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, []),
-        ({"pytest.ini": ""}, [PYTEST]),
-        ({"setup.cfg": "[tool:pytest]\n"}, [PYTEST]),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, [PYTEST]),
-        ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [PYTEST]),
-        ({"tests/test_a.py": "def test_a(): pass\n"}, [PYTEST]),
-        ({"test_a.py": "import unittest\n"}, [PYTEST]),
-        ({"tests/test_a.py": "", "uv.lock": ""}, [["uv", "run", "pytest", "-q"]]),
-        (
-            {
-                "tests/test_a.py": "",
-                ".venv/lib/python3.12/site-packages/pytest/__init__.py": "",
-                ".venv/bin/python": "#!",
-            },
-            [[".venv/bin/python", "-m", "pytest", "-q"]],
-        ),
-        ({"pyproject.toml": "broken ="}, []),
-        ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
-        ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
-        ({"package.json": '{"scripts": {"test": "vitest"}}', "bun.lock": ""}, [["bun", "run", "test"]]),
-        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
-        ({"package.json": "[]"}, []),
-        ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
-        ({"go.mod": ""}, [["go", "test", "./..."]]),
-        ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
-        ({"gradlew": "#!/bin/sh\n"}, [["./gradlew", "test"]]),
-        ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
-        ({"Makefile": "test := 1\n"}, []),
-    ],
-)
+@pytest.mark.parametrize(("files", "expected"), [
+    ({}, []),
+    ({"pytest.ini": ""}, [PYTEST]),
+    ({"setup.cfg": "[tool:pytest]\n"}, [PYTEST]),
+    ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, [PYTEST]),
+    ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [PYTEST]),
+    ({"tests/test_a.py": "def test_a(): pass\n"}, [PYTEST]),
+    ({"test_a.py": "import unittest\n"}, [PYTEST]),
+    ({"tests/test_a.py": "", "uv.lock": ""}, [["uv", "run", "pytest", "-q"]]),
+    ({"tests/test_a.py": "", ".venv/lib/python3.12/site-packages/pytest/__init__.py": "", ".venv/bin/python": "#!"},
+     [[".venv/bin/python", "-m", "pytest", "-q"]]),
+    ({"pyproject.toml": "broken ="}, []),
+    ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}', "bun.lock": ""}, [["bun", "run", "test"]]),
+    ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
+    ({"package.json": "[]"}, []),
+    ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
+    ({"go.mod": ""}, [["go", "test", "./..."]]),
+    ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
+    ({"gradlew": "#!/bin/sh\n"}, [["./gradlew", "test"]]),
+    ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
+    ({"Makefile": "test := 1\n"}, []),
+])  # fmt: skip
 def test_check_commands_are_proposed_from_the_projects_own_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: list[list[str]]
 ) -> None:

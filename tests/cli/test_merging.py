@@ -119,20 +119,10 @@ def test_a_member_that_says_something_else_is_replaced_in_place() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ('{\n"a": }', 2),
-        ('{"a": 1', 1),
-        ("[1, 2", 1),
-        ('{"a": 1}\nand more', 2),
-        ('{"a": 1, "a": 2}', 1),
-        ("{a: 1}", 1),
-        ("[" * 200, 1),
-        ('{"a" 1}', 1),
-        ('{"a": "\\x"}', 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), [
+    ('{\n"a": }', 2), ('{"a": 1', 1), ("[1, 2", 1), ('{"a": 1}\nand more', 2), ('{"a": 1, "a": 2}', 1), ("{a: 1}", 1),
+    ("[" * 200, 1), ('{"a" 1}', 1), ('{"a": "\\x"}', 1),
+])  # fmt: skip
 def test_what_cannot_be_read_for_certain_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(Unclear) as unclear:
         read(text)

@@ -244,35 +244,18 @@ MERGED = {"step": 19, "event": "merged", "account": "merged into main as 1a2b"}
 PROVEN = {"receipt": {"status": "proven"}}
 
 
-@pytest.mark.parametrize(
-    ("record", "outcome"),
-    [
-        (ended("SESSION_COMPLETE", MERGED, **PROVEN), ("good", "Merged into main as 1a2b, proven")),
-        (ended("SESSION_COMPLETE", MERGED), ("warn", "Merged into main as 1a2b, not verified")),
-        (
-            ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}),
-            ("warn", "Merged into main as 1a2b, nothing was run to prove it"),
-        ),
-        (
-            ended("SESSION_COMPLETE", MERGED, **PROVEN, forced=True, unresolved_issues=["a", "b"]),
-            ("bad", "Merged into main as 1a2b, proven, with 2 quality issues unresolved"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 15, "event": "passed"}, **PROVEN),
-            ("good", "Done in the working tree, not committed, proven"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 15, "event": "failed"}, flags={"only_verify": True}, tasks=[]),
-            ("bad", "Verification failed"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 10, "event": "ok"}, tasks=[]),
-            ("good", "Investigated: nothing was changed"),
-        ),
-        (ended("SESSION_ABANDONED", MERGED), ("bad", "Given up: what it had done is kept in the trash")),
-        (ended("EXPLODED"), ("plain", "EXPLODED")),
-    ],
-)
+@pytest.mark.parametrize(("record", "outcome"), [
+    (ended("SESSION_COMPLETE", MERGED, **PROVEN), ("good", "Merged into main as 1a2b, proven")),
+    (ended("SESSION_COMPLETE", MERGED), ("warn", "Merged into main as 1a2b, not verified")),
+    (ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}), ("warn", "Merged into main as 1a2b, nothing was run to prove it")),
+    (ended("SESSION_COMPLETE", MERGED, **PROVEN, forced=True, unresolved_issues=["a", "b"]),
+     ("bad", "Merged into main as 1a2b, proven, with 2 quality issues unresolved")),
+    (ended("SESSION_COMPLETE", {"step": 15, "event": "passed"}, **PROVEN), ("good", "Done in the working tree, not committed, proven")),
+    (ended("SESSION_COMPLETE", {"step": 15, "event": "failed"}, flags={"only_verify": True}, tasks=[]), ("bad", "Verification failed")),
+    (ended("SESSION_COMPLETE", {"step": 10, "event": "ok"}, tasks=[]), ("good", "Investigated: nothing was changed")),
+    (ended("SESSION_ABANDONED", MERGED), ("bad", "Given up: what it had done is kept in the trash")),
+    (ended("EXPLODED"), ("plain", "EXPLODED")),
+])  # fmt: skip
 def test_the_outcome_is_a_sentence_and_no_better_than_what_it_rests_on(
     record: SessionRecord, outcome: tuple[str, str]
 ) -> None:

@@ -22,13 +22,8 @@ def work(tmp_path: Path) -> SampleWork:
 
 def answer(phase: str, expected: dict[str, str], instruction: str = "", **more: Any) -> Fields:
     return {
-        "success": True,
-        "phase": phase,
-        "step": 5,
-        "instruction": instruction,
-        "expected_payload": expected,
-        **more,
-    }
+        "success": True, "phase": phase, "step": 5, "instruction": instruction, "expected_payload": expected, **more,
+    }  # fmt: skip
 
 
 def test_it_calls_the_tools_that_the_instruction_names_at_once_and_reports_those_that_answered(

@@ -45,14 +45,10 @@ def shop(services: ProjectServices) -> ProjectServices:
     for number, (query, symbols, files, reason) in enumerate(PAST):
         services.outcomes.append(
             {
-                "session_id": f"s{number:02}",
-                "outcome": "abandoned",
-                "query": query,
-                "symbols": symbols,
-                "files": files,
-                "failures": [reason],
+                "session_id": f"s{number:02}", "outcome": "abandoned", "query": query, "symbols": symbols,
+                "files": files, "failures": [reason],
             }
-        )
+        )  # fmt: skip
     return services
 
 

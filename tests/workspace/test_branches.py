@@ -494,13 +494,8 @@ def test_what_the_server_writes_itself_is_no_unfinished_work_of_the_users(repo: 
     assert manager(repo).survey().dirty == ()
     assert start(repo).name == NAME
     assert repo.git("status", "--porcelain").split() == [
-        "M",
-        ".code-intel/agreements/one.md",
-        "M",
-        ".code-intel/context.yml",
-        "M",
-        inner,
-    ]
+        "M", ".code-intel/agreements/one.md", "M", ".code-intel/context.yml", "M", inner,
+    ]  # fmt: skip
     repo.write(".code-intel/config.json", "mine\n")
     assert manager(repo).survey().dirty == (".code-intel/config.json",)
 

@@ -274,13 +274,9 @@ def outcome(repo: Repo) -> dict[str, object]:
     ours = repo.git("for-each-ref", "--format=%(refname)", "refs/heads", "refs/code-intel/base").split()
     graph = {ref: repo.git("log", "--format=%T %s", ref).splitlines() for ref in ours if ref.startswith("refs/heads")}
     return {
-        "files": repo.files(),
-        "status": repo.git("status", "--porcelain", "-z"),
-        "index": repo.git("ls-files", "-s"),
-        "head": repo.git("symbolic-ref", "HEAD"),
-        "refs": ours,
-        "history": graph,
-    }
+        "files": repo.files(), "status": repo.git("status", "--porcelain", "-z"), "index": repo.git("ls-files", "-s"),
+        "head": repo.git("symbolic-ref", "HEAD"), "refs": ours, "history": graph,
+    }  # fmt: skip
 
 
 def contents(repo: Repo) -> set[str]:

@@ -689,12 +689,8 @@ def test_a_snapshot_tells_what_it_holds(repo: Repo) -> None:
     repo.write("d/x", "x\n")
     now = judge.snapshot()
     assert [judge.exists(now, path) for path in ("a.py", "d/x", "d", "nowhere", "[a].py")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+        True, True, False, False, False,
+    ]  # fmt: skip
     assert judge.oids(now, ["d/x", "none"]) == {"d/x": repo.git("hash-object", "d/x")}
     assert judge.oids("", ["a.py"]) == {}
 

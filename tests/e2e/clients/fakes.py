@@ -183,15 +183,10 @@ def _anthropic_handler(
         def _stream(self, body: Fields, blocks: list[Fields]) -> None:
             calls = any(block["type"] == "tool_use" for block in blocks)
             message = {
-                "id": f"msg_{next(_numbers):08d}",
-                "type": "message",
-                "role": "assistant",
-                "model": body.get("model", "scripted"),
-                "content": [],
-                "stop_reason": None,
-                "stop_sequence": None,
+                "id": f"msg_{next(_numbers):08d}", "type": "message", "role": "assistant",
+                "model": body.get("model", "scripted"), "content": [], "stop_reason": None, "stop_sequence": None,
                 "usage": {"input_tokens": 1000, "output_tokens": 1},
-            }
+            }  # fmt: skip
             stop = "tool_use" if calls else "end_turn"
             if not body.get("stream"):
                 self.answer(200, {**message, "content": blocks, "stop_reason": stop})

@@ -30,16 +30,11 @@ def machine(tmp_path: Path) -> Machine:
 
 def environment(machine: Machine, service: Service) -> dict[str, str]:
     return {
-        "CLAUDE_CONFIG_DIR": str(machine.home / ".claude"),
-        "ANTHROPIC_BASE_URL": service.url,
-        "ANTHROPIC_API_KEY": "none",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "DISABLE_INSTALLATION_CHECKS": "1",
+        "CLAUDE_CONFIG_DIR": str(machine.home / ".claude"), "ANTHROPIC_BASE_URL": service.url,
+        "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "DISABLE_INSTALLATION_CHECKS": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1",
-    }
+    }  # fmt: skip
 
 
 def command(prompt: str) -> list[str]:

@@ -93,13 +93,8 @@ def test_the_bundle_is_valid_and_holds_what_is_needed_to_run_it(tmp_path: Path) 
     held = set(zipfile.ZipFile(tmp_path / "out.mcpb").namelist())
     assert held >= {"manifest.json", "pyproject.toml", "src/code_intel_server/__main__.py", "templates/claude/mcp.json"}
     assert not {path.split("/")[0] for path in held} & {
-        "tests",
-        "docs",
-        "benchmarks",
-        "plugin",
-        "codex-plugin",
-        ".agents",
-    }
+        "tests", "docs", "benchmarks", "plugin", "codex-plugin", ".agents",
+    }  # fmt: skip
 
 
 @pytest.mark.needs("agnix")
