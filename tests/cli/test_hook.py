@@ -402,9 +402,7 @@ def test_its_own_failure_during_a_session_refuses_with_the_reason(root: Path, as
 
 
 def test_words_that_are_no_event_are_refused_only_during_a_session(
-    root: Path,
-    ask: Ask,
-    monkeypatch: pytest.MonkeyPatch,
+    root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
     for raw in (b"", b"nonsense", b"[]", b"\xff"):

@@ -169,10 +169,7 @@ class Scenario:
         def edit() -> str:
             return self._append(UTILS, f"\n\ndef fixed_{number}(value: int) -> int:\n    return value + {number}\n")
 
-        return [
-            (f"plan {name}", self._plan([name], recorded)),
-            *self._work(f"complete {name}", {name: edit}),
-        ]
+        return [(f"plan {name}", self._plan([name], recorded)), *self._work(f"complete {name}", {name: edit})]
 
     def _verdict(self, *, passed: bool, number: int) -> Move:
         def move(server: Server) -> Fields:

@@ -136,10 +136,7 @@ def test_a_repository_within_is_not_said_to_be_discarded(work: Work) -> None:
     within.commit("x")
     with pytest.raises(Rejected) as refused:
         work.commit("a.py", discard=("within",))
-    assert (refused.value.key, refused.value.details["files"]) == (
-        "failures.PRE_COMMIT.repository_within",
-        ["within"],
-    )
+    assert (refused.value.key, refused.value.details["files"]) == ("failures.PRE_COMMIT.repository_within", ["within"])
     assert repo.read("within/x") == "x\n"
 
 

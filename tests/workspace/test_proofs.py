@@ -254,10 +254,7 @@ def test_a_file_that_is_as_before_again_was_perhaps_another_while_the_command_re
     """Found by an opponent: good content was swapped in for the proof, and the bad back before the tree was looked at."""
     swap = "import os, time; t = open('a.py').read(); s = os.stat('a.py'); open('a.py', 'w').write('good'); open('a.py', 'w').write(t)"
     proof = world.prove(python(f"{swap}; os.utime('a.py', ns=(s.st_atime_ns, s.st_mtime_ns))"), ["true"])
-    assert [done.reason for done in proof.runs] == [
-        "files were written while it ran and are as before again: a.py",
-        "",
-    ]
+    assert [done.reason for done in proof.runs] == ["files were written while it ran and are as before again: a.py", ""]
 
 
 def test_many_changed_files_are_counted(world: World) -> None:

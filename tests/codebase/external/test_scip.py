@@ -190,8 +190,7 @@ def test_a_language_that_no_resolver_of_ours_reads_is_known_by_the_index(tmp_pat
     files = {"a.rb": "class Till\n  def pay; end\nend\n", "b.rb": "till.pay\nbank.pay\n"}
     till, bank = "gem shop 1 Till#pay().", "gem shop 1 Bank#pay()."
     index = scip(
-        document("a.rb", [(1, 6, 9, till, True)]),
-        document("b.rb", [(0, 5, 8, till, False), (1, 5, 8, bank, False)]),
+        document("a.rb", [(1, 6, 9, till, True)]), document("b.rb", [(0, 5, 8, till, False), (1, 5, 8, bank, False)])
     )
     found = indexed(tmp_path, files, index)
     answer = found.find_references(at="a.rb:2:7")

@@ -84,9 +84,7 @@ def test_as_a_plugin_it_leads_from_start_to_merge_and_its_hook_refuses_an_unexpl
     assert len(git(machine.project, "log", "-1", "--format=%P").split()) == 2
 
 
-def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(tmp_path: Path) -> None:
     machine = Machine.make(tmp_path)
     work = machine.work()
     folder = machine.home / ".codex"
