@@ -1,8 +1,6 @@
 """What ripgrep and ctags print is shown only as it stands in the project's files: they may have read something else."""
 
 import random
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -164,23 +162,6 @@ def test_a_line_is_found_as_if_the_text_were_split(text: bytes) -> None:
         assert anywhere.at(number) == (split[number - 1] if number <= len(split) else None)
 
 
-@pytest.mark.full
-def test_a_late_line_costs_a_small_part_of_splitting_its_file(record_property: Callable[[str, object], None]) -> None:
-    text = b"x = 1\n" * 170_000
-
-    def seconds(do: Callable[[], object]) -> float:
-        times = []
-        for _ in range(7):
-            began = time.thread_time()
-            do()
-            times.append(time.thread_time() - began)
-        return min(times)
-
-    part = seconds(lambda: Lines(text).at(169_000)) / seconds(lambda: text.split(b"\n"))
-    record_property("part", part)
-    assert part < 0.5
-
-
 def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = explorer(tmp_path, {"a.txt": "x\n" * 50 + "needle\n", "b.txt": "y\n" * 500})
     (file,) = ripgrep.search(found.project, ripgrep.Query(("needle",), regex=False, word=True)).files
@@ -193,14 +174,6 @@ def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, mon
     rows = classify.classify(standing, file, asked)
     assert rows is not None
     assert [(row.start_line, row.text) for row in rows] == [(1, "needle")]
-
-
-def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 3)
-    (tmp_path / "a.txt").write_bytes(b"needle\n")
-    assert SourceFiles(tmp_path).content("a.txt") == b"needle\n"
 
 
 @pytest.mark.needs("universal-ctags")

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -424,28 +423,6 @@ def test_what_of_a_project_cannot_be_closed_does_not_keep_the_rest_open(
     assert (ended, left.lock.owner()) == (["explorer"], None)
     assert current.take_up("../other").services.root == tmp_path / "other"
     current.services.check_open()
-
-
-def test_an_index_that_cannot_be_opened_does_not_keep_the_symbols_from_being_warmed_up(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def locked() -> None:
-        raise sqlite3.OperationalError("database is locked")
-
-    monkeypatch.setattr(current.services.index, "start", locked)
-    current.services._warm_up()
-    assert current.services.explorer.cache.store.count()[0] > 0
-
-
-def test_a_symbol_cache_that_cannot_be_written_ends_its_refresh_without_a_word(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(**_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(current.services.explorer, "refresh_all", full)
-    current.services._symbols_due.set()
-    current.services._refresh_symbols()
 
 
 def test_a_submit_that_was_overtaken_takes_up_no_session_of_the_project_left(

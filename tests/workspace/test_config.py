@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from code_intel_server.codebase.files import ripgrep
 from code_intel_server.common.resources import templates_dir
 from code_intel_server.workspace.project.config import (
     ABOUT,
@@ -256,33 +254,6 @@ def test_an_empty_pattern_does_not_exclude_everything(tmp_path: Path) -> None:
     found = loaded(tmp_path, {"exclude_patterns": ["**/gen/**", " "]})
     assert found.config.exclude_patterns == Config().exclude_patterns
     assert "an empty pattern would exclude everything" in found.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ({"source_dirs": "src"}, "source_dirs: must be a list; the default serves"),
-        ({"chroma": "http"}, "chroma: must be an object; the default serves"),
-        ({"verify_commands": [[]]}, "verify_commands.0.argv: must have at least 1 item; the default serves"),
-    ],
-)
-def test_a_value_of_another_kind_is_told_in_the_words_of_json(
-    tmp_path: Path, content: dict[str, object], said: str
-) -> None:
-    assert loaded(tmp_path, content).warnings == (f"line 2: {said}",)
-
-
-@pytest.mark.parametrize("pattern", [
-    "[", "a[", "[!", "[]", "[z-a]", "{a", "a}", "{a,{b}", "a\\", "[a-z]", "[]]", "[!]a]", "[!]", "[^]]", "[a-]",
-    "{[}]}", "{a,b}", "\\[", "**/x/**",
-])  # fmt: skip
-def test_a_pattern_that_ripgrep_cannot_read_does_not_empty_every_search(tmp_path: Path, pattern: str) -> None:
-    (tmp_path / "kept.txt").write_text("")
-    argv = [ripgrep.ripgrep_program(), "--no-config", f"--glob=!{pattern}", "--files", "./"]
-    readable = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False).returncode < 2
-    found = loaded(tmp_path, {"exclude_patterns": [pattern]})
-    assert (found.config.exclude_patterns == (pattern,)) is readable
-    assert (found.warnings == ()) is readable
 
 
 def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:

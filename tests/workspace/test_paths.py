@@ -136,7 +136,7 @@ def test_what_is_no_text_is_refused_as_an_argument(tmp_path: Path, given_path: o
 pieces = st.sampled_from(["a", "b.py", "..", ".", "", "link", "out", "new", "ü", "x" * 256, ".git", "\0", "\ud800"])
 
 
-@given(st.lists(pieces, max_size=8), st.booleans(), st.booleans())
+@given(st.lists(pieces | st.text(max_size=20), max_size=8), st.booleans(), st.booleans())
 def test_whatever_comes_back_is_inside_the_project_and_names_the_same_file_again(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str], absolute: bool, follow: bool
 ) -> None:
@@ -156,18 +156,6 @@ def test_whatever_comes_back_is_inside_the_project_and_names_the_same_file_again
     assert relative_path(root, found, follow=follow) == found
     if os.path.exists(root / text) and follow and not absolute:  # noqa: PTH110 - pathlib raises for a name too long
         assert (root / found).samefile(root / text)
-
-
-@given(st.text(max_size=60))
-def test_no_text_at_all_brings_anything_but_a_path_or_a_refusal(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    root = tmp_path_factory.getbasetemp()
-    try:
-        found = relative_path(root, text)
-    except Rejected:
-        return
-    assert (root / found).resolve().is_relative_to(root)
 
 
 def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
@@ -212,21 +200,6 @@ def test_no_glob_matches_nothing_and_a_hostile_one_takes_no_time() -> None:
     assert not glob_filter(("", "/", "//"))("a")
     matches = glob_filter(("**/" * 60 + "x", "*a" * 60 + "b", "/".join(["**", "*a*"] * 40) + "/**/b"))
     assert not matches("/".join(["a" * 60] * 60))
-
-
-@given(st.lists(st.sampled_from(["a", "b", "ab", "ba"]), min_size=1, max_size=5), st.lists(st.sampled_from(["a", "*", "**", "?b"]), min_size=1, max_size=5))  # fmt: skip
-def test_globs_agree_with_trying_every_way(parts: list[str], pattern: list[str]) -> None:
-    import fnmatch
-
-    def every_way(left: list[str], names: list[str]) -> bool:
-        if not names:
-            return not left
-        if names[0] == "**":
-            return every_way(left, names[1:]) or bool(left and every_way(left[1:], names))
-        return bool(left and fnmatch.fnmatchcase(left[0], names[0]) and every_way(left[1:], names[1:]))
-
-    anchored = [*pattern, "*"] if pattern[-1] == "**" else pattern
-    assert glob_filter(("/" + "/".join(pattern),))("/".join(parts)) == every_way(parts, anchored)
 
 
 def test_the_project_knows_its_places_by_its_real_root(tmp_path: Path) -> None:
