@@ -20,6 +20,8 @@ FILES = {
     "README.md": "# A project\n",
 }
 
+Said = pytest.CaptureFixture[str]
+
 
 def project(folder: Path, **more: str) -> Path:
     """A repository with one commit."""

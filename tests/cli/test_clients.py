@@ -16,7 +16,7 @@ from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.merging import read
 from code_intel_server.cli.init.project_files import found
 from code_intel_server.contract.clients import CLIENTS, CLIENTS_BY_NAME, Client, ClientFile
-from tests.cli.helpers import fingerprint, own_state, project, session, state
+from tests.cli.helpers import Said, fingerprint, own_state, project, session, state
 
 QUICK = ["--no-proof", "--no-index"]
 NAMES = [client.name for client in CLIENTS]
@@ -131,10 +131,18 @@ def seen_at(path: Path) -> object:
     return look.st_mode, look.st_ino, content
 
 
-@pytest.mark.parametrize("kind", BAD)
-@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+QUICK_PAIRS = {(kind, number % len(MERGED)) for number, kind in enumerate(BAD)}
+"""Each kind once and each file once; every pair of them in the full run."""
+
+
+@pytest.mark.parametrize(("kind", "client", "file"), [
+    pytest.param(
+        *(kind, client, file), id=f"{kind}-{client.name}-{file.name}",
+        marks=() if (kind, number) in QUICK_PAIRS else pytest.mark.full)
+    for kind in BAD for number, (client, file) in enumerate(MERGED)
+])  # fmt: skip
 def test_a_file_in_bad_shape_is_left_alone_and_named_and_all_else_is_set_up(
-    tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     make, why = BAD[kind]
@@ -161,7 +169,7 @@ def test_a_file_in_bad_shape_is_left_alone_and_named_and_all_else_is_set_up(
 
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
 def test_a_file_made_read_only_later_stays_as_it_is_and_uninstall_says_so(
-    tmp_path: Path, client: Client, file: ClientFile, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     path = root / file.paths[0]
@@ -234,7 +242,7 @@ WRITES = {
 
 @pytest.mark.parametrize("name", NEW)
 def test_the_hook_refuses_a_write_in_the_dialect_of_the_client(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     spoken = "copilot" if name == "vscode" else name

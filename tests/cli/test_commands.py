@@ -15,10 +15,8 @@ from code_intel_server.cli import abandon, doctor, find, init, resume, status, s
 from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from code_intel_server.tools.services import ProjectServices
-from tests.cli.helpers import own_state, parsed, project, session, state
+from tests.cli.helpers import Said, own_state, parsed, project, session, state
 from tests.e2e.driver import git
-
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

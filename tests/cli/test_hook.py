@@ -22,7 +22,7 @@ from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.state.signature import signed, verified
 from code_intel_server.workspace.values import TaskBranch
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
 
 MODULES_AT_MOST = 100
@@ -50,7 +50,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Ask":
+def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> "Ask":
     def asked(event: object, raw: bytes | None = None, arguments: Sequence[str] = ()) -> Asked:
         data = raw if raw is not None else json.dumps(event).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

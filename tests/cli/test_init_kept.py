@@ -16,7 +16,7 @@ from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.state.key import load_key
-from tests.cli.helpers import fingerprint, own_state, project, session, state
+from tests.cli.helpers import Said, fingerprint, own_state, project, session, state
 from tests.e2e.driver import git
 
 QUICK = ["--no-proof", "--no-index"]
@@ -54,9 +54,7 @@ def test_twice_is_as_once_and_uninstall_leaves_the_project_as_before(tmp_path: P
     assert not (root / ".git/code-intel").exists()
 
 
-def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     init.main([str(root), *QUICK])
     guide = root / ".code-intel/task_planning.md"
@@ -76,7 +74,7 @@ def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(
     assert not guide.with_name("task_planning.md.new").exists()
 
 
-def test_a_new_default_is_laid_beside_an_edited_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_default_is_laid_beside_an_edited_file_once(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo", **{".code-intel/context.yml": "project_rules: {}\n"})
     init.main([str(root), *QUICK])
     (root / ".code-intel/task_planning.md").write_text("# Ours\n")
@@ -132,7 +130,7 @@ def test_an_entry_added_again_after_the_user_took_it_out_does_not_cost_their_oth
     assert json.loads((root / ".mcp.json").read_text()) == {"mcpServers": {"mine": {"command": "z"}}}
 
 
-def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, capsys: Said) -> None:
     broken = {".mcp.json": '{"mcpServers": \n oops}', ".codex/config.toml": "a = = 1\n"}
     root = project(tmp_path / "repo", **broken)
     before = fingerprint(root)
@@ -201,9 +199,7 @@ def test_rules_files_are_written_only_where_the_project_has_none(tmp_path: Path)
     assert not (root / "AGENTS.md").exists()
 
 
-def test_through_a_folder_that_leads_outside_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_through_a_folder_that_leads_outside_nothing_is_written(tmp_path: Path, capsys: Said) -> None:
     root, outside = project(tmp_path / "repo"), tmp_path / "outside"
     outside.mkdir()
     (root / ".agents").symlink_to(outside)
@@ -225,9 +221,7 @@ def test_a_file_written_through_a_link_is_taken_out_and_the_link_is_not(tmp_path
     assert fingerprint(root) == before
 
 
-def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     assert init.main([str(root), "--uninstall"]) == 1
     init.main([str(root), *QUICK])
@@ -253,7 +247,7 @@ def test_uninstall_refuses_what_init_did_not_write_and_a_project_at_work(
     ],
 )
 def test_uninstall_names_all_that_stays_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str, removed_by: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said, place: str, removed_by: str
 ) -> None:
     program = tmp_path / place / "bin" / "code-intel-server"
     program.parent.mkdir(parents=True)
@@ -285,9 +279,7 @@ def test_uninstall_names_all_that_stays_with_its_place(
     assert trash.main(["--project", str(root), "list"]) == 0
 
 
-def test_the_key_stays_and_is_named_while_another_worktree_may_use_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_key_stays_and_is_named_while_another_worktree_may_use_it(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK, "--yes"]) == 0
     load_key(root / ".git/code-intel")

@@ -17,7 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import locked, place_of, runs_n
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.endings import Endings
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
 
 TEST = "from app import greet\n\n\ndef test_greet():\n    assert greet('you') == 'Hello, you!'\n"
@@ -44,7 +44,7 @@ def configure(root: Path, mode: str | None = None, command: tuple[str, ...] = ("
 
 
 @pytest.fixture
-def event(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Event:
+def event(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Event:
     """Send one event of a conversation; what the hook printed."""
 
     def send(name: str, conversation: str = "one", arguments: tuple[str, ...] = (), **more: object) -> str:
@@ -340,7 +340,7 @@ class TestVerify:
         assert "test_app.py::test_greet: passed before this change and fails with it" in held(event("Stop"))
 
     def test_while_one_runs_no_other_is_started_and_its_owner_is_told(
-        self, root: Path, event: Event, started: list[int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+        self, root: Path, event: Event, started: list[int], capsys: Said, tmp_path: Path
     ) -> None:
         gate = tmp_path / "gate"
         os.mkfifo(gate)

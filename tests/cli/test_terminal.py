@@ -11,10 +11,8 @@ import pytest
 
 from code_intel_server import __main__
 from code_intel_server.cli import console, find, init, report, serve, trash, trust
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
-
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

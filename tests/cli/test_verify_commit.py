@@ -10,6 +10,7 @@ import pytest
 
 from code_intel_server.cli.verify_commit import main
 from code_intel_server.workspace.project.trust import Approvals
+from tests.cli.helpers import Said
 from tests.workspace.git_repo import Repo
 
 COMMAND = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -46,7 +47,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 
 def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
-    clone: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    clone: Repo, tmp_path: Path, capsys: Said
 ) -> None:
     project = ["--project", str(clone.path)]
     junit, sarif = tmp_path / "tests.xml", tmp_path / "wrong.sarif"
@@ -61,7 +62,7 @@ def test_an_honest_commit_is_good_and_a_forged_or_rewritten_one_is_not(
     assert clone.git("status", "--porcelain", "--ignored") == ""
 
 
-def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: Said) -> None:
     clone.git("checkout", "-q", "--detach", "honest")
     session = "Code-Intel-Session: 20260101_000000\n"
     clone.git("commit", "--amend", "-q", "-m", HONEST + session)
@@ -76,9 +77,7 @@ def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, caps
     assert "Code-Intel-Flaky: the commit says 8, the runs say 0" in capsys.readouterr().out
 
 
-def test_a_commit_whose_content_is_not_at_hand_gives_status_3_and_says_so(
-    clone: Repo, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_commit_whose_content_is_not_at_hand_gives_status_3_and_says_so(clone: Repo, capsys: Said) -> None:
     blob = clone.git("rev-parse", "honest:calc.py")
     pack = next((clone.path / ".git" / "objects" / "pack").glob("*.pack"), None)
     if pack is not None:

@@ -27,7 +27,7 @@ from code_intel_server.flow.tasks import ChecklistItem, TaskModel
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.archives import archive
 from code_intel_server.workspace.values import ProofStatus
-from tests.cli.helpers import own_state, parsed, project, session, state
+from tests.cli.helpers import Said, own_state, parsed, project, session, state
 from tests.e2e.driver import ENVIRONMENT
 
 _SECONDS = 60.0
@@ -302,7 +302,7 @@ def test_steps_that_are_not_decided_yet_are_not_said_to_be_skipped(quiet: Path) 
     assert {number for number, said in fast.items() if said == "skipped"} == {2, *range(5, 12), 15, 16, 18}
 
 
-def test_the_index_is_told_without_being_opened(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_index_is_told_without_being_opened(root: Path, capsys: Said) -> None:
     capsys.readouterr()
     assert status.main(["--project", str(root), "--json"]) == 0
     told = parsed(capsys.readouterr().out)["index"]
@@ -315,9 +315,7 @@ def test_the_index_is_told_without_being_opened(root: Path, capsys: pytest.Captu
     assert "no server has it open" in capsys.readouterr().out.replace("\n", " ")
 
 
-def test_an_index_that_is_missing_or_damaged_is_said_and_left_alone(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_that_is_missing_or_damaged_is_said_and_left_alone(root: Path, capsys: Said) -> None:
     file = root / ".code-intel/cache/index.sqlite3"
     for more in root.glob(".code-intel/cache/index.sqlite3-*"):
         more.unlink()
