@@ -109,13 +109,10 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
         assert ask(write(root, "pkg/made.py")).status == 2
 
 
-@pytest.mark.parametrize(
-    ("tool", "event", "given"),
-    [
-        ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
-        ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "event", "given"), [
+    ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
+    ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
+])  # fmt: skip
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
 ) -> None:
@@ -304,11 +301,8 @@ def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_
     assert ask({**event, "permission_mode": "default", "session_id": "a talk"}).status == 0
     note = root / ".git" / "code-intel" / CALLER_NOTE
     assert json.loads(note.read_text()) == {
-        "mode": "default",
-        "attended": False,
-        "writes": False,
-        "conversation": "a talk",
-    }
+        "mode": "default", "attended": False, "writes": False, "conversation": "a talk",
+    }  # fmt: skip
     with left(root):
         assert ask(event, arguments=["--allow-writes"]).status == 0
     assert json.loads(note.read_text())["writes"] is True

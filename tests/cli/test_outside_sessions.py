@@ -167,17 +167,10 @@ class TestRemind:
         (root / "README.md").write_text("# Other\n")
         assert event("Stop") == ""
 
-    @pytest.mark.parametrize(
-        ("command", "counts"),
-        [
-            ("python3 -m pytest -q tests", True),
-            ("cd sub && FOO=1 .venv/bin/pytest | tail -3", True),
-            ("uv run pytest", True),
-            ("pip install pytest-xdist", False),
-            ("cat pytest.ini", False),
-            ("ls", False),
-        ],
-    )
+    @pytest.mark.parametrize(("command", "counts"), [
+        ("python3 -m pytest -q tests", True), ("cd sub && FOO=1 .venv/bin/pytest | tail -3", True),
+        ("uv run pytest", True), ("pip install pytest-xdist", False), ("cat pytest.ini", False), ("ls", False),
+    ])  # fmt: skip
     def test_an_agent_that_ran_the_tests_after_its_last_edit_is_not_reminded(
         self, root: Path, event: Event, command: str, counts: bool
     ) -> None:

@@ -55,15 +55,11 @@ def test_it_asks_before_writing_and_widens_the_writable_set_where_that_is_the_an
     assert submit.arguments["data"]["checklist"] == [{"item": "the item", "status": "done", "evidence": "app.py:4-6"}]
 
 
-@pytest.mark.parametrize(
-    ("response", "why"),
-    [
-        (answer("ODD", {"horoscope": "str"}), "expects 'horoscope'"),
-        ({"success": False, "error": "project_locked", "message": "another client has it"}, "another client has it"),
-        (answer("POST_IMPL_VERIFY", {"verifier_used": "str"}), "names none"),
-    ],
-    ids=["a field that nothing explains", "no phase", "a procedure that is not named"],
-)
+@pytest.mark.parametrize(("response", "why"), [
+    (answer("ODD", {"horoscope": "str"}), "expects 'horoscope'"),
+    ({"success": False, "error": "project_locked", "message": "another client has it"}, "another client has it"),
+    (answer("POST_IMPL_VERIFY", {"verifier_used": "str"}), "names none"),
+], ids=["a field that nothing explains", "no phase", "a procedure that is not named"])  # fmt: skip
 def test_a_response_that_does_not_lead_on_stops_it_with_the_reason(
     work: SampleWork, response: Fields, why: str
 ) -> None:

@@ -124,18 +124,10 @@ def test_a_decorator_before_an_empty_function_that_was_there_is_work() -> None:
     assert whole("a.py", after.encode()).judge(1, 3).empty
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("a.py", b"(" * 50_000),
-        ("a.js", b"[" * 3_000 + b"]" * 3_000),
-        ("a.js", b"var a=1;" * 10_000),
-        ("a.c", b"/* x */ " * 200_000),
-        ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")),
-        ("a.py", b"\0\1\2"),
-        ("a.rs", b"\xc3\x28" * 1000),
-        ("A.cs", b"public record(int B, int C);\n"),
-    ],
-)
+@pytest.mark.parametrize(("path", "content"), [
+    ("a.py", b"(" * 50_000), ("a.js", b"[" * 3_000 + b"]" * 3_000), ("a.js", b"var a=1;" * 10_000),
+    ("a.c", b"/* x */ " * 200_000), ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")), ("a.py", b"\0\1\2"),
+    ("a.rs", b"\xc3\x28" * 1000), ("A.cs", b"public record(int B, int C);\n"),
+])  # fmt: skip
 def test_no_content_is_too_strange_for_a_verdict(path: str, content: bytes) -> None:
     assert isinstance(whole(path, content).judge(1, 1), RangeVerdict)

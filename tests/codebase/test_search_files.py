@@ -28,36 +28,26 @@ FILES = dict.fromkeys(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("pattern", "paths"),
-    [
-        ("*.md", ["README.md", "docs/query.md"]),
-        ("src/**/*.py", ["src/models/__init__.py", "src/models/query.py", "src/q.py", "src/query_router.py"]),
-        ("src/*.py", ["src/q.py", "src/query_router.py"]),
-        ("**/query.*", ["src/models/query.py", "docs/query.md"]),
-        ("*.{md,tsx}", ["web/Query.tsx", "README.md", "docs/query.md"]),
-        ("[qr]*.py", ["src/models/query.py", "src/q.py", "src/query_router.py"]),
-        ("*.java", []),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "paths"), [
+    ("*.md", ["README.md", "docs/query.md"]),
+    ("src/**/*.py", ["src/models/__init__.py", "src/models/query.py", "src/q.py", "src/query_router.py"]),
+    ("src/*.py", ["src/q.py", "src/query_router.py"]),
+    ("**/query.*", ["src/models/query.py", "docs/query.md"]),
+    ("*.{md,tsx}", ["web/Query.tsx", "README.md", "docs/query.md"]),
+    ("[qr]*.py", ["src/models/query.py", "src/q.py", "src/query_router.py"]),
+    ("*.java", []),
+])  # fmt: skip
 def test_a_glob_finds_exactly_what_it_means(tmp_path: Path, pattern: str, paths: list[str]) -> None:
     answer = explorer(tmp_path, FILES).search_files(pattern)
     assert [row.path for row in answer.results] == paths
     assert answer.complete
 
 
-@pytest.mark.parametrize(
-    ("letters", "first"),
-    [
-        ("query.py", "src/models/query.py"),
-        ("query", "src/models/query.py"),
-        ("models/query", "src/models/query.py"),
-        ("qrouter", "src/query_router.py"),
-        ("README.md", "README.md"),
-        ("Query.tsx", "web/Query.tsx"),
-        ("tquery", "tests/test_query.py"),
-    ],
-)
+@pytest.mark.parametrize(("letters", "first"), [
+    ("query.py", "src/models/query.py"), ("query", "src/models/query.py"), ("models/query", "src/models/query.py"),
+    ("qrouter", "src/query_router.py"), ("README.md", "README.md"), ("Query.tsx", "web/Query.tsx"),
+    ("tquery", "tests/test_query.py"),
+])  # fmt: skip
 def test_letters_find_the_file_that_was_meant_first(letters: str, first: str) -> None:
     total, (best, *_) = fuzzy(list(FILES), letters)
     assert best.path == first and total >= 1
@@ -150,29 +140,15 @@ def test_no_glob_fails(pattern: str, path: str) -> None:
     globs.matcher(pattern)(path)
 
 
-@pytest.mark.parametrize(
-    ("path", "part"),
-    [
-        ("src/a.py", Role.CODE),
-        ("src/test_a.py", Role.TESTS),
-        ("pkg/a_test.go", Role.TESTS),
-        ("web/a.spec.ts", Role.TESTS),
-        ("tests/data/a.json", Role.TESTS),
-        ("docs/a.rst", Role.DOCUMENTATION),
-        ("CHANGELOG", Role.DOCUMENTATION),
-        ("docs/conf.py", Role.CODE),
-        ("pyproject.toml", Role.CONFIGURATION),
-        (".gitignore", Role.CONFIGURATION),
-        ("Dockerfile", Role.CONFIGURATION),
-        ("CMakeLists.txt", Role.CONFIGURATION),
-        ("requirements.txt", Role.CONFIGURATION),
-        ("web/a.css", Role.MARKUP),
-        ("templates/a.html", Role.MARKUP),
-        ("node_modules/a/index.js", Role.VENDORED),
-        ("static/jquery.min.js", Role.VENDORED),
-        ("contest/latest.py", Role.CODE),
-    ],
-)
+@pytest.mark.parametrize(("path", "part"), [
+    ("src/a.py", Role.CODE), ("src/test_a.py", Role.TESTS), ("pkg/a_test.go", Role.TESTS),
+    ("web/a.spec.ts", Role.TESTS), ("tests/data/a.json", Role.TESTS), ("docs/a.rst", Role.DOCUMENTATION),
+    ("CHANGELOG", Role.DOCUMENTATION), ("docs/conf.py", Role.CODE), ("pyproject.toml", Role.CONFIGURATION),
+    (".gitignore", Role.CONFIGURATION), ("Dockerfile", Role.CONFIGURATION), ("CMakeLists.txt", Role.CONFIGURATION),
+    ("requirements.txt", Role.CONFIGURATION), ("web/a.css", Role.MARKUP), ("templates/a.html", Role.MARKUP),
+    ("node_modules/a/index.js", Role.VENDORED), ("static/jquery.min.js", Role.VENDORED),
+    ("contest/latest.py", Role.CODE),
+])  # fmt: skip
 def test_a_path_tells_what_part_a_file_plays(path: str, part: Role) -> None:
     assert role(path) is part
 
@@ -190,25 +166,22 @@ def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        ("customerservicetestz", "services/customer-service/src/main/java/com/example/services/customer/Customer.java"),
-        ("a" * 12 + "b", "a" * 60 + ".py"),
-        ("*a" * 12 + "b", "a" * 60),
-        ("{" * 2000 + "}", "a.py"),
-        ("**/" * 500 + "x", "src/" * 20 + "a.py"),
-        ("**/a/" * 20 + "x", "a/" * 60 + "y"),
-        ("x" + "**b" * 30, "x" + "b" * 60 + "c"),
-        ("{*b,*c}" * 30, "b" * 60 + "d"),
-        ("{a,aa}" * 30 + "z", "a" * 60),
-        ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
-        ("*{a}" * 30 + "z", "a" * 60),
-        ("*{}" * 30 + "z", "a" * 60),
-        ("a/" + "**/{b}/" * 30 + "z", "a/" + "b/" * 60 + "y"),
-        ("[" * 9_000 + "z-a]", "a"),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "path"), [
+    ("customerservicetestz", "services/customer-service/src/main/java/com/example/services/customer/Customer.java"),
+    ("a" * 12 + "b", "a" * 60 + ".py"),
+    ("*a" * 12 + "b", "a" * 60),
+    ("{" * 2000 + "}", "a.py"),
+    ("**/" * 500 + "x", "src/" * 20 + "a.py"),
+    ("**/a/" * 20 + "x", "a/" * 60 + "y"),
+    ("x" + "**b" * 30, "x" + "b" * 60 + "c"),
+    ("{*b,*c}" * 30, "b" * 60 + "d"),
+    ("{a,aa}" * 30 + "z", "a" * 60),
+    ("a/" + "**/{b,b/c}/" * 20 + "z", "a/" + "b/" * 60 + "y"),
+    ("*{a}" * 30 + "z", "a" * 60),
+    ("*{}" * 30 + "z", "a" * 60),
+    ("a/" + "**/{b}/" * 30 + "z", "a/" + "b/" * 60 + "y"),
+    ("[" * 9_000 + "z-a]", "a"),
+])  # fmt: skip
 def test_no_pattern_is_tried_in_every_possible_way(tmp_path: Path, pattern: str, path: str) -> None:
     """Each took from half a second to for ever, inside the regular expressions, where nothing else can run."""
     found = explorer(tmp_path, {path: "x\n"})

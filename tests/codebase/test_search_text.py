@@ -71,15 +71,10 @@ def test_a_line_that_two_patterns_match_is_one_row_that_names_both(tmp_path: Pat
     assert answer.total == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "lines"),
-    [
-        ({}, {1, 2, 3}),
-        ({"word": True}, {1, 3}),
-        ({"ignore_case": True}, {1, 2, 3, 4}),
-        ({"ignore_case": True, "word": True}, {1, 3, 4}),
-    ],
-)
+@pytest.mark.parametrize(("options", "lines"), [
+    ({}, {1, 2, 3}), ({"word": True}, {1, 3}), ({"ignore_case": True}, {1, 2, 3, 4}),
+    ({"ignore_case": True, "word": True}, {1, 3, 4}),
+])  # fmt: skip
 def test_words_and_case_narrow_as_asked(tmp_path: Path, options: dict[str, bool], lines: set[int]) -> None:
     found = explorer(tmp_path, {"a.txt": "get\ngetter\nx.get()\nGET\n"})
     assert {row.start_line for row in found.search_text("get", **options).results} == lines  # type: ignore[arg-type]
@@ -91,16 +86,13 @@ def test_a_literal_is_no_regex_and_a_regex_no_literal(tmp_path: Path) -> None:
     assert [row.text for row in found.search_text("a.c").results] == ["a.c", "abc"]
 
 
-@pytest.mark.parametrize(
-    ("globs", "paths"),
-    [
-        (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
-        (["src/**"], {"src/shop.py", "src/use.py"}),
-        (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
-        (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
-        (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
-    ],
-)
+@pytest.mark.parametrize(("globs", "paths"), [
+    (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
+    (["src/**"], {"src/shop.py", "src/use.py"}),
+    (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
+    (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
+    (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
+])  # fmt: skip
 def test_globs_narrow_the_files(tmp_path: Path, globs: list[str], paths: set[str]) -> None:
     assert {row.path for row in explorer(tmp_path, PROJECT).search_text("Basket", globs=globs).results} == paths
 

@@ -131,14 +131,11 @@ def test_without_a_grammar_what_stands_in_the_file_is_kept(tmp_path: Path, monke
     assert [row.symbol for row in found.get_symbols("a.vim").results] == ["Needle"]
 
 
-@pytest.mark.parametrize(
-    ("signature", "shown"),
-    [
-        ("( count, rest )", "needle( count, rest )"),
-        ("(count, more)", "def needle(count,  # how many"),
-        ("(count, rest='4711')", "def needle(count,  # how many"),
-    ],
-)
+@pytest.mark.parametrize(("signature", "shown"), [
+    ("( count, rest )", "needle( count, rest )"),
+    ("(count, more)", "def needle(count,  # how many"),
+    ("(count, rest='4711')", "def needle(count,  # how many"),
+])  # fmt: skip
 def test_a_signature_that_stands_differently_in_the_file_gives_way_to_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signature: str, shown: str
 ) -> None:
@@ -193,16 +190,13 @@ def test_a_signature_that_ctags_writes_in_its_own_way_stands(
     assert [(row.signature, row.engine) for row in rows] == [(signature, "universal-ctags")]
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("a.py", "def needle(count): return other\n"),
-        ("a.py", "def needle(count  # other\n    ):\n    pass\n"),
-        ("a.c", "int needle(int count)\n{ return other; }\n"),
-        ("vendor/a.rb", "def needle(count)\n  other\nend\n"),
-        ("vendor/a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
-    ],
-)
+@pytest.mark.parametrize(("file", "text"), [
+    ("a.py", "def needle(count): return other\n"),
+    ("a.py", "def needle(count  # other\n    ):\n    pass\n"),
+    ("a.c", "int needle(int count)\n{ return other; }\n"),
+    ("vendor/a.rb", "def needle(count)\n  other\nend\n"),
+    ("vendor/a.php", "<?php\nfunction needle($count);\nfunction more($other) {}\n"),
+])  # fmt: skip
 def test_a_parameter_that_stands_behind_the_head_or_in_a_comment_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
 ) -> None:

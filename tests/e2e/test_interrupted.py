@@ -71,14 +71,10 @@ class TestRecovery:
             answer = server.call("get_session_status", session_id=wanted)
             assert answer["message"] == f"No checkpoint of session '{wanted}'. There are: {session_id}."
 
-    @pytest.mark.parametrize(
-        ("tool", "arguments"),
-        [
-            ("submit_phase", {"data": {"summary": "Done."}}),
-            ("check_write_target", {"path": "app.py"}),
-            ("review_changes", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("tool", "arguments"), [
+        ("submit_phase", {"data": {"summary": "Done."}}), ("check_write_target", {"path": "app.py"}),
+        ("review_changes", {}),
+    ])  # fmt: skip
     def test_whatever_needs_a_session_tells_of_the_one_that_can_be_restored(
         self, root: Path, tool: str, arguments: dict[str, object]
     ) -> None:

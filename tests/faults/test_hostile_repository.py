@@ -49,18 +49,13 @@ HOOKS = [
 ]  # fmt: skip
 
 READS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("search_text", {"patterns": ["main", "return"]}),
-    ("search_files", {"pattern": "*.py"}),
-    ("find_definitions", {"symbol": "main"}),
-    ("find_references", {"symbol": "main"}),
-    ("get_symbols", {"path": "app.py"}),
-    ("get_function_at_line", {"path": "app.py", "line": 2}),
-    ("analyze_structure", {"path": "app.py"}),
-    ("query", {"question": "where is main defined"}),
-    ("analyze_impact", {"targets": ["main"]}),
-    ("get_session_status", {}),
+    ("search_text", {"patterns": ["main", "return"]}), ("search_files", {"pattern": "*.py"}),
+    ("find_definitions", {"symbol": "main"}), ("find_references", {"symbol": "main"}),
+    ("get_symbols", {"path": "app.py"}), ("get_function_at_line", {"path": "app.py", "line": 2}),
+    ("analyze_structure", {"path": "app.py"}), ("query", {"question": "where is main defined"}),
+    ("analyze_impact", {"targets": ["main"]}), ("get_session_status", {}),
     ("cleanup_stale_branches", {"dry_run": True}),
-)
+)  # fmt: skip
 
 
 class Trap:
@@ -151,16 +146,13 @@ def test_no_executable_key_alone_is_obeyed_by_a_read(trap: Trap, key: str, recor
     record_property("executions", len(READS) + 1)
 
 
-@pytest.mark.parametrize(
-    ("key", "command"),
-    [
-        ("core.fsmonitor", ("status",)),
-        ("diff.external", ("diff",)),
-        ("filter.evil.clean", ("add", "app.py")),
-        ("alias.evil", ("evil",)),
-        ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
-    ],
-)
+@pytest.mark.parametrize(("key", "command"), [
+    ("core.fsmonitor", ("status",)),
+    ("diff.external", ("diff",)),
+    ("filter.evil.clean", ("add", "app.py")),
+    ("alias.evil", ("evil",)),
+    ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
+])  # fmt: skip
 def test_the_trap_springs_where_git_is_asked_plainly(trap: Trap, key: str, command: tuple[str, ...]) -> None:
     """The harness is proven: the same configuration does run something for a plain git."""
     trap.set(key, EXECUTABLE.get(key, "!{marker}"))

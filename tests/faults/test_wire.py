@@ -182,16 +182,12 @@ def kinds_of_path(root: Path) -> list[str]:
 def path_calls(path: str) -> list[tuple[str, dict[str, object]]]:
     """Every tool that takes a path, with this one."""
     return [
-        ("search_text", {"patterns": "SECRET", "path": path}),
-        ("search_files", {"pattern": "*", "path": path}),
+        ("search_text", {"patterns": "SECRET", "path": path}), ("search_files", {"pattern": "*", "path": path}),
         ("find_definitions", {"symbol": "SECRET", "path": path}),
-        ("find_references", {"symbol": "SECRET", "path": path}),
-        ("get_symbols", {"path": path}),
-        ("get_function_at_line", {"path": path, "line": 1}),
-        ("analyze_structure", {"path": path}),
-        ("analyze_impact", {"targets": [path]}),
-        ("semantic_search", {"query": "SECRET", "path": path}),
-    ]
+        ("find_references", {"symbol": "SECRET", "path": path}), ("get_symbols", {"path": path}),
+        ("get_function_at_line", {"path": path, "line": 1}), ("analyze_structure", {"path": path}),
+        ("analyze_impact", {"targets": [path]}), ("semantic_search", {"query": "SECRET", "path": path}),
+    ]  # fmt: skip
 
 
 class Lenient(Server):

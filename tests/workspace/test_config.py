@@ -258,11 +258,8 @@ def test_an_empty_pattern_does_not_exclude_everything(tmp_path: Path) -> None:
 
 def test_the_reference_tells_of_every_setting_what_it_is_for() -> None:
     parts: dict[str, type[BaseModel]] = {
-        "verify_commands": VerifyCommand,
-        "headless": Headless,
-        "chroma": Chroma,
-        "resolution": Resolution,
-    }
+        "verify_commands": VerifyCommand, "headless": Headless, "chroma": Chroma, "resolution": Resolution,
+    }  # fmt: skip
     settings = {*Config.model_fields} - {"headless", "chroma", "resolution"}
     settings |= {f"{name}.{key}" for name, part in parts.items() for key in part.model_fields}
     assert {*ABOUT} == settings

@@ -296,24 +296,21 @@ def test_a_walk_over_a_giant_tree_ends(tmp_path: Path, monkeypatch: pytest.Monke
     assert not one.any_document()
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "",
-        "# only a comment\n",
-        "other: 1",
-        "project_rules:\n",
-        "project_rules:\n  # nothing yet\nother: 1\n",
-        "project_rules:\n  summary: old\n",
-        "project_rules:\n    summary: >-\n        folded\n        text\n    source: CLAUDE.md\n",
-        "project_rules:\n  summary: |+\n    old\n\n\n# tail\nother: 1\n",
-        "project_rules:\n  summary: 'one\n    two'\n  # about the source\n  source: x # why\n",
-        '"project_rules":\n  "summary": "a # b" # comment\nother:\n  summary: not this\n',
-        "other:\n  project_rules:\n    summary: not this\nproject_rules:\n  nested:\n    summary: not this\n  summary: old\n",
-        "project_rules:   # the rules\n  summary: |\n    # looks like a comment\n    old\n  # a comment\n  extra: [1, 2]\n",
-        "\ufeffproject_rules:\r\n  summary: old\r\n  source: x\r\n",
-    ],
-)
+@pytest.mark.parametrize("before", [
+    "",
+    "# only a comment\n",
+    "other: 1",
+    "project_rules:\n",
+    "project_rules:\n  # nothing yet\nother: 1\n",
+    "project_rules:\n  summary: old\n",
+    "project_rules:\n    summary: >-\n        folded\n        text\n    source: CLAUDE.md\n",
+    "project_rules:\n  summary: |+\n    old\n\n\n# tail\nother: 1\n",
+    "project_rules:\n  summary: 'one\n    two'\n  # about the source\n  source: x # why\n",
+    '"project_rules":\n  "summary": "a # b" # comment\nother:\n  summary: not this\n',
+    "other:\n  project_rules:\n    summary: not this\nproject_rules:\n  nested:\n    summary: not this\n  summary: old\n",
+    "project_rules:   # the rules\n  summary: |\n    # looks like a comment\n    old\n  # a comment\n  extra: [1, 2]\n",
+    "\ufeffproject_rules:\r\n  summary: old\r\n  source: x\r\n",
+])  # fmt: skip
 @pytest.mark.parametrize("value", ["one line: with # signs \\ and \"quotes\"", "two\n\nlines\n  - indented", "  leading\nspaces", "tab\there", "日本語"])  # fmt: skip
 def test_a_value_is_changed_in_any_block_form_and_nothing_else(before: str, value: str) -> None:
     after = with_values(before.encode(), "project_rules", {"summary": value}).decode()
@@ -406,12 +403,9 @@ def test_resources_are_those_files_that_exist(tmp_path: Path) -> None:
     one = provider(tmp_path, {".code-intel/context.yml": "", ".code-intel/verifiers/b.md": "", ".code-intel/verifiers/a.md": "", ".code-intel/verifiers/n.txt": ""})  # fmt: skip
     (tmp_path / ".code-intel" / "verifiers" / "link.md").symlink_to("/etc/passwd")
     names = [
-        ".code-intel/context.yml",
-        ".code-intel/verifiers/*.md",
-        ".code-intel/missing.md",
-        ".code-intel/../x",
+        ".code-intel/context.yml", ".code-intel/verifiers/*.md", ".code-intel/missing.md", ".code-intel/../x",
         "src/*.py",
-    ]
+    ]  # fmt: skip
     assert one.existing([".code-intel/nowhere/*.md"]) == ()
     assert one.existing(names) == (
         ".code-intel/context.yml",

@@ -526,11 +526,8 @@ def test_an_unborn_branch_has_a_snapshot_too(tmp_path: Path, monkeypatch: pytest
 def test_without_git_there_is_no_snapshot(tmp_path: Path) -> None:
     judge = TreeJudge(tmp_path)
     assert (judge.snapshot(), judge.changes("", ""), judge.lines("x", "y"), judge.head_snapshot("HEAD")) == (
-        "",
-        (),
-        None,
-        "",
-    )
+        "", (), None, "",
+    )  # fmt: skip
     assert judge.untracked() == {}
     judge.forget()
 
