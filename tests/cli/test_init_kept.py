@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import init, trash
-from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.scaffold import Manifest
@@ -130,50 +128,6 @@ def test_an_entry_added_again_after_the_user_took_it_out_does_not_cost_their_oth
     assert json.loads((root / ".mcp.json").read_text()) == {"mcpServers": {"mine": {"command": "z"}}}
 
 
-def test_files_that_cannot_be_read_are_left_alone_and_named(tmp_path: Path, capsys: Said) -> None:
-    broken = {".mcp.json": '{"mcpServers": \n oops}', ".codex/config.toml": "a = = 1\n"}
-    root = project(tmp_path / "repo", **broken)
-    before = fingerprint(root)
-    assert init.main([str(root), *QUICK]) == 1
-    for path, text in broken.items():
-        assert (root / path).read_text() == text
-        assert (root / f"{path}.new").is_file()
-    said = capsys.readouterr().out
-    assert re.search(r"left alone.*\.mcp\.json .*line 2", said)
-    assert init.main([str(root), "--uninstall"]) == 0
-    assert fingerprint(root) == before
-
-
-def test_empty_files_of_the_clients_get_their_entries_and_are_empty_again_afterwards(tmp_path: Path) -> None:
-    files = [".mcp.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json"]
-    root = project(tmp_path / "repo", **dict.fromkeys(files, ""))
-    before = fingerprint(root)
-    assert init.main([str(root), *QUICK]) == 0
-    assert all((root / path).read_text() for path in files)
-    assert init.main([str(root), "--uninstall"]) == 0
-    assert fingerprint(root) == before
-
-
-def test_files_with_a_byte_order_mark_and_windows_line_ends_keep_both(tmp_path: Path) -> None:
-    mine = {
-        ".mcp.json": b'\xef\xbb\xbf{\r\n  "mcpServers": {}\r\n}\r\n',
-        ".codex/config.toml": b'\xef\xbb\xbfmodel = "m"\r\n',
-    }
-    root = project(tmp_path / "repo", **{path: data.decode() for path, data in mine.items()})
-    for path, data in mine.items():
-        (root / path).write_bytes(data)
-    assert init.main([str(root), *QUICK]) == 0
-    for path in mine:
-        data = (root / path).read_bytes()
-        assert data.startswith(b"\xef\xbb\xbf")
-        assert data.count(b"\n") == data.count(b"\r\n")
-    assert all(one.grade is not Grade.BAD for one in checkup_clients.registered(root))
-    (root / ".codex/config.toml").write_bytes((root / ".codex/config.toml").read_bytes() + b"[mine]\r\nx = 1\r\n")
-    assert init.main([str(root), "--uninstall"]) == 0
-    assert (root / ".mcp.json").read_bytes() == mine[".mcp.json"]
-    assert (root / ".codex/config.toml").read_bytes() == mine[".codex/config.toml"] + b"[mine]\r\nx = 1\r\n"
-
-
 def test_a_manifest_that_names_files_outside_takes_none_of_them_out(tmp_path: Path) -> None:
     root = project(tmp_path / "repo")
     init.main([str(root), *QUICK])
@@ -284,20 +238,3 @@ def test_the_key_stays_and_is_named_while_another_worktree_may_use_it(tmp_path: 
     assert init.main([str(root), "--uninstall"]) == 0
     assert (root / ".git/code-intel/key").is_file()
     assert f"{root / '.git/code-intel'}: for other projects or worktrees" in capsys.readouterr().out
-
-
-def test_what_was_written_before_an_interruption_can_be_taken_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = project(tmp_path / "repo")
-    before = fingerprint(root)
-
-    def closed(*_: object, **__: object) -> None:
-        raise BrokenPipeError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(init, "_show", closed)
-        assert init.main([str(root), *QUICK]) == 0
-    assert Manifest.load(root).files
-    assert init.main([str(root), "--uninstall"]) == 0
-    assert fingerprint(root) == before

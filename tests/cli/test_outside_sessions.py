@@ -156,14 +156,10 @@ class TestRemind:
         git(root, "merge", "-q", "--ff-only", "theirs")
         assert event("Stop") == ""
 
-    def test_an_edit_that_was_undone_is_none(self, root: Path, event: Event) -> None:
+    def test_an_edit_that_was_undone_is_none_and_prose_needs_no_tests(self, root: Path, event: Event) -> None:
         event("SessionStart")
         edit(root)
         git(root, "checkout", "-q", "app.py")
-        assert event("Stop") == ""
-
-    def test_prose_needs_no_tests(self, root: Path, event: Event) -> None:
-        event("SessionStart")
         (root / "README.md").write_text("# Other\n")
         assert event("Stop") == ""
 
@@ -227,12 +223,6 @@ class TestSilence:
         kept = [*(root / ".git/code-intel").glob("outside*")]
         assert bool(kept) is (mode != "off")
 
-    def test_without_verify_commands_there_is_nothing_to_run(self, root: Path, event: Event) -> None:
-        (root / CONFIG).write_text("{}")
-        event("SessionStart")
-        edit(root)
-        assert event("Stop") == ""
-
     @pytest.mark.parametrize(
         "kept", [b"", b"[]", b"{", b'{"begun": 3}', b'{"begun": {"one": {"head": 1}}}', b"\xff" * 99]
     )
@@ -243,9 +233,11 @@ class TestSilence:
         assert event("Stop") == ""
 
     @pytest.mark.parametrize(
-        "content", [b"{", b"[1]", b'{"verify_commands": 3}', b'{"verify_commands": [{}]}', b"\xff"]
+        "content", [b"{}", b"{", b"[1]", b'{"verify_commands": 3}', b'{"verify_commands": [{}]}', b"\xff"]
     )
-    def test_a_broken_config_holds_nobody_up(self, root: Path, event: Event, content: bytes) -> None:
+    def test_a_config_without_commands_or_a_broken_one_holds_nobody_up(
+        self, root: Path, event: Event, content: bytes
+    ) -> None:
         event("SessionStart")
         edit(root)
         (root / CONFIG).write_bytes(content)

@@ -1,12 +1,11 @@
 """Constructs that real files showed the outline to miss or to invent, each in a few lines of its own (benchmarks/outlines.md)."""
 
 import time
-from typing import Any
 
 import pytest
 
 from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
-from code_intel_server.codebase.syntax import grammars, outlines, structure
+from code_intel_server.codebase.syntax import grammars
 from code_intel_server.codebase.syntax.masking import masked, mended
 from code_intel_server.codebase.syntax.structure import outline
 
@@ -133,33 +132,17 @@ def test_the_outline_knows_that(construct: str) -> None:
     ("cpp", b"class AB CD : "), ("cpp", b"class AB "), ("cpp", b"struct AB C<"), ("rust", b"cfg_x! {\n"),
     ("bash", b'="(('), ("kotlin", b"} "), ("kotlin", b"x }"), ("c", b"#ifdef __cplusplus\n"),
     ("c", b"#ifdef __cplusplus\n}\n"), ("c", b"/*"), ("c", b"/**/"), ("cpp", b"class AB /* */ \\\n"),
+    *(("c", piece) for piece in (
+        b"AAAA\n", b"AAA ", b"AAA(\n", b") AAA;", b") AAA(b) {\n", b"static ", b"a * ", b"\n\nAAA a ", b"#if (\n",
+        b"#if 1\n{\n#else\n", b"#if (\n}\n#endif\n", b"'{", b'"\\')),
+    *(("typescript", piece) for piece in (
+        b"*/\n <A", b"/**/\n <A>", b"\n (", b"\n (a" + b"()" * 400, b"<in ", b"//\n\n <A", b",/*x")),
 ])  # fmt: skip
-def test_text_made_to_slow_the_masking_does_not(language: str, piece: bytes) -> None:
-    text = piece * (1024 * 1024 // len(piece))
+def test_text_made_to_slow_the_masking_or_the_mending_does_not(language: str, piece: bytes) -> None:
+    text = piece * (512 * 1024 // len(piece)) + (b"#else\n#endif\n" * 1000 if language == "c" else b"")
     began = time.thread_time()
-    assert len(masked(text, language)) == len(text)
-    assert time.thread_time() - began < 10
-
-
-@pytest.mark.parametrize("piece", [
-    b"AAAA\n", b"AAA ", b"AAA(\n", b") AAA;", b") AAA(b) {\n", b"static ", b"a * ", b"\n\nAAA a ", b"#if (\n",
-    b"#if 1\n{\n#else\n", b"#if (\n}\n#endif\n", b"'{", b'"\\',
-])  # fmt: skip
-def test_text_made_to_slow_the_mending_of_c_does_not(piece: bytes) -> None:
-    text = piece * (256 * 1024 // len(piece)) + b"#else\n#endif\n" * 1000
-    began = time.thread_time()
-    assert len(mended(text, "c")) == len(text)
-    assert time.thread_time() - began < 2.5
-
-
-@pytest.mark.parametrize(
-    "piece", [b"*/\n <A", b"/**/\n <A>", b"\n (", b"\n (a" + b"()" * 400, b"<in ", b"//\n\n <A", b",/*x"]
-)
-def test_text_made_to_slow_the_mending_does_not(piece: bytes) -> None:
-    text = piece * (1024 * 1024 // len(piece))
-    began = time.thread_time()
-    assert len(mended(text, "typescript")) == len(text)
-    assert time.thread_time() - began < 10
+    assert len(masked(text, language)) == len(mended(text, language)) == len(text)
+    assert time.thread_time() - began < 5
 
 
 class Ticking:
@@ -201,22 +184,3 @@ def test_masking_leaves_lines_and_offsets_alone() -> None:
     made = masked(text, "cpp")
     assert made == text.replace(b"A_B\n  C_D", b"   \n     ")
     assert masked(text, "c") == text
-
-
-def test_the_end_of_a_header_is_told_without_reading_the_line_it_stands_in() -> None:
-    longest = 0
-
-    class Noted(bytes):
-        def __getitem__(self, key: Any) -> Any:
-            nonlocal longest
-            found = super().__getitem__(key)
-            longest = max(longest, len(found) if isinstance(found, bytes) else 1)
-            return found
-
-    text = b"var x=1;" * 10_000 + b"function f() { return 1 }"
-    parsed = structure.parse(text, LANGUAGES_BY_NAME["javascript"])
-    assert parsed is not None
-    (item,) = (item for item in outlines.definitions_of(parsed) if item.name == "f")
-    assert item.body is not None and item.body.start_byte > 80_000
-    assert outlines.header_end(Noted(text), item) == 1
-    assert longest < 100

@@ -265,13 +265,18 @@ def test_a_file_where_our_folder_has_to_be_is_said(current: CurrentProject, name
     assert "Not a directory" in str(start.fields["message"])
 
 
-def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) -> None:
-    current.services.close()
-    current.services.refresh_symbols()
+def refreshed() -> None:
+    """Until no refresh of the symbols is under way."""
     for thread in threading.enumerate():
         if thread.name == "symbol-refresh":
             assert thread.daemon
-            thread.join(30)
+            thread.join(60)
+
+
+def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) -> None:
+    current.services.close()
+    current.services.refresh_symbols()
+    refreshed()
     assert current.services.explorer.cache.store.count() == (0, 0)
 
 
@@ -288,9 +293,6 @@ def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_
         assert go_on.wait(60)
         return really_refresh(**arguments)
 
-    def refreshing() -> list[threading.Thread]:
-        return [thread for thread in threading.enumerate() if thread.name == "symbol-refresh"]
-
     monkeypatch.setattr(explorer, "refresh_all", refresh)
     current.services.refresh_symbols()
     assert began.acquire(timeout=60)
@@ -298,12 +300,10 @@ def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_
     for _ in range(20):
         current.services.refresh_symbols()
     go_on.set()
-    for thread in refreshing():
-        thread.join(60)
+    refreshed()
     assert (len(refreshes), len(explorer.cache.store.named("late"))) == (2, 1)
     current.services.refresh_symbols()
-    for thread in refreshing():
-        thread.join(60)
+    refreshed()
     assert len(refreshes) == 3
 
 
@@ -318,9 +318,7 @@ def test_where_no_thread_can_be_started_the_next_call_that_wants_the_symbols_fre
         with pytest.raises(RuntimeError):
             current.services.refresh_symbols()
     current.services.refresh_symbols()
-    for thread in threading.enumerate():
-        if thread.name == "symbol-refresh":
-            thread.join(60)
+    refreshed()
     assert current.services.explorer.cache.store.count()[0] > 0
 
 

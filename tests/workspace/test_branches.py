@@ -16,11 +16,6 @@ SESSION = "20261121_110000"
 NAME = f"llm_task_{SESSION}"
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
 def manager(repo: Repo, finish: str = "merge") -> BranchManager:
     return BranchManager(repo.path, TreeJudge(repo.path), finish=finish, patience=0.0)
 

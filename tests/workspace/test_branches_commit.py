@@ -48,11 +48,6 @@ class Work:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
-@pytest.fixture
 def work(repo: Repo) -> Work:
     return Work(repo)
 

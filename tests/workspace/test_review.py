@@ -1,19 +1,11 @@
 """The list of changes that PRE_COMMIT reviews."""
 
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.workspace.tree.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
 from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
 
 
 def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:

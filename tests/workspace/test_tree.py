@@ -23,11 +23,6 @@ from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
 def paths(changes: tuple[Change, ...]) -> set[tuple[str, str]]:
     return {(change.path, change.kind.value) for change in changes}
 
