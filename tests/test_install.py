@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import git, repository
+from tests.programs import ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "plugin" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,15 +27,7 @@ def lines() -> list[str]:
 
 def shell(line: str, cwd: Path, environment: dict[str, str]) -> str:
     """What a line prints. It must succeed."""
-    done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(["bash", "-c", line], cwd, environment)
     assert done.returncode == 0, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
 

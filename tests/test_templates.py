@@ -4,7 +4,6 @@ import fnmatch
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,6 +15,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.contract.clients import CLAUDE, CODEX
 from code_intel_server.contract.skills import skill_files
 from code_intel_server.contract.strict_yaml import parse_yaml
+from tests.programs import ran
 
 TEMPLATES = templates_dir()
 SCAFFOLD = TEMPLATES / "code-intel"
@@ -164,10 +164,5 @@ def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> No
     for path, text in {**skill_files(CLAUDE), **skill_files(CODEX)}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("agnix"), "-t", client, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([Path(sys.executable).with_name("agnix"), "-t", client, tmp_path])
     assert "Found 0 errors" in done.stdout + done.stderr

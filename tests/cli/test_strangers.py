@@ -19,6 +19,7 @@ from code_intel_server.workspace import files
 from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import Said, fingerprint, own_state, project
 from tests.e2e.driver import git
+from tests.programs import ran
 
 QUICK = ["--no-proof", "--no-index"]
 
@@ -354,14 +355,8 @@ def test_a_commit_that_fails_is_told_in_one_line_with_what_to_do_then(
 def _script(*arguments: str, **environment: str | None) -> str:
     """What the script says in an environment that differs in this; it must fail, and have made nothing."""
     changed = {**os.environ, **environment}
-    done = subprocess.run(
-        ["bash", str(Path(__file__).parents[2] / "init-project.sh"), *arguments],
-        env={name: value for name, value in changed.items() if value is not None},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    script = Path(__file__).parents[2] / "init-project.sh"
+    done = ran(["bash", script, *arguments], env={name: value for name, value in changed.items() if value is not None})
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout == ""
     return done.stderr.removeprefix("init-project.sh: ")

@@ -1,6 +1,5 @@
 """search_files: globs mean what they say, and a few letters find the file that was meant."""
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, write
+from tests.programs import ran
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import ripgrep
@@ -121,16 +121,10 @@ def test_a_glob_means_what_it_means_to_ripgrep(
 ) -> None:
     root = tmp_path_factory.mktemp("glob")
     write(root, {path: "x\n"})
-    told = subprocess.run(
-        [
-            ripgrep.ripgrep_program(), "--no-config", "--hidden", "--no-ignore", "--files", "--glob",
-            f"/{pattern}" if "/" in pattern else pattern,
-        ],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
+    anchored = f"/{pattern}" if "/" in pattern else pattern
+    told = ran(
+        [ripgrep.ripgrep_program(), "--no-config", "--hidden", "--no-ignore", "--files", "--glob", anchored], root
+    )
     assert (told.stdout.splitlines() == [path]) == globs.matcher(pattern)(path)
 
 
@@ -156,13 +150,8 @@ def test_a_path_tells_what_part_a_file_plays(path: str, part: Role) -> None:
 def test_looking_for_files_needs_no_grammar(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     code = "import sys; from code_intel_server.codebase.explorer import Explorer; e = Explorer(sys.argv[1]); e.search_files('q'); e.search_text('x'); print([m for m in sys.modules if 'tree_sitter' in m])"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": "/usr/bin:/bin"},
-    )
+    env = {"PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": "/usr/bin:/bin"}
+    done = ran([sys.executable, "-c", code, tmp_path], env=env, check=True)
     assert done.stdout.strip() == "[]"
 
 

@@ -1,7 +1,6 @@
 """search_text: exact, ranked, counted by pattern, and honest about what it left out."""
 
 import itertools
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
+from tests.programs import ran
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import ripgrep
@@ -371,10 +371,8 @@ def test_a_letter_that_is_no_ascii_finds_the_one_that_it_is_without_regard_to_ca
 
 def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
     found = explorer(tmp_path, PROJECT)
-    raw = subprocess.run(
-        ["rg", "--no-config", "-n", "--no-heading", "tota."], cwd=tmp_path, capture_output=True, check=True, text=True
-    )
-    expected = {tuple(line.split(":", 2)[:2]) for line in raw.stdout.splitlines()}
+    raw = ran(["rg", "--no-config", "-n", "--no-heading", "tota.", "."], tmp_path, check=True)
+    expected = {tuple(line.removeprefix("./").split(":", 2)[:2]) for line in raw.stdout.splitlines()}
     assert {(row.path, str(row.start_line)) for row in found.search_text("tota.").results} == expected
 
 

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.faults.results import Record
 
 from tests.e2e.driver import ENVIRONMENT, Server, StartedServer, git, repository
+from tests.programs import ran
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -157,14 +158,7 @@ def test_the_trap_springs_where_git_is_asked_plainly(trap: Trap, key: str, comma
     """The harness is proven: the same configuration does run something for a plain git."""
     trap.set(key, EXECUTABLE.get(key, "!{marker}"))
     trap.stale()
-    subprocess.run(
-        ["git", *command],
-        check=False,
-        cwd=trap.root,
-        env={**os.environ, **ENVIRONMENT},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-    )
+    ran(["git", *command], trap.root, {**os.environ, **ENVIRONMENT})
     assert trap.sprung
 
 

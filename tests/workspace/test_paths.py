@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.workspace import paths
 from code_intel_server.workspace.paths import Project, exclude_from_git, find_root, glob_filter, relative_path
+from tests.programs import ran
 
 
 def project(root: Path, *files: str) -> Path:
@@ -254,21 +255,14 @@ def test_the_servers_own_folders_are_excluded_once_and_the_users_lines_stay(tmp_
 
 
 def test_git_itself_sees_none_of_the_servers_files_also_in_a_monorepo_folder_of_any_name(tmp_path: Path) -> None:
-    import subprocess
-
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    ran(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".git" / "info" / "exclude").unlink()
     one = Project(project(tmp_path / "pkg [x]*", "a.py"))
     for name in paths.EXCLUDED:
         project(one.writable(name), "file")
     project(one.folder, "config.json")
     exclude_from_git(one, tmp_path / ".git", tmp_path)
-    seen = subprocess.run(
-        ["git", "-C", str(tmp_path), "-c", "core.quotePath=false", "status", "--porcelain", "-uall"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    seen = ran(["git", "-c", "core.quotePath=false", "status", "--porcelain", "-uall"], tmp_path, check=True).stdout
     assert seen.splitlines() == ['?? "pkg [x]*/.code-intel/config.json"', '?? "pkg [x]*/a.py"']
 
 

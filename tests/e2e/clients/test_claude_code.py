@@ -20,12 +20,7 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine.make(tmp_path)
-    config = made.home / ".claude"
-    config.mkdir()
-    trusted = {"projects": {str(made.project): {"hasTrustDialogAccepted": True}}}
-    (config / ".claude.json").write_text(json.dumps(trusted))
-    return made
+    return Machine.make(tmp_path).with_claude()
 
 
 def environment(machine: Machine, service: Service) -> dict[str, str]:
