@@ -708,16 +708,10 @@ def test_a_pre_commit_hook_refuses_once(stage: Stage) -> None:
     merged(stage)
 
 
-@pytest.mark.parametrize(
-    ("name", "script"),
-    [
-        ("commit-msg", "! grep -q '^Merge' $1 || { echo 'main is protected'; exit 1; }"),
-        (
-            "reference-transaction",
-            "! { [ $1 = prepared ] && grep -q heads/main; } || { echo 'main is protected'; exit 1; }",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "script"), [
+    ("commit-msg", "! grep -q '^Merge' $1 || { echo 'main is protected'; exit 1; }"),
+    ("reference-transaction", "! { [ $1 = prepared ] && grep -q heads/main; } || { echo 'main is protected'; exit 1; }"),
+])  # fmt: skip
 def test_a_hook_protects_the_base_and_the_user_keeps_the_branch_as_the_refusal_says(
     stage: Stage, name: str, script: str
 ) -> None:

@@ -135,12 +135,8 @@ def _licensed(stage: Stage) -> None:
 
 def _notebook(source: str) -> str:
     cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": [source],
-    }
+        "cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": [source],
+    }  # fmt: skip
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
