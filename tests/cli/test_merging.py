@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.cli.init.merging import (
@@ -28,6 +28,7 @@ documents = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(documents, st.sampled_from([None, 0, 2, 4, "\t"]))
 def test_any_json_is_read_as_the_standard_library_reads_it(document: dict[str, Any], indent: int | str | None) -> None:
     assert read(json.dumps(document, indent=indent)) == document
