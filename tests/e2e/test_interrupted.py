@@ -40,13 +40,6 @@ class TestRecovery:
             assert answer["completed_steps"] == [3]
             server.accepted(action_type="change")
 
-    def test_a_submit_without_a_session_points_to_the_checkpoint(self, root: Path) -> None:
-        self.interrupted(root)
-        with Server(root) as server:
-            answer = server.refused(action_type="change")
-            assert "get_session_status restores it" in answer["remedy"]
-            assert answer["recovery_available"]
-
     def test_a_new_session_says_that_recovery_is_available(self, root: Path) -> None:
         session_id = self.interrupted(root)
         with Server(root) as server:
