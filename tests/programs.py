@@ -5,13 +5,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from code_intel_server.codebase.symbols import ctags
 
 HOME = Path.home()
 """Of who runs the tests: what may be kept from run to run lies there, and the settings of pip and npm. A test has a home of its own."""
+
+
+def ran(
+    argv: Sequence[str | Path], cwd: Path | None = None, env: Mapping[str, str] | None = None, *, check: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """A program that was run to its end, without input; what it printed is text."""
+    return subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=check)
 
 
 def _succeeds(*command: str) -> bool:

@@ -12,42 +12,17 @@ PACKAGE = "code_intel_server"
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 FLOORS = {
-    "errors": 0,
-    "__init__": 0,
-    "process": 0,
-    "common": 0.5,
-    "contract": 1,
-    "workspace": 2,
-    "codebase": 2,
-    "flow": 3,
-    "index": 3,
-    "receipts": 3,
-    "tools": 4,
-    "server": 5,
-    "cli": 6,
-    "__main__": 7,
-}
+    "errors": 0, "__init__": 0, "process": 0, "common": 0.5, "contract": 1, "workspace": 2, "codebase": 2, "flow": 3,
+    "index": 3, "receipts": 3, "tools": 4, "server": 5, "cli": 6, "__main__": 7,
+}  # fmt: skip
 
 # Library -> the only modules that may import it; at first use where LAZY says so.
 ONLY_DOOR = {
-    "subprocess": {"process"},
-    "multiprocessing": set[str](),
-    "mcp": {"server", "cli.proof.agent"},
-    "jinja2": {"cli.pages.render"},
-    "git": {"workspace.git.repository"},
-    "tree_sitter": {"codebase.syntax.grammars"},
-    "tree_sitter_language_pack": {"codebase.syntax.grammars"},
-    "chromadb": {"index.vectors.chroma_child"},
-}
-LAZY = {
-    "chromadb",
-    "tree_sitter",
-    "tree_sitter_language_pack",
-    "git",
-    "numpy",
-    "sentence_transformers",
-    "torch",
-}
+    "subprocess": {"process"}, "multiprocessing": set[str](), "mcp": {"server", "cli.proof.agent"},
+    "jinja2": {"cli.pages.render"}, "git": {"workspace.git.repository"}, "tree_sitter": {"codebase.syntax.grammars"},
+    "tree_sitter_language_pack": {"codebase.syntax.grammars"}, "chromadb": {"index.vectors.chroma_child"},
+}  # fmt: skip
+LAZY = {"chromadb", "tree_sitter", "tree_sitter_language_pack", "git", "numpy", "sentence_transformers", "torch"}  # fmt: skip
 
 
 def modules() -> list[Path]:
@@ -117,14 +92,9 @@ def imported(path: Path, known: Collection[str], *, types: bool) -> set[str]:
 
 
 DOORS = {
-    "codebase.evidence",
-    "codebase.impact",
-    "codebase.resolution",
-    "codebase.text_search",
-    "contract",
-    "receipts",
+    "codebase.evidence", "codebase.impact", "codebase.resolution", "codebase.text_search", "contract", "receipts",
     "workspace.branches",
-}
+}  # fmt: skip
 """Rooms that are entered by what their `__init__` exports, and by nothing else."""
 
 

@@ -22,6 +22,7 @@ from code_intel_server.workspace.project.config import Config
 from code_intel_server.workspace.values import ProofStatus
 from tests.cli.helpers import session, state
 from tests.e2e.driver import ENVIRONMENT, git, repository
+from tests.programs import ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / ".github" / "CONTRIBUTING.md"]
@@ -38,9 +39,7 @@ def commands(page: Path) -> list[str]:
 
 
 def test_generated_pages_and_plugin_are_what_the_tables_say() -> None:
-    done = subprocess.run(
-        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "docs/generate.py", "--check"], ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -73,7 +72,7 @@ def test_the_workflows_pass_actionlint_and_pin_every_action_to_a_commit() -> Non
     workflows = [*(ROOT / ".github" / "workflows").glob("*.yml")]
     used = [use for file in workflows for use in re.findall(r"uses: (.+)", file.read_text(encoding="utf-8"))]
     assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
-    done = subprocess.run(["actionlint", *workflows], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ran(["actionlint", *workflows], ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -174,15 +173,7 @@ def _machine(folder: Path, *, identity: bool = True) -> dict[str, str]:
 
 def _typed(lines: list[str], cwd: Path, environment: dict[str, str]) -> str:
     """Run lines in one shell that stops at the first failure; what it printed."""
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(["bash", "-euo", "pipefail", "-c", "\n".join(lines)], cwd, environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -271,11 +262,8 @@ def test_the_figures_of_the_readme_are_those_of_the_tables(pattern: str) -> None
 def test_steps_phases_and_places_are_counted_alike_everywhere() -> None:
     counts = {"steps": 1 + len(STEPS), "phases": len(Phase), "places": len(STEPS)}
     pages = (
-        "README.md",
-        "docs/explanation/how-it-works.md",
-        "docs/reference/phases.md",
-        "docs/tutorial/first-session.md",
-    )
+        "README.md", "docs/explanation/how-it-works.md", "docs/reference/phases.md", "docs/tutorial/first-session.md",
+    )  # fmt: skip
     text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
     said = re.findall(r"\b(\d+) (steps|phases|places)\b", text)
     assert {what for _, what in said} == {*counts}

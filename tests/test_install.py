@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import git, repository
+from tests.programs import ran
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "plugin" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,15 +27,7 @@ def lines() -> list[str]:
 
 def shell(line: str, cwd: Path, environment: dict[str, str]) -> str:
     """What a line prints. It must succeed."""
-    done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(["bash", "-c", line], cwd, environment)
     assert done.returncode == 0, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
 
@@ -80,17 +73,8 @@ def test_the_wheel_holds_all_that_a_set_up_needs(checkout: Path, tmp_path: Path)
     (wheel,) = (checkout / "dist").glob("*.whl")
     site = next((tmp_path / "venv/lib").glob("python*/site-packages"))
     install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(site),
-        str(wheel),
-    ]
+        sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel),
+    ]  # fmt: skip
     subprocess.run(install, check=True)
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     command = "venv/bin/python -c 'import code_intel_server; print(code_intel_server.__file__)'"

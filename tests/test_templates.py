@@ -4,7 +4,6 @@ import fnmatch
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -16,6 +15,7 @@ from code_intel_server.contract import Contract
 from code_intel_server.contract.clients import CLAUDE, CODEX
 from code_intel_server.contract.skills import skill_files
 from code_intel_server.contract.strict_yaml import parse_yaml
+from tests.programs import ran
 
 TEMPLATES = templates_dir()
 SCAFFOLD = TEMPLATES / "code-intel"
@@ -46,15 +46,9 @@ def test_the_scaffold_has_every_file_of_the_specification() -> None:
         "doc_research/default.md",
         "review_prompts/garbage_detection.md",
         "review_prompts/quality_review.md",
-        *(
-            f"verifiers/{kind}.md"
-            for kind in ("backend", "frontend_markup", "tests", "api", "database", "docs", "generic")
-        ),
-        *(
-            f"interventions/{kind}.md"
-            for kind in ("step_back", "hypothesis_review", "structure_review", "smaller_step")
-        ),
-    }
+        *(f"verifiers/{kind}.md" for kind in ("backend", "frontend_markup", "tests", "api", "database", "docs", "generic")),
+        *(f"interventions/{kind}.md" for kind in ("step_back", "hypothesis_review", "structure_review", "smaller_step")),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PROMPTS, ids=name)
@@ -135,13 +129,9 @@ def test_claude_is_given_the_server_and_its_hooks() -> None:
 def test_codex_is_given_the_server_and_its_hooks() -> None:
     config = tomllib.loads((TEMPLATES / "codex" / "config.toml").read_text(encoding="utf-8"))
     assert config["mcp_servers"]["code_intel"] == {
-        "command": "code-intel-server",
-        "args": ["serve"],
-        "required": True,
-        "startup_timeout_sec": 30,
-        "tool_timeout_sec": 600,
-        "default_tools_approval_mode": "approve",
-    }
+        "command": "code-intel-server", "args": ["serve"], "required": True, "startup_timeout_sec": 30,
+        "tool_timeout_sec": 600, "default_tools_approval_mode": "approve",
+    }  # fmt: skip
     file = json.loads((TEMPLATES / "codex" / "hooks.json").read_text(encoding="utf-8"))
     # `Edit|Write` also matches apply_patch there; models without that tool call it in a shell.
     judged = "Edit|Write|Bash|mcp__code_intel__start_session"
@@ -174,10 +164,5 @@ def test_agnix_finds_no_error_in_the_scaffold(tmp_path: Path, client: str) -> No
     for path, text in {**skill_files(CLAUDE), **skill_files(CODEX)}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [Path(sys.executable).with_name("agnix"), "-t", client, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([Path(sys.executable).with_name("agnix"), "-t", client, tmp_path])
     assert "Found 0 errors" in done.stdout + done.stderr

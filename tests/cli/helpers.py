@@ -20,6 +20,8 @@ FILES = {
     "README.md": "# A project\n",
 }
 
+Said = pytest.CaptureFixture[str]
+
 
 def project(folder: Path, **more: str) -> Path:
     """A repository with one commit."""
@@ -46,17 +48,10 @@ def fingerprint(root: Path) -> dict[str, str]:
 def state(session_id: str = "20260201_123456", **more: Any) -> SessionState:
     """A session in step 13 that has explored app.py."""
     fields: dict[str, Any] = {
-        "session_id": session_id,
-        "intent": Intent.IMPLEMENT,
-        "query": "Say goodbye too.",
-        "flags": Flags(),
-        "started_at": "2026-02-01T12:34:56+00:00",
-        "phase": Phase.READY,
-        "substep": Substep.IMPL,
-        "explored_files": ["app.py"],
-        "completed_steps": [3, 4, 5, 6, 8, 10, 12],
-        "trees": Trees(ready="a"),
-    }
+        "session_id": session_id, "intent": Intent.IMPLEMENT, "query": "Say goodbye too.", "flags": Flags(),
+        "started_at": "2026-02-01T12:34:56+00:00", "phase": Phase.READY, "substep": Substep.IMPL,
+        "explored_files": ["app.py"], "completed_steps": [3, 4, 5, 6, 8, 10, 12], "trees": Trees(ready="a"),
+    }  # fmt: skip
     return SessionState(**(fields | more))
 
 

@@ -16,7 +16,7 @@ from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init.merging import read
 from code_intel_server.cli.init.project_files import found
 from code_intel_server.contract.clients import CLIENTS, CLIENTS_BY_NAME, Client, ClientFile
-from tests.cli.helpers import fingerprint, own_state, project, session, state
+from tests.cli.helpers import Said, fingerprint, own_state, project, session, state
 
 QUICK = ["--no-proof", "--no-index"]
 NAMES = [client.name for client in CLIENTS]
@@ -66,6 +66,7 @@ def test_what_the_user_has_in_a_file_stays_byte_for_byte(tmp_path: Path, client:
     before = fingerprint(root)
     assert init.main([str(root), *QUICK, "--client", client.name]) == 0
     written = path.read_bytes().decode()
+    assert written.startswith("\ufeff") and written.count("\r\n") in {0, written.count("\n")}
     assert all(line.strip(",") in written for line in text.splitlines() if "other" not in line)
     assert "code-intel-server" in written
     path.write_bytes((written + ("# later\r\n" if path.suffix == ".toml" else "// later\r\n")).encode())
@@ -138,10 +139,18 @@ def seen_at(path: Path) -> object:
     return look.st_mode, look.st_ino, content
 
 
-@pytest.mark.parametrize("kind", BAD)
-@pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
+QUICK_PAIRS = {(kind, number % len(MERGED)) for number, kind in enumerate(BAD)}
+"""Each kind once and each file once; every pair of them in the full run."""
+
+
+@pytest.mark.parametrize(("kind", "client", "file"), [
+    pytest.param(
+        *(kind, client, file), id=f"{kind}-{client.name}-{file.name}",
+        marks=() if (kind, number) in QUICK_PAIRS else pytest.mark.full)
+    for kind in BAD for number, (client, file) in enumerate(MERGED)
+])  # fmt: skip
 def test_a_file_in_bad_shape_is_left_alone_and_named_and_all_else_is_set_up(
-    tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, kind: str, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     make, why = BAD[kind]
@@ -168,7 +177,7 @@ def test_a_file_in_bad_shape_is_left_alone_and_named_and_all_else_is_set_up(
 
 @pytest.mark.parametrize(("client", "file"), MERGED, ids=IDS)
 def test_a_file_made_read_only_later_stays_as_it_is_and_uninstall_says_so(
-    tmp_path: Path, client: Client, file: ClientFile, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, client: Client, file: ClientFile, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     path = root / file.paths[0]
@@ -229,26 +238,19 @@ def test_an_opencode_jsonc_is_used_where_the_user_has_one(tmp_path: Path) -> Non
 
 
 WRITES = {
-    "gemini": {
-        "hook_event_name": "BeforeTool",
-        "tool_name": "write_file",
-        "tool_input": {"file_path": "secrets/vault.py"},
-    },
+    "gemini": {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {"file_path": "secrets/vault.py"}},
     "qwen": {"hook_event_name": "PreToolUse", "tool_name": "edit", "tool_input": {"file_path": "secrets/vault.py"}},
     "opencode": {"hook_event_name": "PreToolUse", "tool_name": "write", "tool_input": {"filePath": "secrets/vault.py"}},
     "cursor": {"hook_event_name": "preToolUse", "tool_name": "Write", "tool_input": {"file_path": "secrets/vault.py"}},
-    "vscode": {
-        "hookEventName": "PreToolUse",
-        "tool_name": "multi_replace_string_in_file",
-        "tool_input": {"replacements": [{"filePath": "app.py"}, {"filePath": "secrets/vault.py"}]},
-    },
+    "vscode": {"hookEventName": "PreToolUse", "tool_name": "multi_replace_string_in_file",
+     "tool_input": {"replacements": [{"filePath": "app.py"}, {"filePath": "secrets/vault.py"}]}},
     "copilot": {"hook_event_name": "PreToolUse", "tool_name": "create", "tool_input": {"path": "secrets/vault.py"}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NEW)
 def test_the_hook_refuses_a_write_in_the_dialect_of_the_client(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     spoken = "copilot" if name == "vscode" else name

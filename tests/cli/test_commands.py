@@ -15,10 +15,8 @@ from code_intel_server.cli import abandon, doctor, find, init, resume, status, s
 from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from code_intel_server.tools.services import ProjectServices
-from tests.cli.helpers import own_state, parsed, project, session, state
+from tests.cli.helpers import Said, own_state, parsed, project, session, state
 from tests.e2e.driver import git
-
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -255,16 +253,13 @@ def test_find_says_of_each_row_what_a_person_asks_next(root: Path, capsys: Said)
     assert "shop.py:6: must verify  code  call of greet  [certain, in Shop.open]\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["symbols", "."], "find text PATTERN --path DIR"),
-        (["symbols", "nowhere.py"], "Paths are from where you stand"),
-        (["text", "x", "--path", "/"], "inside the project"),
-        (["text", "("], "backslash"),
-        (["def", " "], "No symbol specified\n"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["symbols", "."], "find text PATTERN --path DIR"),
+    (["symbols", "nowhere.py"], "Paths are from where you stand"),
+    (["text", "x", "--path", "/"], "inside the project"),
+    (["text", "("], "backslash"),
+    (["def", " "], "No symbol specified\n"),
+])  # fmt: skip
 def test_find_advises_people_in_the_terms_of_the_command(
     root: Path, capsys: Said, arguments: list[str], said: str
 ) -> None:

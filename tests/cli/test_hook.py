@@ -18,28 +18,19 @@ import pytest
 from code_intel_server.cli import abandon, hook
 from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.own_folder import CALLER_NOTE
-from code_intel_server.flow.phases import Phase
+from code_intel_server.flow.phases import Phase, Substep
+from code_intel_server.flow.session import Trees
 from code_intel_server.tools.current_project import CurrentProject
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.state.signature import signed, verified
 from code_intel_server.workspace.values import TaskBranch
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
 
 MODULES_AT_MOST = 100
 FORBIDDEN = {
-    "pydantic",
-    "mcp",
-    "yaml",
-    "rich",
-    "git",
-    "anyio",
-    "asyncio",
-    "subprocess",
-    "typing",
-    "pathlib",
-    "argparse",
-}
+    "pydantic", "mcp", "yaml", "rich", "git", "anyio", "asyncio", "subprocess", "typing", "pathlib", "argparse",
+}  # fmt: skip
 
 
 class Asked:
@@ -61,7 +52,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Ask":
+def ask(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> "Ask":
     def asked(event: object, raw: bytes | None = None, arguments: Sequence[str] = ()) -> Asked:
         data = raw if raw is not None else json.dumps(event).encode()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -120,13 +111,10 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
         assert ask(write(root, "pkg/made.py")).status == 2
 
 
-@pytest.mark.parametrize(
-    ("tool", "event", "given"),
-    [
-        ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
-        ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
-    ],
-)
+@pytest.mark.parametrize(("tool", "event", "given"), [
+    ("Read", "PostToolUse", {"file_path": "secrets/vault.py"}),
+    ("Bash", "PreToolUse", {"command": "sed -n 1,20p secrets/vault.py app.py nothing.py /etc/passwd | head"}),
+])  # fmt: skip
 def test_what_the_client_has_read_by_itself_need_not_be_looked_at_again(
     root: Path, ask: Ask, tool: str, event: str, given: dict[str, str]
 ) -> None:
@@ -159,9 +147,6 @@ def test_nothing_is_written_outside_ready(root: Path, ask: Ask, phase: str) -> N
 def test_nothing_is_written_before_a_plan_is_accepted_be_it_the_first_or_one_after_a_setback(
     root: Path, ask: Ask
 ) -> None:
-    from code_intel_server.flow.phases import Substep
-    from code_intel_server.flow.session import Trees
-
     with session(root, state(substep=Substep.PLAN, trees=Trees())):
         assert ask(write(root, "app.py")).status == 2
     with session(root, state(substep=Substep.PLAN, trees=Trees(ready="a"))):
@@ -299,12 +284,6 @@ class TestAfterAKill:
             git(second, "commit", "-q", "--allow-empty", "-m", "Something else")
             assert ask(write(second, "secrets/vault.py")).status == 0
 
-    def test_without_git_it_guards_too(self, tmp_path: Path, ask: Ask) -> None:
-        plain = tmp_path / "plain"
-        (plain / "b").mkdir(parents=True)
-        with session(plain, state(), live=False):
-            assert ask(write(plain, "b/c.py")).status == 2
-
 
 def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_be_written(
     root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
@@ -315,11 +294,8 @@ def test_before_start_session_the_hook_notes_that_it_runs_and_whether_files_may_
     assert ask({**event, "permission_mode": "default", "session_id": "a talk"}).status == 0
     note = root / ".git" / "code-intel" / CALLER_NOTE
     assert json.loads(note.read_text()) == {
-        "mode": "default",
-        "attended": False,
-        "writes": False,
-        "conversation": "a talk",
-    }
+        "mode": "default", "attended": False, "writes": False, "conversation": "a talk",
+    }  # fmt: skip
     with left(root):
         assert ask(event, arguments=["--allow-writes"]).status == 0
     assert json.loads(note.read_text())["writes"] is True
@@ -413,9 +389,7 @@ def test_its_own_failure_during_a_session_refuses_with_the_reason(root: Path, as
 
 
 def test_words_that_are_no_event_are_refused_only_during_a_session(
-    root: Path,
-    ask: Ask,
-    monkeypatch: pytest.MonkeyPatch,
+    root: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
     for raw in (b"", b"nonsense", b"[]", b"\xff"):
@@ -425,14 +399,17 @@ def test_words_that_are_no_event_are_refused_only_during_a_session(
             assert ask(None, raw).status == 2
 
 
-def test_after_compaction_the_agent_is_told_where_it_stands_and_the_server_learns_of_it(root: Path, ask: Ask) -> None:
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_the_agent_is_told_where_it_stands_and_the_server_learns_of_a_compaction(
+    root: Path, ask: Ask, source: str
+) -> None:
     kept = state()
     with session(root, kept):
-        told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
+        told = ask({"hook_event_name": "SessionStart", "source": source, "cwd": str(root / "secrets")})
     assert told.status == 0
     assert "step 13 of 19, phase READY (impl)" in told.out
     assert "get_session_status" in told.out
-    assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file()
+    assert (root / ".code-intel/sessions" / f"{kept.session_id}.compacted").is_file() is (source == "compact")
 
 
 @pytest.mark.parametrize("name", ["sessions", "sessions/{}.compacted"])
@@ -450,13 +427,6 @@ def test_the_note_of_a_compaction_is_written_through_no_link(root: Path, ask: As
         told = ask({"hook_event_name": "SessionStart", "source": "compact", "cwd": str(root)})
     assert "phase READY" in told.out
     assert not [*theirs.glob("*.compacted")] if name == "sessions" else theirs.read_text() == "the user's own\n"
-
-
-def test_resuming_a_conversation_tells_the_agent_too_but_is_no_compaction(root: Path, ask: Ask) -> None:
-    with session(root, state()):
-        told = ask({"hook_event_name": "SessionStart", "source": "resume", "cwd": str(root / "secrets")})
-    assert "phase READY" in told.out
-    assert not [*(root / ".code-intel/sessions").glob("*.compacted")]
 
 
 def test_before_the_first_submit_too_the_agent_is_told_what_to_do(root: Path, ask: Ask) -> None:
@@ -550,12 +520,11 @@ def test_a_neighbours_session_in_the_same_worktree_is_not_ours(root: Path, ask: 
         assert read_view(root / "two").owner is None
 
 
-def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask) -> None:
+@pytest.mark.parametrize("live", [True, False], ids=["led", "interrupted"])
+def test_a_project_without_git_is_guarded_too(tmp_path: Path, ask: Ask, *, live: bool) -> None:
     plain = tmp_path / "plain"
-    plain.mkdir()
-    (plain / "b").mkdir()
-    (plain / "b/c.py").write_text("x = 1\n")
-    with session(plain, state()):
+    (plain / "b").mkdir(parents=True)
+    with session(plain, state(), live=live):
         assert ask(write(plain, "b/c.py")).status == 2
 
 

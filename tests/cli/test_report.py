@@ -16,7 +16,7 @@ from code_intel_server.cli.pages.record import SessionRecord, Submit, session_re
 from code_intel_server.cli.pages.report import changed_files, course, report_page
 from code_intel_server.cli.words import duration
 from code_intel_server.common.printable import printable
-from tests.cli.helpers import fingerprint, own_state, session, state
+from tests.cli.helpers import Said, fingerprint, own_state, session, state
 from tests.e2e.driver import Server, repository
 
 SCRIPT = "<script>alert(1)</script>"
@@ -108,7 +108,7 @@ def looped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def written(root: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def written(root: Path, capsys: Said, *arguments: str) -> str:
     assert report.main([*arguments, "--project", str(root), "--out", "-"]) == 0
     return capsys.readouterr().out
 
@@ -120,7 +120,7 @@ def text_of(content: str) -> str:
 
 
 def test_a_report_begins_with_request_outcome_change_and_proof_and_ends_with_figures(
-    looped: Path, capsys: pytest.CaptureFixture[str]
+    looped: Path, capsys: Said
 ) -> None:
     seen = text_of(written(looped, capsys))
     order = [
@@ -142,9 +142,7 @@ def test_a_report_begins_with_request_outcome_change_and_proof_and_ends_with_fig
     assert re.search(r"repo · \d{4}-\d\d-\d\d \d\d:\d\d UTC · <?\d", seen)
 
 
-def test_a_report_tells_course_refusals_loop_evidence_and_diff_without_a_raw_key(
-    looped: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_tells_course_refusals_loop_evidence_and_diff_without_a_raw_key(looped: Path, capsys: Said) -> None:
     content = written(looped, capsys)
     seen = text_of(content)
     assert "Plan refused: At least one task is required." in seen
@@ -160,7 +158,7 @@ def test_a_report_tells_course_refusals_loop_evidence_and_diff_without_a_raw_key
 
 
 def test_gates_that_a_flag_skipped_are_named_and_told_from_those_that_were_not_needed(
-    looped: Path, capsys: pytest.CaptureFixture[str]
+    looped: Path, capsys: Said
 ) -> None:
     seen = text_of(written(looped, capsys))
     gates = "Documents, Exploration, Enough known?, Semantic search, Unverified?, Hypotheses, Others affected?, Impact"
@@ -169,7 +167,7 @@ def test_gates_that_a_flag_skipped_are_named_and_told_from_those_that_were_not_n
     assert (times[17], times[1]) == ("by a flag", "–")
 
 
-def test_planted_script_and_control_sequences_do_nothing(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_planted_script_and_control_sequences_do_nothing(looped: Path, capsys: Said) -> None:
     content = written(looped, capsys)
     assert_harmless(content)
     assert esc(PATH) in content
@@ -177,9 +175,7 @@ def test_planted_script_and_control_sequences_do_nothing(looped: Path, capsys: p
     assert "\\x1b[31mred" in content
 
 
-def test_every_section_can_be_reached_and_every_scrolling_part_focused(
-    looped: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_section_can_be_reached_and_every_scrolling_part_focused(looped: Path, capsys: Said) -> None:
     seen = assert_harmless(written(looped, capsys))
     ids = [value for name, value in seen.attributes if name == "id"]
     assert len(set(ids)) == len(ids)
@@ -188,16 +184,14 @@ def test_every_section_can_be_reached_and_every_scrolling_part_focused(
     assert regions == sum(name == "tabindex" for name, _ in seen.attributes) > 2
 
 
-def test_without_a_file_named_the_report_goes_into_the_logs(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_file_named_the_report_goes_into_the_logs(looped: Path, capsys: Said) -> None:
     assert report.main(["--project", str(looped)]) == 0
     path = Path(capsys.readouterr().out.strip())
     assert path.parent == looped / ".code-intel/logs/reports"
     assert_harmless(path.read_text(encoding="utf-8"))
 
 
-def test_an_unknown_session_and_a_hostile_name_are_refused_in_words(
-    looped: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_session_and_a_hostile_name_are_refused_in_words(looped: Path, capsys: Said) -> None:
     for name in ("20200101_000000", "../../etc/passwd", f"x{ANSI}"):
         assert report.main([name, "--project", str(looped)]) == 1
         said = capsys.readouterr().err
@@ -205,19 +199,19 @@ def test_an_unknown_session_and_a_hostile_name_are_refused_in_words(
         assert "\x1b" not in said
 
 
-def test_a_project_without_sessions_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_project_without_sessions_says_so(tmp_path: Path, capsys: Said) -> None:
     (tmp_path / ".code-intel").mkdir()
     assert report.main(["--project", str(tmp_path)]) == 1
     assert "no session yet" in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_said(looped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_written_is_said(looped: Path, capsys: Said) -> None:
     assert report.main(["--project", str(looped), "--out", str(looped / "none" / "r.html")]) == 1
     assert "cannot be written" in capsys.readouterr().err
 
 
 def test_a_session_that_is_not_over_is_reported_and_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_state(monkeypatch, tmp_path)
     root = repository(tmp_path / "repo", {"app.py": "def main():\n    return 1\n"})
@@ -244,35 +238,18 @@ MERGED = {"step": 19, "event": "merged", "account": "merged into main as 1a2b"}
 PROVEN = {"receipt": {"status": "proven"}}
 
 
-@pytest.mark.parametrize(
-    ("record", "outcome"),
-    [
-        (ended("SESSION_COMPLETE", MERGED, **PROVEN), ("good", "Merged into main as 1a2b, proven")),
-        (ended("SESSION_COMPLETE", MERGED), ("warn", "Merged into main as 1a2b, not verified")),
-        (
-            ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}),
-            ("warn", "Merged into main as 1a2b, nothing was run to prove it"),
-        ),
-        (
-            ended("SESSION_COMPLETE", MERGED, **PROVEN, forced=True, unresolved_issues=["a", "b"]),
-            ("bad", "Merged into main as 1a2b, proven, with 2 quality issues unresolved"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 15, "event": "passed"}, **PROVEN),
-            ("good", "Done in the working tree, not committed, proven"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 15, "event": "failed"}, flags={"only_verify": True}, tasks=[]),
-            ("bad", "Verification failed"),
-        ),
-        (
-            ended("SESSION_COMPLETE", {"step": 10, "event": "ok"}, tasks=[]),
-            ("good", "Investigated: nothing was changed"),
-        ),
-        (ended("SESSION_ABANDONED", MERGED), ("bad", "Given up: what it had done is kept in the trash")),
-        (ended("EXPLODED"), ("plain", "EXPLODED")),
-    ],
-)
+@pytest.mark.parametrize(("record", "outcome"), [
+    (ended("SESSION_COMPLETE", MERGED, **PROVEN), ("good", "Merged into main as 1a2b, proven")),
+    (ended("SESSION_COMPLETE", MERGED), ("warn", "Merged into main as 1a2b, not verified")),
+    (ended("SESSION_COMPLETE", MERGED, receipt={"status": "none"}), ("warn", "Merged into main as 1a2b, nothing was run to prove it")),
+    (ended("SESSION_COMPLETE", MERGED, **PROVEN, forced=True, unresolved_issues=["a", "b"]),
+     ("bad", "Merged into main as 1a2b, proven, with 2 quality issues unresolved")),
+    (ended("SESSION_COMPLETE", {"step": 15, "event": "passed"}, **PROVEN), ("good", "Done in the working tree, not committed, proven")),
+    (ended("SESSION_COMPLETE", {"step": 15, "event": "failed"}, flags={"only_verify": True}, tasks=[]), ("bad", "Verification failed")),
+    (ended("SESSION_COMPLETE", {"step": 10, "event": "ok"}, tasks=[]), ("good", "Investigated: nothing was changed")),
+    (ended("SESSION_ABANDONED", MERGED), ("bad", "Given up: what it had done is kept in the trash")),
+    (ended("EXPLODED"), ("plain", "EXPLODED")),
+])  # fmt: skip
 def test_the_outcome_is_a_sentence_and_no_better_than_what_it_rests_on(
     record: SessionRecord, outcome: tuple[str, str]
 ) -> None:
@@ -307,12 +284,9 @@ new file mode 100644
 
 def test_records_that_are_newer_damaged_or_of_odd_types_still_make_a_page() -> None:
     state = {
-        "query": 7,
-        "tasks": [1, {"id": None, "checklist": {}}],
-        "flags": {"fast": [], "quick": {}},
-        "counters": "x",
+        "query": 7, "tasks": [1, {"id": None, "checklist": {}}], "flags": {"fast": [], "quick": {}}, "counters": "x",
         "receipt": {"commands": [{"seconds": "?"}]},
-    }
+    }  # fmt: skip
     record = {
         "schema": 99,
         "session_id": "s",

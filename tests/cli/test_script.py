@@ -22,13 +22,8 @@ def work(tmp_path: Path) -> SampleWork:
 
 def answer(phase: str, expected: dict[str, str], instruction: str = "", **more: Any) -> Fields:
     return {
-        "success": True,
-        "phase": phase,
-        "step": 5,
-        "instruction": instruction,
-        "expected_payload": expected,
-        **more,
-    }
+        "success": True, "phase": phase, "step": 5, "instruction": instruction, "expected_payload": expected, **more,
+    }  # fmt: skip
 
 
 def test_it_calls_the_tools_that_the_instruction_names_at_once_and_reports_those_that_answered(
@@ -51,32 +46,27 @@ def test_it_asks_before_writing_and_widens_the_writable_set_where_that_is_the_an
     task = {"id": "t1", "description": "Add it", "checklist": ["the item"]}
     (asked,) = actions.send([answer("READY", {"task_id": "str", "checklist": "list"}, next_task=task)])
     (added,) = actions.send([{"results": [{"path": "app.py", "allowed": False}, {"path": "b.py", "allowed": True}]}])
-    (again,) = actions.send([{}])
-    (edit,) = actions.send([{}])
-    (submit,) = actions.send([{}])
-    assert isinstance(again, ToolCall)
-    assert (again.tool, again.arguments["paths"]) == ("check_write_target", ["app.py"])
-    assert isinstance(asked, ToolCall)
+    (again,), (edit,), (submit,) = (actions.send([{}]) for _ in range(3))
+    assert isinstance(asked, ToolCall) and isinstance(added, ToolCall) and isinstance(again, ToolCall)
+    assert isinstance(edit, Edit) and isinstance(submit, ToolCall)
     assert asked.tool == "check_write_target"
-    assert isinstance(added, ToolCall)
     assert (added.tool, added.arguments["paths"]) == ("add_explored_files", ["app.py"])
-    assert isinstance(edit, Edit)
-    assert isinstance(submit, ToolCall)
+    assert (again.tool, again.arguments["paths"]) == ("check_write_target", ["app.py"])
     assert submit.arguments["data"]["checklist"] == [{"item": "the item", "status": "done", "evidence": "app.py:4-6"}]
 
 
-def test_a_field_that_nothing_explains_stops_it(work: SampleWork) -> None:
+@pytest.mark.parametrize(("response", "why"), [
+    (answer("ODD", {"horoscope": "str"}), "expects 'horoscope'"),
+    ({"success": False, "error": "project_locked", "message": "another client has it"}, "another client has it"),
+    (answer("POST_IMPL_VERIFY", {"verifier_used": "str"}), "names none"),
+], ids=["a field that nothing explains", "no phase", "a procedure that is not named"])  # fmt: skip
+def test_a_response_that_does_not_lead_on_stops_it_with_the_reason(
+    work: SampleWork, response: Fields, why: str
+) -> None:
     actions = Script(work).run()
     next(actions)
-    with pytest.raises(Stuck, match="expects 'horoscope'"):
-        actions.send([answer("ODD", {"horoscope": "str"})])
-
-
-def test_a_response_that_names_no_phase_stops_it_with_its_message(work: SampleWork) -> None:
-    actions = Script(work).run()
-    next(actions)
-    with pytest.raises(Stuck, match="another client has it"):
-        actions.send([{"success": False, "error": "project_locked", "message": "another client has it"}])
+    with pytest.raises(Stuck, match=why):
+        actions.send([response])
 
 
 def test_three_refusals_of_one_phase_stop_it_with_the_reason(work: SampleWork) -> None:
@@ -87,13 +77,6 @@ def test_three_refusals_of_one_phase_stop_it_with_the_reason(work: SampleWork) -
     actions.send([refused])
     with pytest.raises(Stuck, match="EXPLORATION: look closer do"):
         actions.send([refused])
-
-
-def test_a_procedure_that_is_wanted_and_not_named_stops_it(work: SampleWork) -> None:
-    actions = Script(work).run()
-    next(actions)
-    with pytest.raises(Stuck, match="names none"):
-        actions.send([answer("POST_IMPL_VERIFY", {"verifier_used": "str"})])
 
 
 def test_procedures_are_taken_from_what_the_response_names(work: SampleWork) -> None:

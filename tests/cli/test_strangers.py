@@ -17,11 +17,11 @@ from code_intel_server.cli import abandon, console, find, init, insights, status
 from code_intel_server.cli.init.scaffold import MANIFEST, Manifest, Scaffold
 from code_intel_server.workspace import files
 from code_intel_server.workspace.project.trust import Approvals
-from tests.cli.helpers import fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, own_state, project
 from tests.e2e.driver import git
+from tests.programs import ran
 
 QUICK = ["--no-proof", "--no-index"]
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +216,9 @@ def test_an_index_of_somebody_else_is_said_to_be_that(tmp_path: Path, capsys: Sa
 # a set-up that ends in the middle
 
 
-@pytest.mark.parametrize("written", range(0, 34, 3))
+@pytest.mark.parametrize(
+    "written", [*range(0, 34, 9), *(pytest.param(n, marks=pytest.mark.full) for n in range(34) if n % 9)]
+)
 def test_a_set_up_that_is_cut_off_at_any_file_can_be_taken_out_or_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said, written: int
 ) -> None:
@@ -353,14 +355,8 @@ def test_a_commit_that_fails_is_told_in_one_line_with_what_to_do_then(
 def _script(*arguments: str, **environment: str | None) -> str:
     """What the script says in an environment that differs in this; it must fail, and have made nothing."""
     changed = {**os.environ, **environment}
-    done = subprocess.run(
-        ["bash", str(Path(__file__).parents[2] / "init-project.sh"), *arguments],
-        env={name: value for name, value in changed.items() if value is not None},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    script = Path(__file__).parents[2] / "init-project.sh"
+    done = ran(["bash", script, *arguments], env={name: value for name, value in changed.items() if value is not None})
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout == ""
     return done.stderr.removeprefix("init-project.sh: ")

@@ -11,10 +11,8 @@ import pytest
 
 from code_intel_server import __main__
 from code_intel_server.cli import console, find, init, report, serve, trash, trust
-from tests.cli.helpers import own_state, project, session, state
+from tests.cli.helpers import Said, own_state, project, session, state
 from tests.e2e.driver import git
-
-Said = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +63,8 @@ def test_paths_are_typed_and_shown_from_where_one_stands(
     assert find.main(["impact", "shop.py"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in said if not line.startswith("-- ")] == [
-        "shop.py",
-        "../app.py",
-        "shop.py",
-        "shop.py",
-    ]
+        "shop.py", "../app.py", "shop.py", "shop.py",
+    ]  # fmt: skip
 
 
 def test_without_a_path_the_whole_project_is_searched_from_a_folder_of_it_too(

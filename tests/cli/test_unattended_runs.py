@@ -13,7 +13,7 @@ from code_intel_server.cli.doctor import clients as checkup_clients
 from code_intel_server.cli.doctor.finding import Grade
 from code_intel_server.cli.init import codex_hooks
 from code_intel_server.cli.init.scaffold import Manifest
-from tests.cli.helpers import fingerprint, own_state, project
+from tests.cli.helpers import Said, fingerprint, own_state, project
 
 QUICK = ["--no-proof", "--no-index"]
 GRANT = "code-intel-server hook --allow-writes"
@@ -41,7 +41,7 @@ def commands(root: Path) -> list[str]:
     return [hook["command"] for group in hooks(root)["PreToolUse"] for hook in group["hooks"]]
 
 
-def test_it_is_granted_kept_by_later_runs_and_taken_back(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_granted_kept_by_later_runs_and_taken_back(root: Path, capsys: Said) -> None:
     before = fingerprint(root)
     assert init.main([str(root), *QUICK, "--unattended"]) == 0
     said = capsys.readouterr().out
@@ -87,7 +87,7 @@ def test_where_nobody_can_be_asked_nothing_is_granted(root: Path, options: list[
     assert commands(root) == ["code-intel-server hook"]
 
 
-def test_without_hooks_it_cannot_be(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_hooks_it_cannot_be(root: Path, capsys: Said) -> None:
     assert init.main([str(root), *QUICK, "--unattended", "--no-hooks"]) == 1
     assert "leave --no-hooks out" in capsys.readouterr().err
 
@@ -113,7 +113,7 @@ def test_hooks_of_an_earlier_version_are_replaced_and_those_of_the_user_stay(roo
     "answers", ["exit 3", "echo nonsense; cat", 'echo \'{"id": 0, "error": {"message": "no"}}\'; cat', "exec sleep 60"]
 )
 def test_a_codex_that_does_not_answer_as_expected_stops_nothing(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: str
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said, answers: str
 ) -> None:
     monkeypatch.setattr(codex_hooks, "_SECONDS", 0.3)
     codex = tmp_path / "bin" / "codex"

@@ -27,7 +27,7 @@ from code_intel_server.flow.tasks import ChecklistItem, TaskModel
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.tools.session.archives import archive
 from code_intel_server.workspace.values import ProofStatus
-from tests.cli.helpers import own_state, parsed, project, session, state
+from tests.cli.helpers import Said, own_state, parsed, project, session, state
 from tests.e2e.driver import ENVIRONMENT
 
 _SECONDS = 60.0
@@ -274,12 +274,9 @@ def test_a_watch_ends_with_the_outcome_and_the_report(quiet: Path, monkeypatch: 
         archive(services, ended, (), "SESSION_COMPLETE", "2026-02-01T12:39:08+00:00")
         services.store.delete(SESSION)
         assert screen.look() == [
-            "✓  19  Merge             merged into main as 1a2b3c",
-            "",
-            "Merged into main as 1a2b3c, proven",
-            "4 min 12 s, 1 submit, 0 refused",
-            "report: .code-intel/logs/reports/20260201_123456.html",
-        ]
+            "✓  19  Merge             merged into main as 1a2b3c", "", "Merged into main as 1a2b3c, proven",
+            "4 min 12 s, 1 submit, 0 refused", "report: .code-intel/logs/reports/20260201_123456.html",
+        ]  # fmt: skip
         assert screen.watch.goes_on() is False
     assert "Say goodbye too." in (quiet / ".code-intel/logs/reports/20260201_123456.html").read_text(encoding="utf-8")
 
@@ -302,7 +299,7 @@ def test_steps_that_are_not_decided_yet_are_not_said_to_be_skipped(quiet: Path) 
     assert {number for number, said in fast.items() if said == "skipped"} == {2, *range(5, 12), 15, 16, 18}
 
 
-def test_the_index_is_told_without_being_opened(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_index_is_told_without_being_opened(root: Path, capsys: Said) -> None:
     capsys.readouterr()
     assert status.main(["--project", str(root), "--json"]) == 0
     told = parsed(capsys.readouterr().out)["index"]
@@ -315,9 +312,7 @@ def test_the_index_is_told_without_being_opened(root: Path, capsys: pytest.Captu
     assert "no server has it open" in capsys.readouterr().out.replace("\n", " ")
 
 
-def test_an_index_that_is_missing_or_damaged_is_said_and_left_alone(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_that_is_missing_or_damaged_is_said_and_left_alone(root: Path, capsys: Said) -> None:
     file = root / ".code-intel/cache/index.sqlite3"
     for more in root.glob(".code-intel/cache/index.sqlite3-*"):
         more.unlink()

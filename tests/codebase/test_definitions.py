@@ -45,19 +45,16 @@ def test_every_definition_of_a_name_is_found_code_before_tests(tmp_path: Path) -
     assert paths[-1] == "tests/test_basket.py"
 
 
-@pytest.mark.parametrize(
-    ("symbol", "expected"),
-    [
-        ("Box.add", {("lib/box.cpp", 6), ("shop/basket.py", 14)}),
-        ("store::Box::add", {("lib/box.cpp", 6)}),
-        ("shop.basket.Box.add", {("shop/basket.py", 14)}),
-        ("basket.add", {("shop/basket.py", 18)}),
-        ("Basket#add", {("shop/basket.py", 5)}),
-        ("Basket.add()", {("shop/basket.py", 5)}),
-        ("Basket.add.inner", {("shop/basket.py", 6)}),
-        ("Nothing.add", set()),
-    ],
-)
+@pytest.mark.parametrize(("symbol", "expected"), [
+    ("Box.add", {("lib/box.cpp", 6), ("shop/basket.py", 14)}),
+    ("store::Box::add", {("lib/box.cpp", 6)}),
+    ("shop.basket.Box.add", {("shop/basket.py", 14)}),
+    ("basket.add", {("shop/basket.py", 18)}),
+    ("Basket#add", {("shop/basket.py", 5)}),
+    ("Basket.add()", {("shop/basket.py", 5)}),
+    ("Basket.add.inner", {("shop/basket.py", 6)}),
+    ("Nothing.add", set()),
+])  # fmt: skip
 def test_a_qualified_name_means_that_one_only(tmp_path: Path, symbol: str, expected: set[tuple[str, int]]) -> None:
     assert {(path, line) for path, line, _ in found(tmp_path, symbol)} - {DECLARED} == expected
 
@@ -121,12 +118,7 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "asked", "places"),
     [
-        (
-            "a.php",
-            "<?php\nnamespace App\\Shop;\nclass Cart {\n  static function make() {}\n}\n",
-            "Cart::make",
-            [(4, "App.Shop.Cart")],
-        ),
+        ("a.php", "<?php\nnamespace App\\Shop;\nclass Cart {\n  static function make() {}\n}\n", "Cart::make", [(4, "App.Shop.Cart")]),
         ("a.php", "<?php\nnamespace App\\Shop;\nclass Cart {\n}\n", r"App\Shop\Cart", [(3, "App.Shop")]),
         ("a.php", "<?php\nnamespace App\\Shop;\nclass Cart {\n}\n", r"App\Shop", [(2, "App")]),
         ("a.ex", "defmodule My.Mod do\n  def run!(x), do: x\nend\n", "My.Mod.run!", [(2, "My.Mod")]),
@@ -149,7 +141,7 @@ def test_pages_hold_the_whole_in_order(tmp_path: Path) -> None:
         ("a.cpp", "struct A { void *operator new(unsigned long n) { return 0; } };\n", "operator new", [(1, "A")]),
         ("a.js", "class A {\n  #count = 1;\n  #bump() {}\n}\n", "A.#bump", [(3, "A")]),
     ],
-)
+)  # fmt: skip
 def test_a_name_is_found_as_its_language_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, asked: str, places: list[tuple[int, str]]
 ) -> None:
@@ -202,29 +194,14 @@ SHEETS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("symbol", "places"),
-    [
-        ("$primary", {("m.scss", 1), ("a.js", 1)}),
-        ("primary", {("m.scss", 1), ("m.scss", 4)}),
-        (".primary", {("m.scss", 4)}),
-        ("%ph", {("m.scss", 2)}),
-        (".ph", {("m.scss", 3)}),
-        ("ph", {("m.scss", 2), ("m.scss", 3)}),
-        ("@size", {("m.less", 1)}),
-        ("size", {("m.less", 1)}),
-        (".mix", {("m.less", 2)}),
-        (".in", {("m.less", 3)}),
-        (".q1", {("m.less", 3)}),
-        (".m", {("m.less", 4)}),
-        (".mix2", {("broken.less", 1)}),
-        (".q2", {("broken.less", 2)}),
-        (".q3", {("broken.less", 3)}),
-        ("#ns", {("broken.less", 4)}),
-        (".m2", {("broken.less", 4)}),
-        (".q4", {("broken.less", 5)}),
-    ],
-)
+@pytest.mark.parametrize(("symbol", "places"), [
+    ("$primary", {("m.scss", 1), ("a.js", 1)}), ("primary", {("m.scss", 1), ("m.scss", 4)}),
+    (".primary", {("m.scss", 4)}), ("%ph", {("m.scss", 2)}), (".ph", {("m.scss", 3)}),
+    ("ph", {("m.scss", 2), ("m.scss", 3)}), ("@size", {("m.less", 1)}), ("size", {("m.less", 1)}),
+    (".mix", {("m.less", 2)}), (".in", {("m.less", 3)}), (".q1", {("m.less", 3)}), (".m", {("m.less", 4)}),
+    (".mix2", {("broken.less", 1)}), (".q2", {("broken.less", 2)}), (".q3", {("broken.less", 3)}),
+    ("#ns", {("broken.less", 4)}), (".m2", {("broken.less", 4)}), (".q4", {("broken.less", 5)}),
+])  # fmt: skip
 def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
     tmp_path: Path, symbol: str, places: set[tuple[str, int]]
 ) -> None:
@@ -232,15 +209,12 @@ def test_names_of_scss_and_less_are_found_with_their_marks_and_without(
     assert sorted((row.path, row.start_line) for row in rows) == sorted(places)
 
 
-@pytest.mark.parametrize(
-    ("files", "engine"),
-    [
-        ({"a.py": "def here(): pass\n"}, "universal-ctags"),
-        ({"a.rs": "fn here() {}\n"}, "tree-sitter"),
-        ({"a.py": "def here(): pass\n", "b.rs": "fn there() {}\n"}, "tree-sitter + universal-ctags"),
-        ({"README.md": "nowhere\n"}, "universal-ctags"),
-    ],
-)
+@pytest.mark.parametrize(("files", "engine"), [
+    ({"a.py": "def here(): pass\n"}, "universal-ctags"),
+    ({"a.rs": "fn here() {}\n"}, "tree-sitter"),
+    ({"a.py": "def here(): pass\n", "b.rs": "fn there() {}\n"}, "tree-sitter + universal-ctags"),
+    ({"README.md": "nowhere\n"}, "universal-ctags"),
+])  # fmt: skip
 @pytest.mark.needs("universal-ctags")
 def test_an_answer_without_a_row_names_the_engines_that_were_asked(
     tmp_path: Path, files: dict[str, str], engine: str

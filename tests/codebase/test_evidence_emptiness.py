@@ -56,24 +56,16 @@ def judged(path: str, before: str, after: str) -> RangeVerdict:
     return compare(path, before.encode(), after.encode(), hunks).judge(1, count)
 
 
-@pytest.mark.parametrize(
-    ("path", "before", "after", "why"),
-    [
-        ("a.c", "a  = 1;\n", "a = 1;\n", "changes of white space or notation"),
-        ("a.c", "int f() {\nreturn 1; }\n", "int f()\n{\n  return 1;\n}\n", "changes of white space or notation"),
-        ("a.py", "a = 1\r\nb = 2\r\n", "a = 1\nb = 2\n", "changes of white space or notation"),
-        ("a.txt", "a  b\n", "a b\n", "changes of white space or notation"),
-        ("a.py", "a = 1\n", "a = 1  # one\n", "only comments or documentation"),
-        ("a.py", "def f():\n    return 1\n", "def f():\n    return 1\n    f()\n", "code that is never reached"),
-        (
-            "a.py",
-            "def f():\n    return 1\n",
-            "def f():\n    # TODO: more\n    return 1\n",
-            "only a note of what is to be done",
-        ),
-        ("a.py", "def f():\n    return 1\n", "def f():\n    pass\n", "an implementation without code"),
-    ],
-)
+@pytest.mark.parametrize(("path", "before", "after", "why"), [
+    ("a.c", "a  = 1;\n", "a = 1;\n", "changes of white space or notation"),
+    ("a.c", "int f() {\nreturn 1; }\n", "int f()\n{\n  return 1;\n}\n", "changes of white space or notation"),
+    ("a.py", "a = 1\r\nb = 2\r\n", "a = 1\nb = 2\n", "changes of white space or notation"),
+    ("a.txt", "a  b\n", "a b\n", "changes of white space or notation"),
+    ("a.py", "a = 1\n", "a = 1  # one\n", "only comments or documentation"),
+    ("a.py", "def f():\n    return 1\n", "def f():\n    return 1\n    f()\n", "code that is never reached"),
+    ("a.py", "def f():\n    return 1\n", "def f():\n    # TODO: more\n    return 1\n", "only a note of what is to be done"),
+    ("a.py", "def f():\n    return 1\n", "def f():\n    pass\n", "an implementation without code"),
+])  # fmt: skip
 def test_a_refusal_says_what_was_changed_instead(path: str, before: str, after: str, why: str) -> None:
     assert judged(path, before, after).why == why
 
@@ -132,18 +124,10 @@ def test_a_decorator_before_an_empty_function_that_was_there_is_work() -> None:
     assert whole("a.py", after.encode()).judge(1, 3).empty
 
 
-@pytest.mark.parametrize(
-    ("path", "content"),
-    [
-        ("a.py", b"(" * 50_000),
-        ("a.js", b"[" * 3_000 + b"]" * 3_000),
-        ("a.js", b"var a=1;" * 10_000),
-        ("a.c", b"/* x */ " * 200_000),
-        ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")),
-        ("a.py", b"\0\1\2"),
-        ("a.rs", b"\xc3\x28" * 1000),
-        ("A.cs", b"public record(int B, int C);\n"),
-    ],
-)
+@pytest.mark.parametrize(("path", "content"), [
+    ("a.py", b"(" * 50_000), ("a.js", b"[" * 3_000 + b"]" * 3_000), ("a.js", b"var a=1;" * 10_000),
+    ("a.c", b"/* x */ " * 200_000), ("a.py", b"\xff\xfe" + "a = 1\n".encode("utf-16-le")), ("a.py", b"\0\1\2"),
+    ("a.rs", b"\xc3\x28" * 1000), ("A.cs", b"public record(int B, int C);\n"),
+])  # fmt: skip
 def test_no_content_is_too_strange_for_a_verdict(path: str, content: bytes) -> None:
     assert isinstance(whole(path, content).judge(1, 1), RangeVerdict)

@@ -86,19 +86,10 @@ def test_paths_that_are_no_text_are_refused(project: Path, path: str) -> None:
     assert evidence.normal(path) is None
 
 
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        (b"", 0),
-        (b"a", 1),
-        (b"a\n", 1),
-        (b"a\nb", 2),
-        (b"\n\n", 2),
-        (b"a\r\nb\r\n", 2),
-        ("a\nb\n".encode("utf-16"), 2),
-        ("ä\nb".encode("latin-1"), 2),
-    ],
-)
+@pytest.mark.parametrize(("content", "lines"), [
+    (b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\r\nb\r\n", 2), ("a\nb\n".encode("utf-16"), 2),
+    ("ä\nb".encode("latin-1"), 2),
+])  # fmt: skip
 def test_lines_are_counted_as_an_editor_does(project: Path, content: bytes, lines: int) -> None:
     (project / "b.txt").write_bytes(content)
     assert ProjectEvidence(project).total_lines("b.txt") == lines

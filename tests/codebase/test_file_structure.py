@@ -43,20 +43,11 @@ DECORATED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "line", "symbol", "start"),
-    [
-        ("a.py", 1, "outer", 1),
-        ("a.py", 3, "outer", 1),
-        ("a.py", 5, "outer", 5),
-        ("a.py", 6, "inner", 6),
-        ("a.py", 7, "inner", 6),
-        ("a.py", 8, "inner", 8),
-        ("b.ts", 1, "Shop", 1),
-        ("b.ts", 4, "sell", 4),
-        ("c.rs", 2, "sell", 1),
-    ],
-)
+@pytest.mark.parametrize(("path", "line", "symbol", "start"), [
+    ("a.py", 1, "outer", 1), ("a.py", 3, "outer", 1), ("a.py", 5, "outer", 5), ("a.py", 6, "inner", 6),
+    ("a.py", 7, "inner", 6), ("a.py", 8, "inner", 8), ("b.ts", 1, "Shop", 1), ("b.ts", 4, "sell", 4),
+    ("c.rs", 2, "sell", 1),
+])  # fmt: skip
 def test_a_decorator_or_comment_directly_above_belongs_to_what_stands_below(
     tmp_path: Path, path: str, line: int, symbol: str, start: int
 ) -> None:

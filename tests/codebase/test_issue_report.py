@@ -45,17 +45,14 @@ def test_frames_begin_where_the_traceback_ended() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "frame"),
-    [
-        ("src/_pytest/skipping.py:238: in evaluate", Frame("src/_pytest/skipping.py", 238, "evaluate")),
-        ("~/code/wcs/wcs.py in convert(func, sky)", Frame("~/code/wcs/wcs.py", 0, "convert")),
-        ("    at pay (/app/src/basket.ts:40:11)", Frame("/app/src/basket.ts", 40, "pay")),
-        ("\tat shop.Basket.pay(Basket.java:40)", Frame("Basket.java", 40, "shop.Basket.pay")),
-        ("\t/go/src/shop/basket.go:40 +0x1b", Frame("/go/src/shop/basket.go", 40)),
-        ("   --> src/basket.rs:40:5", Frame("src/basket.rs", 40)),
-    ],
-)
+@pytest.mark.parametrize(("line", "frame"), [
+    ("src/_pytest/skipping.py:238: in evaluate", Frame("src/_pytest/skipping.py", 238, "evaluate")),
+    ("~/code/wcs/wcs.py in convert(func, sky)", Frame("~/code/wcs/wcs.py", 0, "convert")),
+    ("    at pay (/app/src/basket.ts:40:11)", Frame("/app/src/basket.ts", 40, "pay")),
+    ("\tat shop.Basket.pay(Basket.java:40)", Frame("Basket.java", 40, "shop.Basket.pay")),
+    ("\t/go/src/shop/basket.go:40 +0x1b", Frame("/go/src/shop/basket.go", 40)),
+    ("   --> src/basket.rs:40:5", Frame("src/basket.rs", 40)),
+])  # fmt: skip
 def test_frames_of_many_languages_are_read(line: str, frame: Frame) -> None:
     assert read_report(f"It fails\n\n{line}\n").frames == (frame,)
 
@@ -68,23 +65,11 @@ def test_a_path_of_another_machine_means_the_file_that_shares_most_of_its_end() 
     assert matching("/elsewhere/two.py", known) == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\n\n",
-        "word " * 100_000,
-        "a.b" * 100_000,
-        "`" * MAX_REPORT_CHARACTERS,
-        "```\n" * 60_000,
-        "x/" * 120_000,
-        "2026-01-01 10:00:00 INFO shop: paid\n" * 5_000,
-        "設定を読み込むときにエラーが発生します。\n" * 5_000,
-        '  File "/a/b.py", line 3, in f\n' * 5_000,
-        "<!--" * 50_000,
-        "\x00\ud800\u202e",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "\n\n", "word " * 100_000, "a.b" * 100_000, "`" * MAX_REPORT_CHARACTERS, "```\n" * 60_000, "x/" * 120_000,
+    "2026-01-01 10:00:00 INFO shop: paid\n" * 5_000, "設定を読み込むときにエラーが発生します。\n" * 5_000,
+    '  File "/a/b.py", line 3, in f\n' * 5_000, "<!--" * 50_000, "\x00\ud800\u202e",
+])  # fmt: skip
 def test_no_report_takes_long(text: str) -> None:
     began = time.process_time()
     report = read_report(text)

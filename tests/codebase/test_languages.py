@@ -23,15 +23,10 @@ def test_the_name_of_a_file_tells_its_language(path: str, name: str) -> None:
     assert found.name == name
 
 
-@pytest.mark.parametrize(
-    ("first_line", "name"),
-    [
-        (b"#!/bin/sh\n", "bash"),
-        (b"#!/usr/bin/env -S python3.11 -u\n", "python"),
-        (b"#!/usr/bin/env FOO=1 node\n", "javascript"),
-        (b"#! /usr/local/bin/ruby2.7 -w", "ruby"),
-    ],
-)
+@pytest.mark.parametrize(("first_line", "name"), [
+    (b"#!/bin/sh\n", "bash"), (b"#!/usr/bin/env -S python3.11 -u\n", "python"),
+    (b"#!/usr/bin/env FOO=1 node\n", "javascript"), (b"#! /usr/local/bin/ruby2.7 -w", "ruby"),
+])  # fmt: skip
 def test_the_shebang_tells_where_the_name_does_not(first_line: bytes, name: str) -> None:
     found = language_of("bin/run", first_line)
     assert found is not None

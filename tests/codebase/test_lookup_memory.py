@@ -62,10 +62,7 @@ def test_a_program_that_prints_without_end_costs_bounded_memory_and_time(tmp_pat
     done = subprocess.run(
         [sys.executable, "-c", CHILD.format(lookup=lookup), str(root)],
         env=os.environ
-        | {
-            "PATH": os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]]),
-            "PYTHONPATH": str(SOURCE),
-        },
+        | {"PATH": os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]]), "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         check=True,
         timeout=300,

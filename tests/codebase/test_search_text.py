@@ -1,7 +1,6 @@
 """search_text: exact, ranked, counted by pattern, and honest about what it left out."""
 
 import itertools
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.codebase.lookup_project import explorer, only_on_path, program, write
+from tests.programs import ran
 
 from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.files import ripgrep
@@ -29,15 +29,9 @@ PROJECT = {
 def test_rows_come_grouped_by_file_definitions_first_then_code_tests_docs_vendored(tmp_path: Path) -> None:
     rows = explorer(tmp_path, PROJECT).search_text("Basket").results
     assert [(row.path, row.start_line) for row in rows] == [
-        ("src/shop.py", 1),
-        ("src/shop.py", 6),
-        ("node_modules/x/index.js", 1),
-        ("src/use.py", 1),
-        ("src/use.py", 3),
-        ("tests/test_shop.py", 1),
-        ("tests/test_shop.py", 5),
-        ("docs/guide.md", 1),
-    ]
+        ("src/shop.py", 1), ("src/shop.py", 6), ("node_modules/x/index.js", 1), ("src/use.py", 1), ("src/use.py", 3),
+        ("tests/test_shop.py", 1), ("tests/test_shop.py", 5), ("docs/guide.md", 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", ["Basket", "Bask.t", "sell", r"sel\w"])
@@ -77,15 +71,10 @@ def test_a_line_that_two_patterns_match_is_one_row_that_names_both(tmp_path: Pat
     assert answer.total == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "lines"),
-    [
-        ({}, {1, 2, 3}),
-        ({"word": True}, {1, 3}),
-        ({"ignore_case": True}, {1, 2, 3, 4}),
-        ({"ignore_case": True, "word": True}, {1, 3, 4}),
-    ],
-)
+@pytest.mark.parametrize(("options", "lines"), [
+    ({}, {1, 2, 3}), ({"word": True}, {1, 3}), ({"ignore_case": True}, {1, 2, 3, 4}),
+    ({"ignore_case": True, "word": True}, {1, 3, 4}),
+])  # fmt: skip
 def test_words_and_case_narrow_as_asked(tmp_path: Path, options: dict[str, bool], lines: set[int]) -> None:
     found = explorer(tmp_path, {"a.txt": "get\ngetter\nx.get()\nGET\n"})
     assert {row.start_line for row in found.search_text("get", **options).results} == lines  # type: ignore[arg-type]
@@ -97,16 +86,13 @@ def test_a_literal_is_no_regex_and_a_regex_no_literal(tmp_path: Path) -> None:
     assert [row.text for row in found.search_text("a.c").results] == ["a.c", "abc"]
 
 
-@pytest.mark.parametrize(
-    ("globs", "paths"),
-    [
-        (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
-        (["src/**"], {"src/shop.py", "src/use.py"}),
-        (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
-        (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
-        (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
-    ],
-)
+@pytest.mark.parametrize(("globs", "paths"), [
+    (["*.py"], {"src/shop.py", "src/use.py", "tests/test_shop.py"}),
+    (["src/**"], {"src/shop.py", "src/use.py"}),
+    (["!tests/**", "*.py"], {"src/shop.py", "src/use.py"}),
+    (["src/*.py", "*.md"], {"src/shop.py", "src/use.py", "docs/guide.md"}),
+    (["*.{md,js}"], {"docs/guide.md", "node_modules/x/index.js"}),
+])  # fmt: skip
 def test_globs_narrow_the_files(tmp_path: Path, globs: list[str], paths: set[str]) -> None:
     assert {row.path for row in explorer(tmp_path, PROJECT).search_text("Basket", globs=globs).results} == paths
 
@@ -206,12 +192,6 @@ def test_patterns_are_counted_exactly_in_long_lines(tmp_path: Path) -> None:
     assert dict(found.search_text(["alpha", "omega"], page=Page(7, 20)).counts) == {"alpha": 60, "omega": 60}
 
 
-def test_a_glob_longer_than_any_path_is_refused(tmp_path: Path) -> None:
-    found = explorer(tmp_path, {"a.txt": "needle\n"})
-    with pytest.raises(Rejected, match="argument_invalid"):
-        found.search_text("needle", globs=["*" * 20_000])
-
-
 def test_a_file_is_read_once_for_all_its_long_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
@@ -294,14 +274,9 @@ def test_a_path_narrows_to_a_folder_or_to_one_file(tmp_path: Path) -> None:
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
-        ".gitignore": "*.log\n",
-        "a.py": "x\n",
-        "b.log": "x\n",
-        "c.bin": b"\0\1\2x\n",
-        "d.txt": b"x" * (1024 * 1024 + 1),
-        "gen/e.py": "x\n",
-        ".code-intel/cache/f.txt": "x\n",
-    }
+        ".gitignore": "*.log\n", "a.py": "x\n", "b.log": "x\n", "c.bin": b"\0\1\2x\n",
+        "d.txt": b"x" * (1024 * 1024 + 1), "gen/e.py": "x\n", ".code-intel/cache/f.txt": "x\n",
+    }  # fmt: skip
     found = explorer(tmp_path, files, "gen/**")
     assert not found.search_text("x").skipped.counted
     skipped = (found.skips.refresh(), found.search_text("x").skipped)[1]
@@ -379,8 +354,6 @@ def test_a_letter_that_is_no_ascii_finds_the_one_that_it_is_without_regard_to_ca
 
 def test_the_answer_is_what_ripgrep_itself_finds(tmp_path: Path) -> None:
     found = explorer(tmp_path, PROJECT)
-    raw = subprocess.run(
-        ["rg", "--no-config", "-n", "--no-heading", "tota."], cwd=tmp_path, capture_output=True, check=True, text=True
-    )
-    expected = {tuple(line.split(":", 2)[:2]) for line in raw.stdout.splitlines()}
+    raw = ran(["rg", "--no-config", "-n", "--no-heading", "tota.", "."], tmp_path, check=True)
+    expected = {tuple(line.removeprefix("./").split(":", 2)[:2]) for line in raw.stdout.splitlines()}
     assert {(row.path, str(row.start_line)) for row in found.search_text("tota.").results} == expected

@@ -71,19 +71,16 @@ def test_the_impact_of_a_method_reaches_its_callers(found: Explorer, target: str
     assert not impact.unresolved
 
 
-@pytest.mark.parametrize(
-    ("symbol", "taken_apart", "as_written"),
-    [
-        ("Class.method", ["Class", "method"], "method"),
-        ("ns::f()", ["ns", "f"], "f"),
-        ("move:to:", ["move:to:"], "move"),
-        ("Piece.move:to:", ["Piece", "move:to:"], "move"),
-        ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
-        ("at::", ["at::"], "at"),
-        ("list:method", ["list:method"], "list:method"),
-        (r"App\Models\User", ["App", "Models", "User"], "User"),
-    ],
-)
+@pytest.mark.parametrize(("symbol", "taken_apart", "as_written"), [
+    ("Class.method", ["Class", "method"], "method"),
+    ("ns::f()", ["ns", "f"], "f"),
+    ("move:to:", ["move:to:"], "move"),
+    ("Piece.move:to:", ["Piece", "move:to:"], "move"),
+    ("+[Piece(Chess) move:to:]", ["Piece", "move:to:"], "move"),
+    ("at::", ["at::"], "at"),
+    ("list:method", ["list:method"], "list:method"),
+    (r"App\Models\User", ["App", "Models", "User"], "User"),
+])  # fmt: skip
 def test_a_name_is_taken_apart(symbol: str, taken_apart: list[str], as_written: str) -> None:
     assert symbol_parts(symbol) == taken_apart
     assert written(symbol_parts(symbol)[-1]) == as_written
@@ -100,16 +97,11 @@ def test_a_colon_is_part_of_the_name_first_and_comes_before_a_method_then() -> N
     assert readings("Class.method") == [["Class", "method"]]
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "symbol"),
-    [
-        pytest.param(
-            *("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"), marks=pytest.mark.needs("universal-ctags")
-        ),
-        ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
-        ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
-    ],
-)
+@pytest.mark.parametrize(("file", "text", "symbol"), [
+    pytest.param(*("a.vim", "function! s:DoIt()\nendfunction\n", "s:DoIt"), marks=pytest.mark.needs("universal-ctags")),
+    ("a.sh", "log:info() {\n  echo hi\n}\n", "log:info"),
+    ("a.lua", "local M = {}\nfunction M:run()\nend\nreturn M\n", "M:run"),
+])  # fmt: skip
 def test_a_name_with_a_colon_is_found(tmp_path: Path, file: str, text: str, symbol: str) -> None:
     (tmp_path / file).write_text(text)
     answer = Explorer(tmp_path).find_definitions(symbol)

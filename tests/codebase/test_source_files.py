@@ -80,51 +80,16 @@ def test_lines_are_forgotten_with_the_bytes_they_are_made_of(tmp_path: Path, mon
     assert [(row.start_line, row.text) for row in rows] == [(1, "needle")]
 
 
-def test_a_file_larger_than_all_that_is_kept_is_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_REMEMBERED_BYTES", 3)
-    (tmp_path / "a.txt").write_bytes(b"needle\n")
-    assert SourceFiles(tmp_path).content("a.txt") == b"needle\n"
-
-
 @pytest.mark.needs("universal-ctags")
-@pytest.mark.parametrize(
-    ("file", "text", "name", "signature"),
-    [
-        (
-            "a.c",
-            "int long_one(\n    int a __attribute__((unused)),\n    const char *b\n)\n{ return a; }\n",
-            "long_one",
-            "long_one(int a,const char * b)",
-        ),
-        ("a.f90", "subroutine sub1(a, &\n     b)\nend subroutine\n", "sub1", "sub1(a, b)"),
-        (
-            "vendor/a.php",
-            '<?php\nfunction h(string $a = "x",\n   int $b = 2) {}\n',
-            "h",
-            "h(string $a = 'x', int $b = 2)",
-        ),
-        (
-            "a.py",
-            "def f(a,  # don't ) say\n      url='http://x/y',  # (it\n      b=1): pass\n",
-            "f",
-            "f(a, url='http://x/y', b=1)",
-        ),
-        (
-            "a.m",
-            "@implementation P\n- (void)move:(int)x to:(int)y { }\n@end\n",
-            "move:to:",
-            "move:to:(int,int)",
-        ),
-        (
-            "a.pp",
-            "define thing (\n  $a = 1,\n  # about b\n  $b = 'x',\n) {\n}\n",
-            "thing",
-            "thing($a,$b)",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("file", "text", "name", "signature"), [
+    ("a.c", "int long_one(\n    int a __attribute__((unused)),\n    const char *b\n)\n{ return a; }\n", "long_one",
+     "long_one(int a,const char * b)"),
+    ("a.f90", "subroutine sub1(a, &\n     b)\nend subroutine\n", "sub1", "sub1(a, b)"),
+    ("vendor/a.php", '<?php\nfunction h(string $a = "x",\n   int $b = 2) {}\n', "h", "h(string $a = 'x', int $b = 2)"),
+    ("a.py", "def f(a,  # don't ) say\n      url='http://x/y',  # (it\n      b=1): pass\n", "f", "f(a, url='http://x/y', b=1)"),
+    ("a.m", "@implementation P\n- (void)move:(int)x to:(int)y { }\n@end\n", "move:to:", "move:to:(int,int)"),
+    ("a.pp", "define thing (\n  $a = 1,\n  # about b\n  $b = 'x',\n) {\n}\n", "thing", "thing($a,$b)"),
+])  # fmt: skip
 def test_a_signature_that_ctags_writes_in_its_own_way_stands(
     tmp_path: Path, file: str, text: str, name: str, signature: str
 ) -> None:

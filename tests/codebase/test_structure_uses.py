@@ -1,7 +1,5 @@
 """Each occurrence of a name is told for what it is, and files are cut where a reader would cut them (SPEC 2, SPEC 8)."""
 
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -179,31 +177,6 @@ def _every_border(parsed: Parsed) -> dict[int, int]:
 
     walk(parsed.root, 0)
     return depths
-
-
-@pytest.mark.full
-def test_conditions_on_a_large_file_cost_by_its_length_and_not_more(
-    record_property: Callable[[str, object], None],
-) -> None:
-    """Each asks for a node's text: from a text that is read in pieces that once cost a piece of 64 KB a time."""
-
-    def seconds_per_byte(rows: int) -> float:
-        text = b'<p class="a" id="b">c</p>\n' * rows
-        times = []
-        for _ in range(3):
-            parsed = parse(text, LANGUAGES_BY_NAME["html"])
-            assert parsed is not None
-            began = time.thread_time()
-            assert len(parsed.definition_matches) == rows
-            times.append(time.thread_time() - began)
-        return min(times) / len(text)
-
-    small, large = (
-        seconds_per_byte(4_000),
-        seconds_per_byte(16_000),
-    )  # 104 and 416 KB: on either side of what is read at once
-    record_property("times_as_much", large / small)
-    assert large < 6 * small
 
 
 def test_a_name_longer_than_a_piece_of_a_large_file_is_whole() -> None:

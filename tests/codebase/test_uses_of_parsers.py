@@ -82,37 +82,17 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
     "a module of Java": ("java", "open module org.acme.shop {\n  requires java.sql;\n}\n", ["module org.acme.shop 1"]),
     "what Ruby's classes, modules and structures declare": (
         "ruby",
-        (
-            "class Shop::Cart\n  attr_reader :items, :owner\n  alias :size :count\n  define_method(:total) do\n    def inner; end\n  end\nend\n"
-            "module Tax\n  def rate; end\nend\nPoint = Struct.new(:x, :y) do\n  def dist; end\nend\nShop::LIMIT = 3\ndef top; end\n"
-        ),
-        [
-            "class Shop.Cart 1",
-            "property Shop.Cart.items 2",
-            "property Shop.Cart.owner 2",
-            "method Shop.Cart.size 3",
-            "method Shop.Cart.total 4",
-            "method Shop.Cart.total.inner 5",
-            "module Tax 8",
-            "method Tax.rate 9",
-            "constant Point 11",
-            "property Point.x 11",
-            "property Point.y 11",
-            "method Point.dist 12",
-            "constant Shop.LIMIT 14",
-            "function top 15",
-        ],
+        ("class Shop::Cart\n  attr_reader :items, :owner\n  alias :size :count\n  define_method(:total) do\n    def inner; end\n  end\nend\n"
+         "module Tax\n  def rate; end\nend\nPoint = Struct.new(:x, :y) do\n  def dist; end\nend\nShop::LIMIT = 3\ndef top; end\n"),
+        ["class Shop.Cart 1", "property Shop.Cart.items 2", "property Shop.Cart.owner 2", "method Shop.Cart.size 3",
+         "method Shop.Cart.total 4", "method Shop.Cart.total.inner 5", "module Tax 8", "method Tax.rate 9",
+         "constant Point 11", "property Point.x 11", "property Point.y 11", "method Point.dist 12",
+         "constant Shop.LIMIT 14", "function top 15"],
     ),
     "what PHP's constructors and calls of define declare": (
         "php",
         "<?php\nnamespace Acme;\nclass Cart {\n  public function __construct(\n    private array $items,\n    int $total,\n  ) {}\n}\ndefine('LIMIT', 3);\n",
-        [
-            "namespace Acme 2",
-            "class Cart 3",
-            "constructor Cart.__construct 4",
-            "field Cart.items 5",
-            "constant LIMIT 9",
-        ],
+        ["namespace Acme 2", "class Cart 3", "constructor Cart.__construct 4", "field Cart.items 5", "constant LIMIT 9"],
     ),
     "what a header of C declares between the braces for C++": (
         "c",
@@ -121,33 +101,16 @@ OUTLINES: dict[str, tuple[str, str, list[str]]] = {
             "typedef struct item { int a; } item;\nint inl(int a)\n{\n#ifdef DEBUG\n  int local = 1;\n#endif\n  return a;\n}\n"
             "#ifdef DEBUG\nchar *level;\n#endif\n#if defined(__cplusplus)\n} /* C */\n#endif\n#endif\n"
         ),
-        [
-            "declaration plain 5",
-            "declaration text 6",
-            "declaration texts 6",
-            "struct item 7",
-            "field item.a 7",
-            "type item 7",
-            "function inl 8",
-            "variable level 16",
-        ],
+        ["declaration plain 5", "declaration text 6", "declaration texts 6", "struct item 7", "field item.a 7",
+         "type item 7", "function inl 8", "variable level 16"],
     ),
     "what stands behind and before macros in C": (
         "c",
-        (
-            "LIB_API int one(void);\nstatic LIB_INLINE long two(long a) { return a; }\nvoid three(const char *f, ...) LIB_PRINTF(1, 2);\n"
-            "LIB_API(int) *four(void)\n{\n  if (four) STOP;\n  return 0;\n}\nDIAGNOSTIC_PUSH\nint five(void) { return 5; }\nLIST_OF(a, b)\nint six;\n"
-        ),
-        [
-            "declaration one 1",
-            "function two 2",
-            "declaration three 3",
-            "function four 4",
-            "function five 10",
-            "variable six 12",
-        ],
+        ("LIB_API int one(void);\nstatic LIB_INLINE long two(long a) { return a; }\nvoid three(const char *f, ...) LIB_PRINTF(1, 2);\n"
+         "LIB_API(int) *four(void)\n{\n  if (four) STOP;\n  return 0;\n}\nDIAGNOSTIC_PUSH\nint five(void) { return 5; }\nLIST_OF(a, b)\nint six;\n"),
+        ["declaration one 1", "function two 2", "declaration three 3", "function four 4", "function five 10", "variable six 12"],
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("language", "source", "rows"), OUTLINES.values(), ids=OUTLINES.keys())

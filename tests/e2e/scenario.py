@@ -43,12 +43,8 @@ class Scenario:
             ("q1", lambda s: s.accepted(needs_more_information=False, reason="Names are known already.")),
             ("semantic", self._semantic),
             ("q2", lambda s: s.accepted(has_unverified_hypotheses=False, reason="All of it was looked at.")),
-            (
-                "verify",
-                lambda s: s.accepted(
-                    hypotheses_verified=[{"hypothesis": "utils is imported", "result": True, "evidence": f"{UTILS}:1"}]
-                ),
-            ),
+            ("verify",
+             lambda s: s.accepted(hypotheses_verified=[{"hypothesis": "utils is imported", "result": True, "evidence": f"{UTILS}:1"}])),
             ("q3", lambda s: s.accepted(needs_impact_analysis=False, reason="A new function only.")),
             ("impact", self._impact),
             ("plan", self._plan(["t1", "t2"], [])),
@@ -58,20 +54,14 @@ class Scenario:
             *self._fix(3),
             ("pass", self._verdict(passed=True, number=9)),
             ("commit", self._commit(1)),
-            (
-                "issues",
-                lambda s: s.accepted(
-                    issues=[f"{UTILS}: name the parameter better"],
-                    quality_prompt_used="quality_review",
-                    quality_score="fair",
-                ),
-            ),
+            ("issues",
+             lambda s: s.accepted(issues=[f"{UTILS}: name the parameter better"], quality_prompt_used="quality_review", quality_score="fair")),
             *self._fix(4),
             ("pass again", self._verdict(passed=True, number=10)),
             ("commit again", self._commit(2)),
             ("quality", lambda s: s.accepted(issues=[], quality_prompt_used="quality_review", quality_score="good")),
             ("merge", lambda s: s.call("submit_phase", data={"summary": "Merged."})),
-        ]
+        ]  # fmt: skip
 
     def _understood(self) -> list[tuple[str, Move]]:
         """Steps 3 to 5."""
@@ -179,10 +169,7 @@ class Scenario:
         def edit() -> str:
             return self._append(UTILS, f"\n\ndef fixed_{number}(value: int) -> int:\n    return value + {number}\n")
 
-        return [
-            (f"plan {name}", self._plan([name], recorded)),
-            *self._work(f"complete {name}", {name: edit}),
-        ]
+        return [(f"plan {name}", self._plan([name], recorded)), *self._work(f"complete {name}", {name: edit})]
 
     def _verdict(self, *, passed: bool, number: int) -> Move:
         def move(server: Server) -> Fields:

@@ -268,13 +268,9 @@ class Stage:
         decided = {entry["path"] for entry in decisions if isinstance(entry, dict)}
         kept = [row["path"] for row in rows if row["path"] not in decided]
         return {
-            "reviewed_files": [*kept, *decisions],
-            "commit_message": "Return two",
-            "review_prompt_used": "garbage_detection",
-            "tools_used": ["review_changes"],
-            "summary": "Reviewed.",
-            **more,
-        }
+            "reviewed_files": [*kept, *decisions], "commit_message": "Return two",
+            "review_prompt_used": "garbage_detection", "tools_used": ["review_changes"], "summary": "Reviewed.", **more,
+        }  # fmt: skip
 
     # -- the user ---------------------------------------------------------------------------------------------------
 

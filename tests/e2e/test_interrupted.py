@@ -40,13 +40,6 @@ class TestRecovery:
             assert answer["completed_steps"] == [3]
             server.accepted(action_type="change")
 
-    def test_a_submit_without_a_session_points_to_the_checkpoint(self, root: Path) -> None:
-        self.interrupted(root)
-        with Server(root) as server:
-            answer = server.refused(action_type="change")
-            assert "get_session_status restores it" in answer["remedy"]
-            assert answer["recovery_available"]
-
     def test_a_new_session_says_that_recovery_is_available(self, root: Path) -> None:
         session_id = self.interrupted(root)
         with Server(root) as server:
@@ -71,14 +64,10 @@ class TestRecovery:
             answer = server.call("get_session_status", session_id=wanted)
             assert answer["message"] == f"No checkpoint of session '{wanted}'. There are: {session_id}."
 
-    @pytest.mark.parametrize(
-        ("tool", "arguments"),
-        [
-            ("submit_phase", {"data": {"summary": "Done."}}),
-            ("check_write_target", {"path": "app.py"}),
-            ("review_changes", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("tool", "arguments"), [
+        ("submit_phase", {"data": {"summary": "Done."}}), ("check_write_target", {"path": "app.py"}),
+        ("review_changes", {}),
+    ])  # fmt: skip
     def test_whatever_needs_a_session_tells_of_the_one_that_can_be_restored(
         self, root: Path, tool: str, arguments: dict[str, object]
     ) -> None:

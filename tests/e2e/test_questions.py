@@ -57,16 +57,10 @@ def test_a_flag_that_the_user_does_not_want_is_left_out(root: Path) -> None:
     assert answer["success"] and "decisions" not in answer and "skipped_gates" not in answer
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        ElicitResult(action="decline"),
-        ElicitResult(action="cancel"),
-        ElicitResult(action="accept"),
-        ElicitResult(action="accept", content={"choice": "burn it"}),
-        None,
-    ],
-)
+@pytest.mark.parametrize("said", [
+    ElicitResult(action="decline"), ElicitResult(action="cancel"), ElicitResult(action="accept"),
+    ElicitResult(action="accept", content={"choice": "burn it"}), None,
+])  # fmt: skip
 def test_what_nobody_answers_properly_is_taken_as_the_agent_says_it(root: Path, said: ElicitResult | None) -> None:
     def answer(_question: str) -> ElicitResult:
         if said is None:

@@ -1,6 +1,5 @@
 """What a server loads before it answers the handshake, and how the rest comes when it is asked for (DESIGN 2)."""
 
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from code_intel_server import tools
 from code_intel_server.tools.lazy import LazyTools
 from tests.e2e.driver import StartedServer, repository
+from tests.programs import ran
 
 HEAVY = {"chromadb", "numpy", "tree_sitter", "tree_sitter_language_pack", "git", "torch", "onnxruntime"}
 
@@ -50,9 +50,7 @@ def test_first_calls_at_the_same_time_find_the_same_workbench(tmp_path: Path) ->
 def test_what_stays_for_good_is_looked_through_by_no_collection(tmp_path: Path) -> None:
     load = "import gc, sys; from pathlib import Path; from code_intel_server.tools.lazy import LazyTools; LazyTools(Path(sys.argv[1]))._load()"
     ask = "print(gc.get_freeze_count() > 10 * len(gc.get_objects()))"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{load}; {ask}", tmp_path], capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", f"{load}; {ask}", tmp_path], check=True)
     assert done.stdout == "True\n"
 
 

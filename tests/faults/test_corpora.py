@@ -63,19 +63,8 @@ def edited(value: Any, path: tuple[str | int, ...], new: object) -> Any:
 
 
 NO_JSON = (
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "1" * 5000,
-    "-" + "9" * 6000,
-    "1e999",
-    "-1e400",
-    "01",
-    "0x10",
-    "'x'",
-    "True",
-    "+1",
-)
+    "NaN", "Infinity", "-Infinity", "1" * 5000, "-" + "9" * 6000, "1e999", "-1e400", "01", "0x10", "'x'", "True", "+1",
+)  # fmt: skip
 
 
 def broken_texts(seed: int, count: int) -> Iterator[tuple[str, bytes]]:
@@ -196,21 +185,8 @@ def test_no_tag_and_no_alias_anywhere_in_yaml_is_read(tmp_path: Path, record_pro
 
 
 TAILS = (
-    "",
-    ":",
-    ":0",
-    ":1",
-    ":-1",
-    ":1-0",
-    ":2-1",
-    ":1-99999999999999999999",
-    ":1e3",
-    ":0x1",
-    ":１",
-    ":1:1",
-    "#L1",
-    ":NaN",
-)
+    "", ":", ":0", ":1", ":-1", ":1-0", ":2-1", ":1-99999999999999999999", ":1e3", ":0x1", ":１", ":1:1", "#L1", ":NaN",
+)  # fmt: skip
 
 
 def hostile_evidence(root: Path) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.faults.results import Record
 
 from tests.e2e.driver import ENVIRONMENT, Server, StartedServer, git, repository
+from tests.programs import ran
 
 FILES = {
     "app.py": "def main():\n    return 1\n",
@@ -21,93 +22,41 @@ FILES = {
 }
 
 EXECUTABLE = {
-    "core.fsmonitor": "{marker}",
-    "core.hooksPath": "{hooks}",
-    "core.pager": "{marker}",
-    "core.editor": "{marker}",
-    "core.askPass": "{marker}",
-    "core.sshCommand": "{marker}",
-    "core.gitProxy": "{marker}",
-    "core.alternateRefsCommand": "{marker}",
-    "credential.helper": "!{marker}",
-    "diff.external": "{marker}",
-    "diff.evil.command": "{marker}",
-    "diff.evil.textconv": "{marker}",
-    "filter.evil.clean": "{marker}",
-    "filter.evil.smudge": "{marker}",
-    "filter.evil.process": "{marker}",
-    "filter.evil.required": "true",
-    "filter.lfs.clean": "{marker}",
-    "filter.lfs.process": "{marker}",
-    "merge.evil.driver": "{marker}",
-    "gpg.program": "{marker}",
-    "gpg.ssh.program": "{marker}",
-    "gpg.x509.program": "{marker}",
-    "gpg.ssh.defaultKeyCommand": "{marker}",
-    "commit.gpgSign": "true",
-    "log.showSignature": "true",
-    "gc.recentObjectsHook": "{marker}",
-    "gc.auto": "1",
-    "maintenance.auto": "true",
-    "sequence.editor": "{marker}",
-    "interactive.diffFilter": "{marker}",
-    "pager.log": "{marker}",
-    "pager.diff": "{marker}",
-    "pager.status": "{marker}",
-    "pager.branch": "{marker}",
-    "pager.config": "{marker}",
-    "alias.status": "!{marker}",
-    "alias.rev-parse": "!{marker}",
-    "alias.for-each-ref": "!{marker}",
-    "remote.origin.url": "ext::{marker}",
-    "remote.origin.promisor": "true",
-    "remote.origin.partialCloneFilter": "blob:none",
-    "remote.origin.uploadpack": "{marker}",
-    "remote.origin.receivepack": "{marker}",
-    "remote.origin.vcs": "evil",
-    "protocol.ext.allow": "always",
-    "uploadpack.packObjectsHook": "{marker}",
-    "browser.evil.cmd": "{marker}",
-    "man.evil.cmd": "{marker}",
-    "difftool.evil.cmd": "{marker}",
-    "mergetool.evil.cmd": "{marker}",
-    "trailer.evil.command": "{marker}",
-    "trailer.evil.cmd": "{marker}",
-    "sendemail.smtpserver": "{marker}",
-    "web.browser": "evil",
-    "hook.evil.command": "{marker}",
-    "hook.evil.event": "post-index-change",
-    "include.path": "../evil.config",
-    "submodule.recurse": "true",
-    "submodule.evil.update": "!{marker}",
-    "status.submoduleSummary": "true",
-}
+    "core.fsmonitor": "{marker}", "core.hooksPath": "{hooks}", "core.pager": "{marker}", "core.editor": "{marker}",
+    "core.askPass": "{marker}", "core.sshCommand": "{marker}", "core.gitProxy": "{marker}",
+    "core.alternateRefsCommand": "{marker}", "credential.helper": "!{marker}", "diff.external": "{marker}",
+    "diff.evil.command": "{marker}", "diff.evil.textconv": "{marker}", "filter.evil.clean": "{marker}",
+    "filter.evil.smudge": "{marker}", "filter.evil.process": "{marker}", "filter.evil.required": "true",
+    "filter.lfs.clean": "{marker}", "filter.lfs.process": "{marker}", "merge.evil.driver": "{marker}",
+    "gpg.program": "{marker}", "gpg.ssh.program": "{marker}", "gpg.x509.program": "{marker}",
+    "gpg.ssh.defaultKeyCommand": "{marker}", "commit.gpgSign": "true", "log.showSignature": "true",
+    "gc.recentObjectsHook": "{marker}", "gc.auto": "1", "maintenance.auto": "true", "sequence.editor": "{marker}",
+    "interactive.diffFilter": "{marker}", "pager.log": "{marker}", "pager.diff": "{marker}", "pager.status": "{marker}",
+    "pager.branch": "{marker}", "pager.config": "{marker}", "alias.status": "!{marker}", "alias.rev-parse": "!{marker}",
+    "alias.for-each-ref": "!{marker}", "remote.origin.url": "ext::{marker}", "remote.origin.promisor": "true",
+    "remote.origin.partialCloneFilter": "blob:none", "remote.origin.uploadpack": "{marker}",
+    "remote.origin.receivepack": "{marker}", "remote.origin.vcs": "evil", "protocol.ext.allow": "always",
+    "uploadpack.packObjectsHook": "{marker}", "browser.evil.cmd": "{marker}", "man.evil.cmd": "{marker}",
+    "difftool.evil.cmd": "{marker}", "mergetool.evil.cmd": "{marker}", "trailer.evil.command": "{marker}",
+    "trailer.evil.cmd": "{marker}", "sendemail.smtpserver": "{marker}", "web.browser": "evil",
+    "hook.evil.command": "{marker}", "hook.evil.event": "post-index-change", "include.path": "../evil.config",
+    "submodule.recurse": "true", "submodule.evil.update": "!{marker}", "status.submoduleSummary": "true",
+}  # fmt: skip
 """Git configuration keys through which git runs something, or is led to; `{marker}` is a program that leaves a file."""
 
 HOOKS = [
-    "post-index-change",
-    "pre-commit",
-    "post-checkout",
-    "reference-transaction",
-    "pre-auto-gc",
-    "fsmonitor-watchman",
-    "post-merge",
-    "pre-push",
-]
+    "post-index-change", "pre-commit", "post-checkout", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman",
+    "post-merge", "pre-push",
+]  # fmt: skip
 
 READS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("search_text", {"patterns": ["main", "return"]}),
-    ("search_files", {"pattern": "*.py"}),
-    ("find_definitions", {"symbol": "main"}),
-    ("find_references", {"symbol": "main"}),
-    ("get_symbols", {"path": "app.py"}),
-    ("get_function_at_line", {"path": "app.py", "line": 2}),
-    ("analyze_structure", {"path": "app.py"}),
-    ("query", {"question": "where is main defined"}),
-    ("analyze_impact", {"targets": ["main"]}),
-    ("get_session_status", {}),
+    ("search_text", {"patterns": ["main", "return"]}), ("search_files", {"pattern": "*.py"}),
+    ("find_definitions", {"symbol": "main"}), ("find_references", {"symbol": "main"}),
+    ("get_symbols", {"path": "app.py"}), ("get_function_at_line", {"path": "app.py", "line": 2}),
+    ("analyze_structure", {"path": "app.py"}), ("query", {"question": "where is main defined"}),
+    ("analyze_impact", {"targets": ["main"]}), ("get_session_status", {}),
     ("cleanup_stale_branches", {"dry_run": True}),
-)
+)  # fmt: skip
 
 
 class Trap:
@@ -198,28 +147,18 @@ def test_no_executable_key_alone_is_obeyed_by_a_read(trap: Trap, key: str, recor
     record_property("executions", len(READS) + 1)
 
 
-@pytest.mark.parametrize(
-    ("key", "command"),
-    [
-        ("core.fsmonitor", ("status",)),
-        ("diff.external", ("diff",)),
-        ("filter.evil.clean", ("add", "app.py")),
-        ("alias.evil", ("evil",)),
-        ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
-    ],
-)
+@pytest.mark.parametrize(("key", "command"), [
+    ("core.fsmonitor", ("status",)),
+    ("diff.external", ("diff",)),
+    ("filter.evil.clean", ("add", "app.py")),
+    ("alias.evil", ("evil",)),
+    ("core.hooksPath", ("commit", "--allow-empty", "-m", "x")),
+])  # fmt: skip
 def test_the_trap_springs_where_git_is_asked_plainly(trap: Trap, key: str, command: tuple[str, ...]) -> None:
     """The harness is proven: the same configuration does run something for a plain git."""
     trap.set(key, EXECUTABLE.get(key, "!{marker}"))
     trap.stale()
-    subprocess.run(
-        ["git", *command],
-        check=False,
-        cwd=trap.root,
-        env={**os.environ, **ENVIRONMENT},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-    )
+    ran(["git", *command], trap.root, {**os.environ, **ENVIRONMENT})
     assert trap.sprung
 
 
@@ -280,14 +219,8 @@ def _env_file(trap: Trap) -> None:
 
 
 PLANTS: tuple[Callable[[Trap], None], ...] = (
-    _ctags_options,
-    _ignore_tricks,
-    _embedded_bare_repository,
-    _contract,
-    _untrusted_commands,
-    _checkpoint,
-    _env_file,
-)
+    _ctags_options, _ignore_tricks, _embedded_bare_repository, _contract, _untrusted_commands, _checkpoint, _env_file,
+)  # fmt: skip
 
 
 def test_nothing_that_a_repository_plants_is_executed_or_obeyed(trap: Trap) -> None:
@@ -365,76 +298,28 @@ def poisoned_environment(trap: Trap) -> Iterator[dict[str, str]]:
     rc.write_text(f"--pre={trap.program}\n--files\n")
     program = str(trap.program)
     names = [
-        "GIT_EXTERNAL_DIFF",
-        "GIT_PAGER",
-        "GIT_EDITOR",
-        "GIT_SEQUENCE_EDITOR",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_ASKPASS",
-        "GIT_PROXY_COMMAND",
-        "SSH_ASKPASS",
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-        "GIT_TEMPLATE_DIR",
-        "GIT_EXEC_PATH_X",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "MANPAGER",
-        "BAT_PAGER",
-        "DELTA_PAGER",
-        "BROWSER",
-        "GIT_MERGE_AUTOEDIT",
-        "CTAGS",
-        "ETAGS",
-    ]
+        "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND",
+        "GIT_ASKPASS", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "PAGER", "EDITOR", "VISUAL", "GIT_TEMPLATE_DIR",
+        "GIT_EXEC_PATH_X", "LESSOPEN", "LESSCLOSE", "MANPAGER", "BAT_PAGER", "DELTA_PAGER", "BROWSER",
+        "GIT_MERGE_AUTOEDIT", "CTAGS", "ETAGS",
+    ]  # fmt: skip
     yield {
-        **dict.fromkeys(names, program),
-        "RIPGREP_CONFIG_PATH": str(rc),
-        "CTAGS": f"-o {trap.mark}",
-        "GIT_DIR": "/nonexistent",
-        "GIT_WORK_TREE": "/",
-        "GIT_INDEX_FILE": "/nonexistent/index",
-        "GIT_OBJECT_DIRECTORY": "/nonexistent",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/nonexistent",
-        "GIT_COMMON_DIR": "/nonexistent",
-        "GIT_NAMESPACE": "evil",
-        "GIT_CEILING_DIRECTORIES": "/",
-        "GIT_CONFIG": "/nonexistent",
-        "GIT_CONFIG_PARAMETERS": f"'core.fsmonitor={program}'",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "core.fsmonitor",
-        "GIT_CONFIG_VALUE_0": program,
-        "GIT_TRACE": str(trap.mark),
-        "GIT_TRACE2": str(trap.mark),
-        "GIT_TRACE2_EVENT": str(trap.mark),
-        "GIT_TRACE_PERFORMANCE": str(trap.mark),
-        "GIT_TRACE_SETUP": str(trap.mark),
-        "GIT_TRACE_PACKET": str(trap.mark),
-        "GIT_TRACE_REFS": str(trap.mark),
-        "GIT_TRACE_CURL": str(trap.mark),
-        "GIT_TRACE_SHALLOW": str(trap.mark),
-        "GIT_TRACE_PACK_ACCESS": str(trap.mark),
-        "GIT_TRACE_FSMONITOR": str(trap.mark),
-        "GIT_TRACE2_PERF": str(trap.mark),
-        "GIT_EXEC_PATH": "/nonexistent",
-        "GIT_ICASE_PATHSPECS": "1",
-        "GIT_NOGLOB_PATHSPECS": "1",
-        "GIT_ATTR_SOURCE": "refs/evil",
-        "GIT_DEFAULT_HASH": "sha256",
-        "GIT_SHALLOW_FILE": "/nonexistent",
-        "GIT_GRAFT_FILE": "/nonexistent",
-        "GIT_QUARANTINE_PATH": "/nonexistent",
-        "GIT_DIFF_OPTS": "--ext-diff",
-        "GIT_PREFIX": "../",
-        "GIT_FLUSH": "0",
-        "GIT_NO_REPLACE_OBJECTS": "0",
-        "GIT_ALLOW_PROTOCOL": "ext",
-        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_REPLACE_REF_BASE": "refs/evil",
-    }
+        **dict.fromkeys(names, program), "RIPGREP_CONFIG_PATH": str(rc), "CTAGS": f"-o {trap.mark}",
+        "GIT_DIR": "/nonexistent", "GIT_WORK_TREE": "/", "GIT_INDEX_FILE": "/nonexistent/index",
+        "GIT_OBJECT_DIRECTORY": "/nonexistent", "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/nonexistent",
+        "GIT_COMMON_DIR": "/nonexistent", "GIT_NAMESPACE": "evil", "GIT_CEILING_DIRECTORIES": "/",
+        "GIT_CONFIG": "/nonexistent", "GIT_CONFIG_PARAMETERS": f"'core.fsmonitor={program}'", "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": program, "GIT_TRACE": str(trap.mark),
+        "GIT_TRACE2": str(trap.mark), "GIT_TRACE2_EVENT": str(trap.mark), "GIT_TRACE_PERFORMANCE": str(trap.mark),
+        "GIT_TRACE_SETUP": str(trap.mark), "GIT_TRACE_PACKET": str(trap.mark), "GIT_TRACE_REFS": str(trap.mark),
+        "GIT_TRACE_CURL": str(trap.mark), "GIT_TRACE_SHALLOW": str(trap.mark), "GIT_TRACE_PACK_ACCESS": str(trap.mark),
+        "GIT_TRACE_FSMONITOR": str(trap.mark), "GIT_TRACE2_PERF": str(trap.mark), "GIT_EXEC_PATH": "/nonexistent",
+        "GIT_ICASE_PATHSPECS": "1", "GIT_NOGLOB_PATHSPECS": "1", "GIT_ATTR_SOURCE": "refs/evil",
+        "GIT_DEFAULT_HASH": "sha256", "GIT_SHALLOW_FILE": "/nonexistent", "GIT_GRAFT_FILE": "/nonexistent",
+        "GIT_QUARANTINE_PATH": "/nonexistent", "GIT_DIFF_OPTS": "--ext-diff", "GIT_PREFIX": "../", "GIT_FLUSH": "0",
+        "GIT_NO_REPLACE_OBJECTS": "0", "GIT_ALLOW_PROTOCOL": "ext", "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
+        "GIT_LITERAL_PATHSPECS": "1", "GIT_REPLACE_REF_BASE": "refs/evil",
+    }  # fmt: skip
 
 
 def test_no_variable_of_the_environment_redirects_a_read(

@@ -257,17 +257,13 @@ class TestTheEnd:
 
 
 class TestVerifyCommands:
-    @pytest.mark.parametrize(
-        ("script", "says"),
-        [
-            ("sleep 60", "limit"),
-            ("sleep 60 & sleep 60 & wait", "limit"),
-            ("trap '' TERM; sleep 60; sleep 60", "limit"),
-            ("yes | head -c 10000000000; exit 1", ""),
-            ("cat; exit 1", ""),
-        ],
-        ids=["hangs", "forks", "ignores SIGTERM", "prints 10 GB", "reads stdin"],
-    )
+    @pytest.mark.parametrize(("script", "says"), [
+        ("sleep 60", "limit"),
+        ("sleep 60 & sleep 60 & wait", "limit"),
+        ("trap '' TERM; sleep 60; sleep 60", "limit"),
+        ("yes | head -c 10000000000; exit 1", ""),
+        ("cat; exit 1", ""),
+    ], ids=["hangs", "forks", "ignores SIGTERM", "prints 10 GB", "reads stdin"])  # fmt: skip
     def test_a_bad_command_is_bounded_in_time_memory_and_processes_and_the_wire_stays_whole(
         self, root: Path, script: str, says: str
     ) -> None:
@@ -326,12 +322,9 @@ class TestSideBySide:
             move(server)
         rows = server.call("review_changes")["results"]
         data = {
-            "reviewed_files": [row["path"] for row in rows],
-            "commit_message": "Return two",
-            "review_prompt_used": "garbage_detection",
-            "tools_used": ["review_changes"],
-            "summary": "Reviewed.",
-        }
+            "reviewed_files": [row["path"] for row in rows], "commit_message": "Return two",
+            "review_prompt_used": "garbage_detection", "tools_used": ["review_changes"], "summary": "Reviewed.",
+        }  # fmt: skip
         for _ in range(200):
             server.ask("submit_phase", data=data)
         answers = [server.answer()["result"]["structuredContent"] for _ in range(200)]

@@ -112,33 +112,11 @@ SIMPLE_VALUES: st.SearchStrategy[Any] = st.one_of(
     st.just({}),
 )
 FIELDS = [
-    "summary",
-    "choice",
-    "documents_reviewed",
-    "action_type",
-    "explored_files",
-    "findings",
-    "needs_more_information",
-    "reason",
-    "search_query",
-    "hypotheses_verified",
-    "impact_summary",
-    "tasks",
-    "task_id",
-    "checklist",
-    "passed",
-    "verifier_used",
-    "prompt_used",
-    "reviewed_files",
-    "commit_message",
-    "revert_reason",
-    "issues",
-    "quality_prompt_used",
-    "tools_used",
-    "compaction_count",
-    "user_decision",
-    "details",
-]
+    "summary", "choice", "documents_reviewed", "action_type", "explored_files", "findings", "needs_more_information",
+    "reason", "search_query", "hypotheses_verified", "impact_summary", "tasks", "task_id", "checklist", "passed",
+    "verifier_used", "prompt_used", "reviewed_files", "commit_message", "revert_reason", "issues",
+    "quality_prompt_used", "tools_used", "compaction_count", "user_decision", "details",
+]  # fmt: skip
 
 
 class SessionMachine(RuleBasedStateMachine):

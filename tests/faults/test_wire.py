@@ -20,32 +20,19 @@ HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"na
 
 
 NEARLY_IDS = (
-    b"00",
-    b"-01",
-    b'"\\x"',
-    b'"\\u12"',
-    b'"\t"',
-    b'"\\ud800"',
-    b'"\xed\xa0\x80"',
-    b"1e5",
-    b"99999999999999999999",
-)
+    b"00", b"-01", b'"\\x"', b'"\\u12"', b'"\t"', b'"\\ud800"', b'"\xed\xa0\x80"', b"1e5", b"99999999999999999999",
+)  # fmt: skip
 
 
 def frames(seed: int, count: int) -> Iterator[bytes]:
     """Lines that are nearly, or not at all, JSON-RPC; none holds a newline."""
     chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
     good = [
-        {
-            "jsonrpc": "2.0",
-            "id": "f",
-            "method": "tools/call",
-            "params": {"name": "get_session_status", "arguments": {}},
-        },
+        {"jsonrpc": "2.0", "id": "f", "method": "tools/call", "params": {"name": "get_session_status", "arguments": {}}},
         {"jsonrpc": "2.0", "id": "f", "method": "tools/list", "params": {}},
         {"jsonrpc": "2.0", "id": "f", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "f"}},
-    ]
+    ]  # fmt: skip
     fixed = [
         b"",
         b"{",
@@ -165,74 +152,22 @@ def kinds_of_path(root: Path) -> list[str]:
         "../" * n + tail for n in (1, 2, 5, 30) for tail in ("", "canary", "etc/passwd", "repo-evil/x", ".git/config")
     ]
     absolute = [
-        "/",
-        "//",
-        "/etc/passwd",
-        "/dev/zero",
-        "/dev/stdin",
-        "/proc/self/environ",
-        str(root.parent / "canary"),
+        "/", "//", "/etc/passwd", "/dev/zero", "/dev/stdin", "/proc/self/environ", str(root.parent / "canary"),
         f"{root}-evil/x",
-    ]
+    ]  # fmt: skip
     ours = [
-        ".git",
-        ".git/config",
-        ".git/HEAD",
-        ".GIT/config",
-        ".git./config",
-        ".code-intel/sessions",
+        ".git", ".git/config", ".git/HEAD", ".GIT/config", ".git./config", ".code-intel/sessions",
         ".code-intel/../../canary",
-    ]
+    ]  # fmt: skip
     odd = [
-        "",
-        " ",
-        ".",
-        "./",
-        "..",
-        "...",
-        "~",
-        "~root",
-        "$HOME",
-        "`id`",
-        "$(id)",
-        "*",
-        "?",
-        "[",
-        "{a,b}",
-        "-",
-        "--",
-        "--pre=id",
-        "-f/etc/passwd",
-        "-rf",
-        "@",
-        ":0",
-        ":(top)",
-        ":!app.py",
-        "HEAD:app.py",
-        "file:///etc/passwd",
-        "\\\\server\\share",
-        "C:\\x",
-        "con",
-        "nul",
-    ]
+        "", " ", ".", "./", "..", "...", "~", "~root", "$HOME", "`id`", "$(id)", "*", "?", "[", "{a,b}", "-", "--",
+        "--pre=id", "-f/etc/passwd", "-rf", "@", ":0", ":(top)", ":!app.py", "HEAD:app.py", "file:///etc/passwd",
+        "\\\\server\\share", "C:\\x", "con", "nul",
+    ]  # fmt: skip
     text = [
-        "a\0b",
-        "\n",
-        "a\nb",
-        "\r",
-        "\x1b[31m",
-        "\u202eapp.py",
-        "\u200bapp.py",
-        "\ufeffapp.py",
-        "ａｐｐ.py",
-        "é",
-        "e\u0301",
-        "😀",
-        "x" * 255,
-        "x" * 256,
-        "x/" * 2000,
-        "x" * 70000,
-    ]
+        "a\0b", "\n", "a\nb", "\r", "\x1b[31m", "\u202eapp.py", "\u200bapp.py", "\ufeffapp.py", "ａｐｐ.py", "é",
+        "e\u0301", "😀", "x" * 255, "x" * 256, "x/" * 2000, "x" * 70000,
+    ]  # fmt: skip
     links = ["out", "out/canary", "loop", "loop/x", "fifo", "abs", "abs/passwd", "dangling", "inside", "inside/app.py"]
     known = ["app.py", "README.md"]
     wrapped = [
@@ -247,16 +182,12 @@ def kinds_of_path(root: Path) -> list[str]:
 def path_calls(path: str) -> list[tuple[str, dict[str, object]]]:
     """Every tool that takes a path, with this one."""
     return [
-        ("search_text", {"patterns": "SECRET", "path": path}),
-        ("search_files", {"pattern": "*", "path": path}),
+        ("search_text", {"patterns": "SECRET", "path": path}), ("search_files", {"pattern": "*", "path": path}),
         ("find_definitions", {"symbol": "SECRET", "path": path}),
-        ("find_references", {"symbol": "SECRET", "path": path}),
-        ("get_symbols", {"path": path}),
-        ("get_function_at_line", {"path": path, "line": 1}),
-        ("analyze_structure", {"path": path}),
-        ("analyze_impact", {"targets": [path]}),
-        ("semantic_search", {"query": "SECRET", "path": path}),
-    ]
+        ("find_references", {"symbol": "SECRET", "path": path}), ("get_symbols", {"path": path}),
+        ("get_function_at_line", {"path": path, "line": 1}), ("analyze_structure", {"path": path}),
+        ("analyze_impact", {"targets": [path]}), ("semantic_search", {"query": "SECRET", "path": path}),
+    ]  # fmt: skip
 
 
 class Lenient(Server):

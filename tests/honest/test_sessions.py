@@ -31,7 +31,15 @@ RECORDED = {"id": "t1", "description": "Task t1", "status": "completed", "checkl
 def finish(stage: Stage, *decisions: object, **more: object) -> Fields:
     """From the completion to the merge of a fast session."""
     stage.accepted(summary="All tasks are done.")
+    return finish_from_verify(stage, *decisions, **more)
+
+
+def finish_from_verify(stage: Stage, *decisions: object, **more: object) -> Fields:
     stage.accepted(**verdict())
+    return finish_from_commit(stage, *decisions, **more)
+
+
+def finish_from_commit(stage: Stage, *decisions: object, **more: object) -> Fields:
     stage.accepted(**stage.commit(*decisions, **more))
     return merged(stage)
 
@@ -41,6 +49,16 @@ def merged(stage: Stage) -> Fields:
     assert answer["phase"] == "SESSION_COMPLETE"
     assert stage.git("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
     return answer
+
+
+def on_base(stage: Stage, path: str, text: str) -> str:
+    """The user commits a file to the base, and goes back to the task branch, whose name this is."""
+    name = stage.git("branch", "--show-current").strip()
+    stage.git("switch", "-q", "main")
+    stage.write(path, text)
+    stage.git("commit", "-qam", "Base moved")
+    stage.git("switch", "-q", name)
+    return name
 
 
 def base(stage: Stage, files: dict[str, str | bytes]) -> None:
@@ -128,49 +146,6 @@ def test_nothing_has_to_be_done_after_all(stage: Stage) -> None:
 # -- changes of every form --------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_deleted(stage: Stage) -> None:
-    stage.planned("app.py", "lib.py")
-    stage.call("check_write_target", path="lib.py")
-    (stage.root / "lib.py").unlink()
-    stage.accepted(**report(evidence="lib.py:5"))
-    finish(stage)
-    assert not (stage.root / "lib.py").exists()
-
-
-def test_lines_are_deleted(stage: Stage) -> None:
-    stage.planned()
-    stage.edit(text=APP.split("\n\n\ndef spare")[0] + "\n")
-    stage.accepted(**report(evidence="app.py:6"))
-    finish(stage)
-
-
-def test_a_file_is_renamed(stage: Stage) -> None:
-    stage.planned("app.py", "lib.py")
-    stage.call("check_write_target", path="library.py")
-    stage.git("mv", "lib.py", "library.py")
-    stage.accepted(**report(evidence="lib.py:5"))
-    finish(stage)
-    assert stage.git("ls-files", "lib*").split() == ["library.py"]
-
-
-def test_a_file_is_renamed_and_changed(stage: Stage) -> None:
-    stage.planned("app.py", "lib.py")
-    stage.call("check_write_target", path="library.py")
-    text = stage.read("lib.py")
-    (stage.root / "lib.py").unlink()
-    stage.write("library.py", text.replace("return LIMIT", "return LIMIT + 1"))
-    stage.accepted(**report(evidence="library.py:5"))
-    finish(stage)
-
-
-def test_only_letter_case_of_a_name_changes(stage: Stage) -> None:
-    stage.planned("app.py", "lib.py")
-    stage.call("check_write_target", path="Lib.py")
-    stage.git("mv", "lib.py", "Lib.py")
-    stage.accepted(**report(evidence="lib.py:1"))
-    finish(stage)
-
-
 def test_a_binary_file_is_added_and_one_changed(stage: Stage) -> None:
     base(stage, {"logo.png": b"\x89PNG\0old"})
     stage.ready("app.py", "logo.png")
@@ -191,14 +166,6 @@ def test_an_empty_file_is_added(stage: Stage) -> None:
     stage.call("check_write_target", path="pkg/__init__.py")
     stage.write("pkg/__init__.py", "")
     stage.accepted(**report(evidence="pkg/__init__.py:1"))
-    finish(stage)
-
-
-def test_a_file_becomes_executable(stage: Stage) -> None:
-    stage.planned()
-    stage.call("check_write_target", path="app.py")
-    (stage.root / "app.py").chmod(0o755)
-    stage.accepted(**report(evidence="app.py:1"))
     finish(stage)
 
 
@@ -243,13 +210,6 @@ def test_a_link_is_turned_elsewhere(stage: Stage) -> None:
     assert stage.git("show", "main:away") == "pkg"
 
 
-def test_only_documentation_changes(stage: Stage) -> None:
-    stage.planned("README.md")
-    stage.edit("README.md", "# App\n\nSays two.\n")
-    stage.accepted(**report(evidence="README.md:3"))
-    finish(stage)
-
-
 def test_only_a_comment_changes(stage: Stage) -> None:
     stage.planned()
     stage.edit(text=APP.replace("    return 1\n", "    # one, by decision 7\n    return 1\n", 1))
@@ -287,21 +247,6 @@ def test_configuration_and_markup_change(stage: Stage) -> None:
     answer = stage.accepted(summary="Done.")
     assert "frontend_markup" in answer["procedures"]
     finish_from_verify(stage)
-
-
-def finish_from_verify(stage: Stage) -> None:
-    stage.accepted(**verdict())
-    stage.accepted(**stage.commit())
-    merged(stage)
-
-
-def test_a_file_with_a_strange_name(stage: Stage) -> None:
-    name = "wörter und 'zeichen'.py"
-    base(stage, {name: "x = 1\n"})
-    stage.planned(name)
-    stage.edit(name, "x = 2\n")
-    stage.accepted(**report(evidence=f"{name}:1"))
-    finish(stage)
 
 
 def test_a_generated_file_appears_while_working(stage: Stage) -> None:
@@ -389,9 +334,7 @@ def test_the_user_edits_a_file_during_the_verification(stage: Stage) -> None:
     answer = stage.agent.submit(summary="Nothing more to do.")
     assert "report its items as 'skipped'" in answer["remedy"]
     stage.nothing_to_fix()
-    stage.accepted(**verdict())
-    stage.accepted(**stage.commit({"path": "README.md", "decision": "leave", "reason": "The user's own."}))
-    merged(stage)
+    finish_from_verify(stage, {"path": "README.md", "decision": "leave", "reason": "The user's own."})
     assert stage.read("README.md") == "# Mine\n"
 
 
@@ -400,8 +343,7 @@ def test_the_user_edits_a_file_after_the_verification(stage: Stage) -> None:
     stage.write("README.md", "# Mine\n")
     answer = stage.agent.submit(**stage.commit())
     assert "leave them" in answer["remedy"]
-    stage.accepted(**stage.commit({"path": "README.md", "decision": "leave", "reason": "The user's own."}))
-    merged(stage)
+    finish_from_commit(stage, {"path": "README.md", "decision": "leave", "reason": "The user's own."})
     assert stage.read("README.md") == "# Mine\n"
 
 
@@ -416,11 +358,7 @@ def test_the_user_edits_during_only_verify(stage: Stage) -> None:
 
 def test_the_user_commits_to_the_base_meanwhile(stage: Stage) -> None:
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("README.md", "# Moved\n")
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    on_base(stage, "README.md", "# Moved\n")
     merged(stage)
     assert stage.read("README.md") == "# Moved\n"
     assert stage.read("app.py") == APP_DONE
@@ -428,11 +366,7 @@ def test_the_user_commits_to_the_base_meanwhile(stage: Stage) -> None:
 
 def test_a_conflict_is_resolved_by_hand(stage: Stage) -> None:
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("app.py", APP.replace("return 1", "return 3", 1))
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    on_base(stage, "app.py", APP.replace("return 1", "return 3", 1))
     answer = stage.agent.submit(summary="Merged.")
     assert "merge the base branch into the task branch, resolve, commit there, and submit again" in answer["remedy"]
     stage.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
@@ -444,11 +378,7 @@ def test_the_base_moves_so_that_the_merge_needs_more_than_its_conflicts(stage: S
     """A file that nobody touched has to follow what the base did: the merge made by hand may hold that, and says so."""
     stage.user_wants([sys.executable, "-B", "-c", "import app, lib, sys; sys.exit(lib.other() != 10)"])
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("app.py", "import lib\n\n" + APP.replace("return 1", "return lib.LIMIT", 1))
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    on_base(stage, "app.py", "import lib\n\n" + APP.replace("return 1", "return lib.LIMIT", 1))
     assert not stage.agent.submit(summary="Merged.")["success"]
     stage.git("merge", "-q", "--no-ff", "--no-commit", "-X", "ours", "main")
     stage.write("lib.py", "LIMIT = 11\n\n\ndef other():\n    return LIMIT\n")
@@ -466,11 +396,7 @@ def test_the_user_edits_a_file_after_a_merge_by_hand(stage: Stage, commands: lis
     """Where no command runs, what lies beside the merge can prove nothing: it is named, and stays as it is."""
     stage.user_wants(*commands, trusted=commands != [[sys.executable, "-c", ""]])
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("app.py", APP.replace("return 1", "return 3", 1))
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    on_base(stage, "app.py", APP.replace("return 1", "return 3", 1))
     stage.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "Merge main", "main")
     stage.write("README.md", "# Mine\n")
     answer = merged(stage)
@@ -484,11 +410,7 @@ def test_head_is_elsewhere_after_a_merge_by_hand(stage: Stage) -> None:
     """The way back is named, and not the files in which the branches differ."""
     stage.user_wants([sys.executable, "-c", ""])
     stage.committed()
-    name = stage.git("rev-parse", "--abbrev-ref", "HEAD").strip()
-    stage.git("switch", "-q", "main")
-    stage.write("lib.py", "LIMIT = 11\n")
-    stage.git("commit", "-qam", "Base moved")
-    stage.git("switch", "-q", name)
+    name = on_base(stage, "lib.py", "LIMIT = 11\n")
     stage.git("merge", "-q", "--no-ff", "-m", "Merge main", "main")
     stage.git("switch", "-q", "main")
     answer = stage.agent.submit(summary="Merged.")
@@ -546,8 +468,7 @@ def test_tests_are_red_before_the_session_and_the_user_waives(stage: Stage) -> N
     stage.approvals.waive(stage.root, session, red, "Red since Monday, not ours.")
     answer = stage.accepted(**verdict())
     assert answer["proof"]["status"] == "waived"
-    stage.accepted(**stage.commit())
-    merged(stage)
+    finish_from_commit(stage)
     assert "Code-Intel-Waived" in stage.git("log", "-1", "--format=%B")
 
 
@@ -556,15 +477,13 @@ def test_a_verify_command_that_cannot_be_started(stage: Stage) -> None:
     stage.completed()
     answer = stage.accepted(**verdict())
     assert answer["proof"]["status"] == "unproven"
-    stage.accepted(**stage.commit())
-    merged(stage)
+    finish_from_commit(stage)
 
 
 def test_a_verify_command_leaves_a_report_behind(stage: Stage) -> None:
     stage.user_wants([sys.executable, "-c", "open('coverage.dat', 'a').write('x')"])
     stage.verified()
-    stage.accepted(**stage.commit({"path": "coverage.dat", "decision": "discard", "reason": "Made by the tests."}))
-    merged(stage)
+    finish_from_commit(stage, {"path": "coverage.dat", "decision": "discard", "reason": "Made by the tests."})
 
 
 def test_a_verify_command_formats_the_work(stage: Stage) -> None:
@@ -596,10 +515,7 @@ def test_a_discard_makes_the_proof_run_again(stage: Stage) -> None:
     stage.edit()
     stage.edit("lib.py", "LIMIT = 11\n")
     stage.accepted(**report())
-    stage.accepted(summary="Done.")
-    stage.accepted(**verdict())
-    stage.accepted(**stage.commit({"path": "lib.py", "decision": "discard", "reason": "Not needed."}))
-    merged(stage)
+    finish(stage, {"path": "lib.py", "decision": "discard", "reason": "Not needed."})
     assert "LIMIT = 10" in stage.read("lib.py")
 
 
@@ -643,8 +559,7 @@ def test_a_test_is_rightly_changed_with_a_reason(stage: Stage) -> None:
     answer = stage.agent.submit(**stage.commit())
     assert "reason" in answer["remedy"]
     row = {"path": "tests/test_app.py", "decision": "keep", "reason": "spare() has no callers any more."}
-    stage.accepted(**stage.commit(row))
-    merged(stage)
+    finish_from_commit(stage, row)
 
 
 def test_a_project_without_tests_is_verified_on_the_agents_word(stage: Stage) -> None:
@@ -653,8 +568,7 @@ def test_a_project_without_tests_is_verified_on_the_agents_word(stage: Stage) ->
     stage.completed()
     answer = stage.accepted(**verdict())
     assert answer["proof"] == "none"
-    stage.accepted(**stage.commit())
-    merged(stage)
+    finish_from_commit(stage)
 
 
 def test_a_verifier_that_is_missing_is_replaced_by_one_that_is_named(stage: Stage) -> None:
@@ -794,16 +708,10 @@ def test_a_pre_commit_hook_refuses_once(stage: Stage) -> None:
     merged(stage)
 
 
-@pytest.mark.parametrize(
-    ("name", "script"),
-    [
-        ("commit-msg", "! grep -q '^Merge' $1 || { echo 'main is protected'; exit 1; }"),
-        (
-            "reference-transaction",
-            "! { [ $1 = prepared ] && grep -q heads/main; } || { echo 'main is protected'; exit 1; }",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("name", "script"), [
+    ("commit-msg", "! grep -q '^Merge' $1 || { echo 'main is protected'; exit 1; }"),
+    ("reference-transaction", "! { [ $1 = prepared ] && grep -q heads/main; } || { echo 'main is protected'; exit 1; }"),
+])  # fmt: skip
 def test_a_hook_protects_the_base_and_the_user_keeps_the_branch_as_the_refusal_says(
     stage: Stage, name: str, script: str
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.driver import repository
-from tests.e2e.stage import APP, APP_DONE, TESTS, Stage, plan, report, verdict
+from tests.e2e.stage import APP, APP_DONE, FILES, TESTS, Stage, plan, report, verdict
 
 Content = str | bytes | None
 """What a file holds; None where it is deleted."""
@@ -135,12 +135,8 @@ def _licensed(stage: Stage) -> None:
 
 def _notebook(source: str) -> str:
     cell: dict[str, object] = {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": [],
-        "source": [source],
-    }
+        "cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": [source],
+    }  # fmt: skip
     return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
@@ -171,6 +167,7 @@ ROWS = (
     Unusual("a nested repository that is ignored", before=_nested),
     Unusual("an ignored file that the tests need", before=user(".env", "MODE=1\n")),
     Unusual("a unicode path", {"größe/测试.py": "x = 1\n"}, {"größe/测试.py": "x = 2\n"}, "größe/测试.py:1"),
+    Unusual("letters, blanks and quotes in a path", {"wörter und 'zeichen'.py": "x = 1\n"}, {"wörter und 'zeichen'.py": "x = 2\n"}, "wörter und 'zeichen'.py:1"),
     Unusual("spaces and quotes in a path", {"a b/it's \"x\".py": "x = 1\n"}, {"a b/it's \"x\".py": "x = 2\n"}, "a b/it's \"x\".py:1"),
     Unusual("a path that looks like an option", {"-rf.py": "x = 1\n"}, {"-rf.py": "x = 2\n"}, "-rf.py:1"),
     Unusual("brackets and stars in a path", {"app/[id]/*.ts": "let x = 1;\n"}, {"app/[id]/*.ts": "let x = 2;\n"}, "app/[id]/*.ts:1"),
@@ -195,6 +192,13 @@ ROWS = (
     Unusual("a link becomes another", {}, {}, "link.py:1", before=_linked, work=_symlink, committed=("link.py",)),
     Unusual("only a mode", {}, {}, "lib.py", work=chmod("lib.py"), committed=("lib.py",)),
     Unusual("only deletions", {}, {"lib.py": None}, "lib.py"),
+    Unusual("a deleted file with a line of it as evidence", {}, {"lib.py": None}, "lib.py:5"),
+    Unusual("deleted lines", {}, {"app.py": APP.split("\n\n\ndef spare")[0] + "\n"}, "app.py:6"),
+    Unusual("a rename with a line of the old file as evidence", {}, {}, "lib.py:5", work=lines("mv lib.py library.py"), allowed=("lib.py", "library.py"), committed=("lib.py", "library.py")),
+    Unusual("a rename with an edit", {}, {"lib.py": None, "library.py": FILES["lib.py"].replace("return LIMIT", "return LIMIT + 1")}, "library.py:5"),
+    Unusual("another letter case of a name", {}, {}, "lib.py:1", work=lines("mv lib.py Lib.py"), allowed=("lib.py", "Lib.py"), committed=("lib.py", "Lib.py")),
+    Unusual("a mode with a line as evidence", {}, {}, "app.py:1", work=chmod("app.py"), committed=("app.py",)),
+    Unusual("documentation only", {}, {"README.md": "# App\n\nSays two.\n"}, "README.md:3"),
     Unusual("only a rename", {}, {}, "limits.py", work=lines("mv lib.py limits.py"), committed=("lib.py", "limits.py")),
     Unusual("a folder renamed", {}, {}, "package/deep.py", work=lines("mv pkg package"), committed=("package/deep.py", "pkg/deep.py")),
     Unusual("a test file renamed", {"tests/test_one.py": SPEC}, {}, "tests/test_first.py", work=lines("mv tests/test_one.py tests/test_first.py"), committed=("tests/test_first.py", "tests/test_one.py"), decisions=({"path": "tests/test_first.py", "decision": "keep", "reason": "It checks the same as before."},)),

@@ -55,20 +55,11 @@ ALIKE = (
 )
 
 UNLIKE = (
-    "Rename the settings page to preferences",
-    "Translate the README to French",
-    "Add a dark theme",
-    "Fix the typo in the footer",
-    "Explain how the plug-in system loads modules",
-    "Add type hints to the geometry helpers",
-    "Sort the imports",
-    "Support Windows paths in the file watcher",
-    "Draw a map of the stores with their opening hours",
-    "Let users change their avatar",
-    "Add keyboard shortcuts to the editor",
-    "Show the weather on the start page",
-    "Handle leap seconds in the clock widget",
-    "Parse command line options with abbreviations",
-    "Compress websocket messages",
-    "Add a spell checker to the comment box",
-)
+    "Rename the settings page to preferences", "Translate the README to French", "Add a dark theme",
+    "Fix the typo in the footer", "Explain how the plug-in system loads modules",
+    "Add type hints to the geometry helpers", "Sort the imports", "Support Windows paths in the file watcher",
+    "Draw a map of the stores with their opening hours", "Let users change their avatar",
+    "Add keyboard shortcuts to the editor", "Show the weather on the start page",
+    "Handle leap seconds in the clock widget", "Parse command line options with abbreviations",
+    "Compress websocket messages", "Add a spell checker to the comment box",
+)  # fmt: skip

@@ -217,13 +217,8 @@ def test_a_review_is_read_page_by_page_and_a_large_file_whole_by_its_name(
         active = current.sessions.active
         assert active is not None
         words = {
-            "task_id": "t1",
-            "path": "app.py",
-            "start": 1,
-            "end": 1,
-            "trivial": True,
-            "reason": "It says so. " * 20,
-        }
+            "task_id": "t1", "path": "app.py", "start": 1, "end": 1, "trivial": True, "reason": "It says so. " * 20,
+        }  # fmt: skip
         active.state.used_ranges += [UsedRange(item=f"Item {number}", **words) for number in range(60)]
         found = pages(lambda offset: review_changes(current, None, 50, offset))
         assert [row["path"] for page in found for row in page["results"]] == [f"said_{n}.py" for n in range(6)]

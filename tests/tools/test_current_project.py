@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -266,13 +265,18 @@ def test_a_file_where_our_folder_has_to_be_is_said(current: CurrentProject, name
     assert "Not a directory" in str(start.fields["message"])
 
 
-def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) -> None:
-    current.services.close()
-    current.services.refresh_symbols()
+def refreshed() -> None:
+    """Until no refresh of the symbols is under way."""
     for thread in threading.enumerate():
         if thread.name == "symbol-refresh":
             assert thread.daemon
-            thread.join(30)
+            thread.join(60)
+
+
+def test_a_refresh_of_the_symbols_ends_with_the_desk(current: CurrentProject) -> None:
+    current.services.close()
+    current.services.refresh_symbols()
+    refreshed()
     assert current.services.explorer.cache.store.count() == (0, 0)
 
 
@@ -289,9 +293,6 @@ def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_
         assert go_on.wait(60)
         return really_refresh(**arguments)
 
-    def refreshing() -> list[threading.Thread]:
-        return [thread for thread in threading.enumerate() if thread.name == "symbol-refresh"]
-
     monkeypatch.setattr(explorer, "refresh_all", refresh)
     current.services.refresh_symbols()
     assert began.acquire(timeout=60)
@@ -299,12 +300,10 @@ def test_calls_that_want_the_symbols_fresh_share_the_next_refresh_but_none_that_
     for _ in range(20):
         current.services.refresh_symbols()
     go_on.set()
-    for thread in refreshing():
-        thread.join(60)
+    refreshed()
     assert (len(refreshes), len(explorer.cache.store.named("late"))) == (2, 1)
     current.services.refresh_symbols()
-    for thread in refreshing():
-        thread.join(60)
+    refreshed()
     assert len(refreshes) == 3
 
 
@@ -319,9 +318,7 @@ def test_where_no_thread_can_be_started_the_next_call_that_wants_the_symbols_fre
         with pytest.raises(RuntimeError):
             current.services.refresh_symbols()
     current.services.refresh_symbols()
-    for thread in threading.enumerate():
-        if thread.name == "symbol-refresh":
-            thread.join(60)
+    refreshed()
     assert current.services.explorer.cache.store.count()[0] > 0
 
 
@@ -424,28 +421,6 @@ def test_what_of_a_project_cannot_be_closed_does_not_keep_the_rest_open(
     assert (ended, left.lock.owner()) == (["explorer"], None)
     assert current.take_up("../other").services.root == tmp_path / "other"
     current.services.check_open()
-
-
-def test_an_index_that_cannot_be_opened_does_not_keep_the_symbols_from_being_warmed_up(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def locked() -> None:
-        raise sqlite3.OperationalError("database is locked")
-
-    monkeypatch.setattr(current.services.index, "start", locked)
-    current.services._warm_up()
-    assert current.services.explorer.cache.store.count()[0] > 0
-
-
-def test_a_symbol_cache_that_cannot_be_written_ends_its_refresh_without_a_word(
-    current: CurrentProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(**_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(current.services.explorer, "refresh_all", full)
-    current.services._symbols_due.set()
-    current.services._refresh_symbols()
 
 
 def test_a_submit_that_was_overtaken_takes_up_no_session_of_the_project_left(

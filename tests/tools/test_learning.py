@@ -30,12 +30,7 @@ def state(session_id: str, query: str, reason: str = "", **more: object) -> Sess
     """A session that failed on `reason`."""
     tasks = (TaskModel(id="t1", description="The task", revert_reason=reason),)
     return SessionState(
-        session_id=session_id,
-        intent=Intent.MODIFY,
-        query=query,
-        phase=Phase.MERGE,
-        tasks=tasks,
-        **more,
+        session_id=session_id, intent=Intent.MODIFY, query=query, phase=Phase.MERGE, tasks=tasks, **more
     )
 
 
@@ -45,14 +40,10 @@ def shop(services: ProjectServices) -> ProjectServices:
     for number, (query, symbols, files, reason) in enumerate(PAST):
         services.outcomes.append(
             {
-                "session_id": f"s{number:02}",
-                "outcome": "abandoned",
-                "query": query,
-                "symbols": symbols,
-                "files": files,
-                "failures": [reason],
+                "session_id": f"s{number:02}", "outcome": "abandoned", "query": query, "symbols": symbols,
+                "files": files, "failures": [reason],
             }
-        )
+        )  # fmt: skip
     return services
 
 

@@ -22,13 +22,9 @@ QUESTIONS: list[JsonValue] = [
 REPORT: dict[str, JsonValue] = {"item": "Return two", "status": "done", "evidence": "app.py:2"}
 WORK: list[JsonValue] = [
     {"summary": "t1 is done.", "task_id": "t1", "checklist": [REPORT]},
-    {
-        "summary": "t2 is done.",
-        "task_id": "t2",
-        "checklist": [{**REPORT, "item": "Check it", "reason": "The same line does both."}],
-    },
+    {"summary": "t2 is done.", "task_id": "t2", "checklist": [{**REPORT, "item": "Check it", "reason": "The same line does both."}]},
     {"summary": "All is done."},
-]
+]  # fmt: skip
 
 
 class Killed(BaseException):

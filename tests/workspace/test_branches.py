@@ -16,11 +16,6 @@ SESSION = "20261121_110000"
 NAME = f"llm_task_{SESSION}"
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
 def manager(repo: Repo, finish: str = "merge") -> BranchManager:
     return BranchManager(repo.path, TreeJudge(repo.path), finish=finish, patience=0.0)
 
@@ -494,13 +489,8 @@ def test_what_the_server_writes_itself_is_no_unfinished_work_of_the_users(repo: 
     assert manager(repo).survey().dirty == ()
     assert start(repo).name == NAME
     assert repo.git("status", "--porcelain").split() == [
-        "M",
-        ".code-intel/agreements/one.md",
-        "M",
-        ".code-intel/context.yml",
-        "M",
-        inner,
-    ]
+        "M", ".code-intel/agreements/one.md", "M", ".code-intel/context.yml", "M", inner,
+    ]  # fmt: skip
     repo.write(".code-intel/config.json", "mine\n")
     assert manager(repo).survey().dirty == (".code-intel/config.json",)
 

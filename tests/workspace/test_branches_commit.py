@@ -48,11 +48,6 @@ class Work:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
-@pytest.fixture
 def work(repo: Repo) -> Work:
     return Work(repo)
 
@@ -136,10 +131,7 @@ def test_a_repository_within_is_not_said_to_be_discarded(work: Work) -> None:
     within.commit("x")
     with pytest.raises(Rejected) as refused:
         work.commit("a.py", discard=("within",))
-    assert (refused.value.key, refused.value.details["files"]) == (
-        "failures.PRE_COMMIT.repository_within",
-        ["within"],
-    )
+    assert (refused.value.key, refused.value.details["files"]) == ("failures.PRE_COMMIT.repository_within", ["within"])
     assert repo.read("within/x") == "x\n"
 
 

@@ -53,11 +53,6 @@ class Work:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
-@pytest.fixture
 def work(repo: Repo) -> Work:
     return Work(repo)
 
@@ -234,15 +229,13 @@ def test_a_head_elsewhere_is_told_how_to_come_back(work: Work) -> None:
     assert f"git switch {TASK}" in str(details["output"])
 
 
-def test_an_unmoved_branch_is_only_removed(repo: Repo) -> None:
-    manager = BranchManager(repo.path, TreeJudge(repo.path))
+@pytest.mark.parametrize("finish", ["merge", "branch"])
+def test_an_unmoved_branch_is_only_removed(repo: Repo, finish: str) -> None:
+    manager = BranchManager(repo.path, TreeJudge(repo.path), finish=finish)
     branch = manager.create(SESSION, (), lambda _: None, None)
     result = manager.merge(branch, SESSION, "", [], lambda _: None, None)
-    assert (result.oid, repo.git("symbolic-ref", "HEAD"), repo.git("rev-parse", "HEAD")) == (
-        "",
-        "refs/heads/main",
-        branch.base_oid,
-    )
+    head = repo.git("symbolic-ref", "HEAD"), repo.git("rev-parse", "HEAD")
+    assert (result.oid, result.pushed_hint, *head) == ("", "", "refs/heads/main", branch.base_oid)
     assert repo.git("branch", "--list", "llm*") == ""
 
 
@@ -285,8 +278,9 @@ def test_merge_drivers_of_the_user_work(work: Work) -> None:
 def test_a_held_index_is_told_before_the_base_moves(work: Work) -> None:
     lock = work.repo.path / ".git/index.lock"
     lock.touch()
-    assert work.refused()["reason"] == "index_locked"
-    assert lock.exists()
+    details = work.refused()
+    assert (details["reason"], lock.exists()) == ("index_locked", True)
+    assert details["output"] == f"another git process has held {lock} for 0.0 s"
 
 
 def test_a_switch_that_fails_is_finished_by_the_next_attempt(work: Work) -> None:
@@ -466,12 +460,6 @@ def test_commits_that_the_base_has_lost_since_are_named_when_the_merge_brings_th
     assert work.merge(work.intents[-1]).brought_back == (lost,), "told again after a kill"
 
 
-def test_what_git_has_no_words_for_is_told_in_ours(work: Work) -> None:
-    work.repo.write(".git/index.lock", "")
-    details = work.refused()
-    assert details["output"] == f"another git process has held {work.repo.path}/.git/index.lock for 0.0 s"
-
-
 def test_a_task_branch_that_is_gone_is_told(work: Work) -> None:
     work.repo.git("switch", "-q", "main")
     work.repo.git("branch", "-q", "-D", TASK)
@@ -491,10 +479,3 @@ def test_a_checkout_that_fails_leaves_head_on_the_task_branch(work: Work) -> Non
     assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.read("a.py")) == (TASK, "one = 'task'\n")
     repo.git("config", "filter.broken.smudge", "cat")
     assert work.merge(work.intents[-1]).oid == repo.git("rev-parse", "HEAD")
-
-
-def test_an_unmoved_branch_is_removed_even_where_branches_are_kept(repo: Repo) -> None:
-    manager = BranchManager(repo.path, TreeJudge(repo.path), finish="branch")
-    branch = manager.create(SESSION, (), lambda _: None, None)
-    assert manager.merge(branch, SESSION, "", [], lambda _: None, None).pushed_hint == ""
-    assert repo.git("branch", "--list", "llm*") == ""

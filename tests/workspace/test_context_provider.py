@@ -65,21 +65,17 @@ def test_the_example_of_the_design_document_is_taken_as_it_stands(tmp_path: Path
     assert (found.include_patterns, found.exclude_patterns) == (("**/*.md",), ("node_modules/**",))
 
 
-@pytest.mark.parametrize(
-    ("text", "warning"),
-    [
-        ("project_rules: &a {}\nother: *a", "line 1"),
-        ("a: 1\nb: !!python/object/apply:os.system [x]", "line 2"),
-        ("project_rules:\n  source: [x\nother: 1", "line 3"),
-        ("project_rules:\n  source: {a: b}", "line 2: source must be a text"),
-        ("project_rules: text", "line 1: project_rules must be a mapping"),
-        ("doc_research:\n  enabled: maybe", "line 2: enabled must be true or false"),
-        ("document_search:\n  include_patterns: [[a]]", "line 2: include_patterns must be a list of texts"),
-        ("a: " + "[" * 5000, "line 1"),
-        ("x" * 300_000, "line 1"),
-    ],
-    ids=["alias", "tag", "unclosed", "mapping", "section", "flag", "nested", "deep", "large"],
-)
+@pytest.mark.parametrize(("text", "warning"), [
+    ("project_rules: &a {}\nother: *a", "line 1"),
+    ("a: 1\nb: !!python/object/apply:os.system [x]", "line 2"),
+    ("project_rules:\n  source: [x\nother: 1", "line 3"),
+    ("project_rules:\n  source: {a: b}", "line 2: source must be a text"),
+    ("project_rules: text", "line 1: project_rules must be a mapping"),
+    ("doc_research:\n  enabled: maybe", "line 2: enabled must be true or false"),
+    ("document_search:\n  include_patterns: [[a]]", "line 2: include_patterns must be a list of texts"),
+    ("a: " + "[" * 5000, "line 1"),
+    ("x" * 300_000, "line 1"),
+], ids=["alias", "tag", "unclosed", "mapping", "section", "flag", "nested", "deep", "large"])  # fmt: skip
 def test_what_cannot_be_used_is_named_with_its_line_and_the_defaults_serve(
     tmp_path: Path, text: str, warning: str
 ) -> None:
@@ -121,21 +117,15 @@ def test_rules_without_a_summary_want_one_and_with_it_until_the_source_changes_n
     assert changed.summary == "DO:\n- Be kind."
 
 
-@pytest.mark.parametrize(
-    ("files", "source"),
-    [
-        ({"CLAUDE.md": "x", "AGENTS.md": "y"}, "CLAUDE.md"),
-        ({".claude/CLAUDE.md": "x", "AGENTS.md": "y"}, ".claude/CLAUDE.md"),
-        ({"AGENTS.md": "y"}, "AGENTS.md"),
-        (
-            {"RULES.md": "z", "CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: RULES.md}"},
-            "RULES.md",
-        ),
-        ({"CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: /etc/passwd}"}, "CLAUDE.md"),
-        ({"CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: ../secret}"}, "CLAUDE.md"),
-        ({}, ""),
-    ],
-)
+@pytest.mark.parametrize(("files", "source"), [
+    ({"CLAUDE.md": "x", "AGENTS.md": "y"}, "CLAUDE.md"),
+    ({".claude/CLAUDE.md": "x", "AGENTS.md": "y"}, ".claude/CLAUDE.md"),
+    ({"AGENTS.md": "y"}, "AGENTS.md"),
+    ({"RULES.md": "z", "CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: RULES.md}"}, "RULES.md"),
+    ({"CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: /etc/passwd}"}, "CLAUDE.md"),
+    ({"CLAUDE.md": "x", ".code-intel/context.yml": "project_rules: {source: ../secret}"}, "CLAUDE.md"),
+    ({}, ""),
+])  # fmt: skip
 def test_the_source_is_the_configured_file_else_claude_md_else_agents_md(
     tmp_path: Path, files: dict[str, str], source: str
 ) -> None:
@@ -417,12 +407,9 @@ def test_resources_are_those_files_that_exist(tmp_path: Path) -> None:
     one = provider(tmp_path, {".code-intel/context.yml": "", ".code-intel/verifiers/b.md": "", ".code-intel/verifiers/a.md": "", ".code-intel/verifiers/n.txt": ""})  # fmt: skip
     (tmp_path / ".code-intel" / "verifiers" / "link.md").symlink_to("/etc/passwd")
     names = [
-        ".code-intel/context.yml",
-        ".code-intel/verifiers/*.md",
-        ".code-intel/missing.md",
-        ".code-intel/../x",
+        ".code-intel/context.yml", ".code-intel/verifiers/*.md", ".code-intel/missing.md", ".code-intel/../x",
         "src/*.py",
-    ]
+    ]  # fmt: skip
     assert one.existing([".code-intel/nowhere/*.md"]) == ()
     assert one.existing(names) == (
         ".code-intel/context.yml",

@@ -36,17 +36,13 @@ def test_a_link_is_followed_only_on_request_and_then_to_a_plain_file_alone(tmp_p
         read_regular(tmp_path / "pipe", 5, follow=True)
 
 
-@pytest.mark.parametrize(
-    ("make", "number"),
-    [
-        (lambda path: path.symlink_to("b"), errno.ELOOP),
-        (lambda path: path.symlink_to("/etc/passwd"), errno.ELOOP),
-        (os.mkfifo, errno.EINVAL),
-        (lambda path: path.mkdir(), None),
-        (lambda path: None, errno.ENOENT),
-    ],
-    ids=["dangling", "link", "fifo", "folder", "nothing"],
-)
+@pytest.mark.parametrize(("make", "number"), [
+    (lambda path: path.symlink_to("b"), errno.ELOOP),
+    (lambda path: path.symlink_to("/etc/passwd"), errno.ELOOP),
+    (os.mkfifo, errno.EINVAL),
+    (lambda path: path.mkdir(), None),
+    (lambda path: None, errno.ENOENT),
+], ids=["dangling", "link", "fifo", "folder", "nothing"])  # fmt: skip
 def test_what_is_no_plain_file_is_not_read(tmp_path: Path, make: object, number: int | None) -> None:
     assert callable(make)
     make(tmp_path / "a")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from code_intel_server.errors import Rejected, UserActionNeeded
 from code_intel_server.workspace import paths
 from code_intel_server.workspace.paths import Project, exclude_from_git, find_root, glob_filter, relative_path
+from tests.programs import ran
 
 
 def project(root: Path, *files: str) -> Path:
@@ -50,32 +51,13 @@ def test_with_neither_the_start_is_the_root_and_an_override_always_is(tmp_path: 
     assert find_root(tmp_path, override=tmp_path / "alias") == tmp_path / "a"
 
 
-@pytest.mark.parametrize(
-    ("given_path", "expected"),
-    [
-        ("a.py", "a.py"),
-        ("./a.py", "a.py"),
-        ("src/../a.py", "a.py"),
-        ("src//b.py", "src/b.py"),
-        ("src/./b.py", "src/b.py"),
-        ("src/", "src"),
-        (".", "."),
-        ("src/..", "."),
-        ("new/not/yet.py", "new/not/yet.py"),
-        ("link.py", "a.py"),
-        ("linked/b.py", "src/b.py"),
-        ("linked/../a.py", "a.py"),
-        ("with space.py", "with space.py"),
-        ("-rf", "-rf"),
-        ("--pre=x", "--pre=x"),
-        (":0", ":0"),
-        ("~", "~"),
-        ("$HOME", "$HOME"),
-        ("ünïcode/日本.py", "ünïcode/日本.py"),
-        (".gitignore", ".gitignore"),
-        (".github/x", ".github/x"),
-    ],
-)
+@pytest.mark.parametrize(("given_path", "expected"), [
+    ("a.py", "a.py"), ("./a.py", "a.py"), ("src/../a.py", "a.py"), ("src//b.py", "src/b.py"),
+    ("src/./b.py", "src/b.py"), ("src/", "src"), (".", "."), ("src/..", "."), ("new/not/yet.py", "new/not/yet.py"),
+    ("link.py", "a.py"), ("linked/b.py", "src/b.py"), ("linked/../a.py", "a.py"), ("with space.py", "with space.py"),
+    ("-rf", "-rf"), ("--pre=x", "--pre=x"), (":0", ":0"), ("~", "~"), ("$HOME", "$HOME"),
+    ("ünïcode/日本.py", "ünïcode/日本.py"), (".gitignore", ".gitignore"), (".github/x", ".github/x"),
+])  # fmt: skip
 def test_a_path_comes_back_relative_and_resolved(tmp_path: Path, given_path: str, expected: str) -> None:
     project(tmp_path, "a.py", "src/b.py")
     (tmp_path / "link.py").symlink_to("a.py")
@@ -136,7 +118,7 @@ def test_what_is_no_text_is_refused_as_an_argument(tmp_path: Path, given_path: o
 pieces = st.sampled_from(["a", "b.py", "..", ".", "", "link", "out", "new", "ü", "x" * 256, ".git", "\0", "\ud800"])
 
 
-@given(st.lists(pieces, max_size=8), st.booleans(), st.booleans())
+@given(st.lists(pieces | st.text(max_size=20), max_size=8), st.booleans(), st.booleans())
 def test_whatever_comes_back_is_inside_the_project_and_names_the_same_file_again(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str], absolute: bool, follow: bool
 ) -> None:
@@ -158,18 +140,6 @@ def test_whatever_comes_back_is_inside_the_project_and_names_the_same_file_again
         assert (root / found).samefile(root / text)
 
 
-@given(st.text(max_size=60))
-def test_no_text_at_all_brings_anything_but_a_path_or_a_refusal(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
-    root = tmp_path_factory.getbasetemp()
-    try:
-        found = relative_path(root, text)
-    except Rejected:
-        return
-    assert (root / found).resolve().is_relative_to(root)
-
-
 def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,24 +153,21 @@ def test_where_the_volume_folds_case_a_path_is_spelled_as_on_disk(
     assert relative_path(tmp_path, "SRC/README.MD") == "SRC/README.MD"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matching", "other"),
-    [
-        ("**/*.md", ["a.md", "d/a.md", "d/e/a.md"], ["a.mdx", "md", "a.md/b"]),
-        ("docs/", ["docs/a", "docs/d/b.md"], ["docs", "x/docs/a"]),
-        ("node_modules/**", ["node_modules/a", "node_modules/b/c"], ["node_modules", "x/node_modules/a"]),
-        ("**/node_modules/**", ["node_modules/a", "x/y/node_modules/b/c"], ["node_modules", "a/b"]),
-        ("*.md", ["a.md", "d/e/a.md"], ["a.txt"]),
-        ("/README.md", ["README.md"], ["d/README.md"]),
-        ("./docs/*.md", ["docs/a.md"], ["docs/d/a.md"]),
-        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["a/x", "ab"]),
-        ("a?c.[ch]", ["abc.c", "d/abc.h"], ["ac.c", "abc.x"]),
-        ("[!a]*.py", ["b.py"], ["a.py"]),
-        ("a[", ["a["], ["a"]),
-        ("[z-a]", [], ["z", "b"]),
-        ("a/**/b/**/c.md", ["a/b/c.md", "a/1/b/2/3/c.md", "a/b/b/c.md"], ["a/c.md"]),
-    ],
-)
+@pytest.mark.parametrize(("pattern", "matching", "other"), [
+    ("**/*.md", ["a.md", "d/a.md", "d/e/a.md"], ["a.mdx", "md", "a.md/b"]),
+    ("docs/", ["docs/a", "docs/d/b.md"], ["docs", "x/docs/a"]),
+    ("node_modules/**", ["node_modules/a", "node_modules/b/c"], ["node_modules", "x/node_modules/a"]),
+    ("**/node_modules/**", ["node_modules/a", "x/y/node_modules/b/c"], ["node_modules", "a/b"]),
+    ("*.md", ["a.md", "d/e/a.md"], ["a.txt"]),
+    ("/README.md", ["README.md"], ["d/README.md"]),
+    ("./docs/*.md", ["docs/a.md"], ["docs/d/a.md"]),
+    ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["a/x", "ab"]),
+    ("a?c.[ch]", ["abc.c", "d/abc.h"], ["ac.c", "abc.x"]),
+    ("[!a]*.py", ["b.py"], ["a.py"]),
+    ("a[", ["a["], ["a"]),
+    ("[z-a]", [], ["z", "b"]),
+    ("a/**/b/**/c.md", ["a/b/c.md", "a/1/b/2/3/c.md", "a/b/b/c.md"], ["a/c.md"]),
+])  # fmt: skip
 def test_globs(pattern: str, matching: list[str], other: list[str]) -> None:
     matches = glob_filter((pattern,))
     assert [path for path in matching if not matches(path)] == []
@@ -212,21 +179,6 @@ def test_no_glob_matches_nothing_and_a_hostile_one_takes_no_time() -> None:
     assert not glob_filter(("", "/", "//"))("a")
     matches = glob_filter(("**/" * 60 + "x", "*a" * 60 + "b", "/".join(["**", "*a*"] * 40) + "/**/b"))
     assert not matches("/".join(["a" * 60] * 60))
-
-
-@given(st.lists(st.sampled_from(["a", "b", "ab", "ba"]), min_size=1, max_size=5), st.lists(st.sampled_from(["a", "*", "**", "?b"]), min_size=1, max_size=5))  # fmt: skip
-def test_globs_agree_with_trying_every_way(parts: list[str], pattern: list[str]) -> None:
-    import fnmatch
-
-    def every_way(left: list[str], names: list[str]) -> bool:
-        if not names:
-            return not left
-        if names[0] == "**":
-            return every_way(left, names[1:]) or bool(left and every_way(left[1:], names))
-        return bool(left and fnmatch.fnmatchcase(left[0], names[0]) and every_way(left[1:], names[1:]))
-
-    anchored = [*pattern, "*"] if pattern[-1] == "**" else pattern
-    assert glob_filter(("/" + "/".join(pattern),))("/".join(parts)) == every_way(parts, anchored)
 
 
 def test_the_project_knows_its_places_by_its_real_root(tmp_path: Path) -> None:
@@ -303,21 +255,14 @@ def test_the_servers_own_folders_are_excluded_once_and_the_users_lines_stay(tmp_
 
 
 def test_git_itself_sees_none_of_the_servers_files_also_in_a_monorepo_folder_of_any_name(tmp_path: Path) -> None:
-    import subprocess
-
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    ran(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".git" / "info" / "exclude").unlink()
     one = Project(project(tmp_path / "pkg [x]*", "a.py"))
     for name in paths.EXCLUDED:
         project(one.writable(name), "file")
     project(one.folder, "config.json")
     exclude_from_git(one, tmp_path / ".git", tmp_path)
-    seen = subprocess.run(
-        ["git", "-C", str(tmp_path), "-c", "core.quotePath=false", "status", "--porcelain", "-uall"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    seen = ran(["git", "-c", "core.quotePath=false", "status", "--porcelain", "-uall"], tmp_path, check=True).stdout
     assert seen.splitlines() == ['?? "pkg [x]*/.code-intel/config.json"', '?? "pkg [x]*/a.py"']
 
 

@@ -164,18 +164,15 @@ def test_a_failure_weighs_more_than_what_could_not_run_and_that_more_than_a_waiv
     assert world.prove(["waived"], ["no-such-program"], ["true"]).status is UNPROVEN
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        (["no-such-program-anywhere"], "No such file"),
-        (["./a.py"], "Permission denied"),
-        ({"argv": ["true"], "cwd": "missing"}, "no folder missing"),
-        ({"argv": ["true"], "cwd": ".."}, "no folder .."),
-        ({"argv": ["true"], "cwd": "/"}, "no folder /"),
-        ({"argv": ["true"], "cwd": "a.py"}, "no folder a.py"),
-        ({"argv": ["true"], "cwd": "out"}, "no folder out"),
-    ],
-)
+@pytest.mark.parametrize(("command", "why"), [
+    (["no-such-program-anywhere"], "No such file"),
+    (["./a.py"], "Permission denied"),
+    ({"argv": ["true"], "cwd": "missing"}, "no folder missing"),
+    ({"argv": ["true"], "cwd": ".."}, "no folder .."),
+    ({"argv": ["true"], "cwd": "/"}, "no folder /"),
+    ({"argv": ["true"], "cwd": "a.py"}, "no folder a.py"),
+    ({"argv": ["true"], "cwd": "out"}, "no folder out"),
+])  # fmt: skip
 def test_what_cannot_be_started_is_unproven_with_the_reason(world: World, command: object, why: str) -> None:
     (world.root / "out").symlink_to("/etc")
     proof = world.prove(command)
@@ -228,16 +225,10 @@ def test_output_without_end_fills_no_memory(world: World) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # kilobytes
 
 
-@pytest.mark.parametrize(
-    ("output", "shown"),
-    [
-        (b"\x1b[31mred\x1b[0m \x1b]0;title\x07x", "red x"),
-        (b"10%\r20%\r\ndone", "10%\n20%\ndone"),
-        (b"\x1b[2Jkept\x9b\x00\xff", "kept\ufffd\\x00\ufffd"),
-        ("a\u202eb".encode(), "a\\u202eb"),
-        (b"", ""),
-    ],
-)
+@pytest.mark.parametrize(("output", "shown"), [
+    (b"\x1b[31mred\x1b[0m \x1b]0;title\x07x", "red x"), (b"10%\r20%\r\ndone", "10%\n20%\ndone"),
+    (b"\x1b[2Jkept\x9b\x00\xff", "kept\ufffd\\x00\ufffd"), ("a\u202eb".encode(), "a\\u202eb"), (b"", ""),
+])  # fmt: skip
 def test_output_cannot_steer_a_terminal(output: bytes, shown: str) -> None:
     assert output_tail(output) == shown
 
@@ -254,10 +245,7 @@ def test_a_file_that_is_as_before_again_was_perhaps_another_while_the_command_re
     """Found by an opponent: good content was swapped in for the proof, and the bad back before the tree was looked at."""
     swap = "import os, time; t = open('a.py').read(); s = os.stat('a.py'); open('a.py', 'w').write('good'); open('a.py', 'w').write(t)"
     proof = world.prove(python(f"{swap}; os.utime('a.py', ns=(s.st_atime_ns, s.st_mtime_ns))"), ["true"])
-    assert [done.reason for done in proof.runs] == [
-        "files were written while it ran and are as before again: a.py",
-        "",
-    ]
+    assert [done.reason for done in proof.runs] == ["files were written while it ran and are as before again: a.py", ""]
 
 
 def test_many_changed_files_are_counted(world: World) -> None:
@@ -365,23 +353,20 @@ def test_whether_a_command_would_run_is_known_without_running_it(world: World) -
     assert not (world.root / "ran").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [
-        (["./check.sh"], "check.sh"),
-        (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
-        ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
-        (["tools/../tools/check.sh"], "tools/check.sh"),
-        (["/usr/bin/python3", "check.py"], "check.py"),
-        (["bash", "-e", "check.sh"], "check.sh"),
-        (["python", "-u", "check.py"], "check.py"),
-        (["uv", "run", "check.py"], "check.py"),
-        (["python", "-m", "tools.check"], "tools/check.py"),
-        (["python", "-m", "tools"], "tools/__main__.py"),
-        (["./run_tests.sh"], "run_tests.sh"),
-        (["python3", "tests/test_app.py"], "tests/test_app.py"),
-    ],
-)
+@pytest.mark.parametrize(("command", "path"), [
+    (["./check.sh"], "check.sh"),
+    (["sh", "tools/check.sh", "-q"], "tools/check.sh"),
+    ({"argv": ["python3", "../check.py"], "cwd": "tools"}, "check.py"),
+    (["tools/../tools/check.sh"], "tools/check.sh"),
+    (["/usr/bin/python3", "check.py"], "check.py"),
+    (["bash", "-e", "check.sh"], "check.sh"),
+    (["python", "-u", "check.py"], "check.py"),
+    (["uv", "run", "check.py"], "check.py"),
+    (["python", "-m", "tools.check"], "tools/check.py"),
+    (["python", "-m", "tools"], "tools/__main__.py"),
+    (["./run_tests.sh"], "run_tests.sh"),
+    (["python3", "tests/test_app.py"], "tests/test_app.py"),
+])  # fmt: skip
 def test_the_file_that_a_command_runs_is_known(world: World, command: object, path: str) -> None:
     (world.root / "tools").mkdir()
     runner = world.runner(world.configured(["true"], command))
@@ -389,27 +374,21 @@ def test_the_file_that_a_command_runs_is_known(world: World, command: object, pa
     assert runner.argument(path) == runner.script("other.sh") == ""
 
 
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [
-        (["pytest", "-q"], "pytest"),
-        (["sh", "../outside.sh"], "outside.sh"),
-        ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
-        (["sh", "a\u0000b"], "a"),
-    ],
-)
+@pytest.mark.parametrize(("command", "path"), [
+    (["pytest", "-q"], "pytest"),
+    (["sh", "../outside.sh"], "outside.sh"),
+    ({"argv": ["sh", "check.sh"], "cwd": "nowhere"}, "check.sh"),
+    (["sh", "a\u0000b"], "a"),
+])  # fmt: skip
 def test_what_is_no_file_of_the_project_is_not_taken_for_one(world: World, command: object, path: str) -> None:
     assert world.runner(world.configured(command)).script(path) == ""
 
 
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [
-        (["pytest", "tests/test_app.py"], "tests/test_app.py"),
-        (["python", "-m", "pytest", "-c", "ci/pytest.toml"], "ci/pytest.toml"),
-        (["make", "-f", "ci/rules.mk"], "ci/rules.mk"),
-    ],
-)
+@pytest.mark.parametrize(("command", "path"), [
+    (["pytest", "tests/test_app.py"], "tests/test_app.py"),
+    (["python", "-m", "pytest", "-c", "ci/pytest.toml"], "ci/pytest.toml"),
+    (["make", "-f", "ci/rules.mk"], "ci/rules.mk"),
+])  # fmt: skip
 def test_a_file_that_is_handed_to_a_program_is_told_from_what_runs(world: World, command: list[str], path: str) -> None:
     runner = world.runner(world.configured(command))
     assert (runner.script(path), runner.argument(path)) == ("", " ".join(command))

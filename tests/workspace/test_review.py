@@ -1,19 +1,11 @@
 """The list of changes that PRE_COMMIT reviews."""
 
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from code_intel_server.workspace.tree.review import DIFF_CHARACTERS, PAGE_CHARACTERS, review
 from code_intel_server.workspace.tree.tree import TreeJudge
 from tests.workspace.git_repo import Repo
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
 
 
 def test_every_change_is_a_row_with_its_diff_and_task(repo: Repo) -> None:
@@ -63,7 +55,7 @@ def test_a_file_that_can_be_executed_now_says_so_beside_its_edit(repo: Repo) -> 
     assert "mode" not in review(tree, "", base).rows[0].as_row()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from("abc"), max_size=30), st.lists(st.sampled_from("abc"), max_size=30))
 def test_a_diff_applies(repo: Repo, old: list[str], new: list[str]) -> None:
     """What the diff says, applied by git itself to the old text, is the new text."""

@@ -18,11 +18,6 @@ BRANCH = f"llm_task_{SESSION}"
 DAY = 86400
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
 def manager(repo: Repo) -> BranchManager:
     return BranchManager(repo.path, TreeJudge(repo.path))
 

@@ -23,11 +23,6 @@ from tests.workspace.fallible import Fallible
 from tests.workspace.git_repo import Repo
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    return Repo.with_files(tmp_path, monkeypatch)
-
-
 def paths(changes: tuple[Change, ...]) -> set[tuple[str, str]]:
     return {(change.path, change.kind.value) for change in changes}
 
@@ -526,11 +521,8 @@ def test_an_unborn_branch_has_a_snapshot_too(tmp_path: Path, monkeypatch: pytest
 def test_without_git_there_is_no_snapshot(tmp_path: Path) -> None:
     judge = TreeJudge(tmp_path)
     assert (judge.snapshot(), judge.changes("", ""), judge.lines("x", "y"), judge.head_snapshot("HEAD")) == (
-        "",
-        (),
-        None,
-        "",
-    )
+        "", (), None, "",
+    )  # fmt: skip
     assert judge.untracked() == {}
     judge.forget()
 
@@ -689,12 +681,8 @@ def test_a_snapshot_tells_what_it_holds(repo: Repo) -> None:
     repo.write("d/x", "x\n")
     now = judge.snapshot()
     assert [judge.exists(now, path) for path in ("a.py", "d/x", "d", "nowhere", "[a].py")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+        True, True, False, False, False,
+    ]  # fmt: skip
     assert judge.oids(now, ["d/x", "none"]) == {"d/x": repo.git("hash-object", "d/x")}
     assert judge.oids("", ["a.py"]) == {}
 

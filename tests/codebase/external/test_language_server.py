@@ -100,19 +100,11 @@ def test_other_languages_are_not_its_business(tmp_path: Path) -> None:
     assert not (tmp_path / "heard").exists()
 
 
-@pytest.mark.parametrize(
-    ("manner", "said"),
-    [
-        ("hangs", "it did not answer in time"),
-        ("deaf", "it did not answer in time"),
-        ("dies", "it ended"),
-        ("babbles", "it answered nonsense"),
-        ("boasts", "it answered nonsense"),
-        ("refuses", "it answered nonsense"),
-        ("shapes", "it answered nonsense"),
-        ("stale", "knows nothing at a.py:2:7"),
-    ],
-)
+@pytest.mark.parametrize(("manner", "said"), [
+    ("hangs", "it did not answer in time"), ("deaf", "it did not answer in time"), ("dies", "it ended"),
+    ("babbles", "it answered nonsense"), ("boasts", "it answered nonsense"), ("refuses", "it answered nonsense"),
+    ("shapes", "it answered nonsense"), ("stale", "knows nothing at a.py:2:7"),
+])  # fmt: skip
 def test_of_one_that_misbehaves_the_answer_stays_as_it_was_with_one_line(
     tmp_path: Path, manner: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

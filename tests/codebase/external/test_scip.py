@@ -96,16 +96,12 @@ def test_a_renamed_import_is_a_use(tmp_path: Path) -> None:
     assert uses(found)["src/use.ts:2"] == "certain"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "// moved down by a line\n" + TYPESCRIPT["src/till.ts"],
-        TYPESCRIPT["src/till.ts"].replace("Till", "Desk").replace("Bank", "Bulk").replace("pay", "buy"),
-        "class Till { pay() {} }\n",
-        "",
-    ],
-    ids=["moved", "renamed", "shorter", "empty"],
-)
+@pytest.mark.parametrize("text", [
+    "// moved down by a line\n" + TYPESCRIPT["src/till.ts"],
+    TYPESCRIPT["src/till.ts"].replace("Till", "Desk").replace("Bank", "Bulk").replace("pay", "buy"),
+    "class Till { pay() {} }\n",
+    "",
+], ids=["moved", "renamed", "shorter", "empty"])  # fmt: skip
 def test_a_file_that_reads_otherwise_now_is_resolved_without_the_index(tmp_path: Path, text: str) -> None:
     found = indexed(tmp_path, {**TYPESCRIPT, "src/till.ts": text}, TYPESCRIPT_INDEX)
     answer = found.find_references(at="src/use.ts:5:24")
@@ -123,22 +119,19 @@ def test_the_place_asked_for_may_be_in_such_a_file(tmp_path: Path) -> None:
 PAY = ("src/till.ts", [(1, 2, 5, "npm shop `src/till.ts`/Till#pay().", True)])
 
 
-@pytest.mark.parametrize(
-    ("index", "said"),
-    [
-        (None, "cannot be read: No such file"),
-        (b"", "cannot be read: not a SCIP index"),
-        (b"not protobuf at all", "cannot be read:"),
-        (b"\xff" * 40, "cannot be read: a number without an end"),
-        (TYPESCRIPT_INDEX[:-40], "cannot be read: not a SCIP index"),
-        (message((1, b"x"), (2, document(*PAY)))[:-1] + b"\x12", "cannot be read:"),
-        (scip(message((1, "src/till.ts"), (2, b"\x0a\x7f"))), "cannot be read: a field longer than its message"),
-        (PYTHON_INDEX, "index.scip does not know src/till.ts"),
-        (scip(document("../till.ts", PAY[1]), document("/src/till.ts", PAY[1])), "does not know src/till.ts"),
-        (scip(document("src/till.ts", [(1, 900, 905, "x", True)])), "saw another content of src/till.ts"),
-        (scip(document("src/till.ts", [(2**60, 0, 3, "x", True)])), "saw another content of src/till.ts"),
-    ],
-)
+@pytest.mark.parametrize(("index", "said"), [
+    (None, "cannot be read: No such file"),
+    (b"", "cannot be read: not a SCIP index"),
+    (b"not protobuf at all", "cannot be read:"),
+    (b"\xff" * 40, "cannot be read: a number without an end"),
+    (TYPESCRIPT_INDEX[:-40], "cannot be read: not a SCIP index"),
+    (message((1, b"x"), (2, document(*PAY)))[:-1] + b"\x12", "cannot be read:"),
+    (scip(message((1, "src/till.ts"), (2, b"\x0a\x7f"))), "cannot be read: a field longer than its message"),
+    (PYTHON_INDEX, "index.scip does not know src/till.ts"),
+    (scip(document("../till.ts", PAY[1]), document("/src/till.ts", PAY[1])), "does not know src/till.ts"),
+    (scip(document("src/till.ts", [(1, 900, 905, "x", True)])), "saw another content of src/till.ts"),
+    (scip(document("src/till.ts", [(2**60, 0, 3, "x", True)])), "saw another content of src/till.ts"),
+])  # fmt: skip
 def test_a_broken_or_foreign_index_leaves_the_answer_as_it_was_with_one_line(
     tmp_path: Path, index: bytes | None, said: str
 ) -> None:
@@ -194,8 +187,7 @@ def test_a_language_that_no_resolver_of_ours_reads_is_known_by_the_index(tmp_pat
     files = {"a.rb": "class Till\n  def pay; end\nend\n", "b.rb": "till.pay\nbank.pay\n"}
     till, bank = "gem shop 1 Till#pay().", "gem shop 1 Bank#pay()."
     index = scip(
-        document("a.rb", [(1, 6, 9, till, True)]),
-        document("b.rb", [(0, 5, 8, till, False), (1, 5, 8, bank, False)]),
+        document("a.rb", [(1, 6, 9, till, True)]), document("b.rb", [(0, 5, 8, till, False), (1, 5, 8, bank, False)])
     )
     found = indexed(tmp_path, files, index)
     answer = found.find_references(at="a.rb:2:7")

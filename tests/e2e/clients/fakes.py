@@ -10,7 +10,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,34 +27,27 @@ class Service:
     errors: list[str] = field(default_factory=list)
 
 
-@contextmanager
-def anthropic(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+Reply = Callable[[Fields], list[Fields]]
+
+
+def anthropic(reply: Reply) -> AbstractContextManager[Service]:
     """The Messages API. `reply` gets the body of a request with tools and returns content blocks; others get "ok"."""
-    with _serving(lambda service: _anthropic_handler(service, reply)) as service:
-        yield service
+    return _serving(_Anthropic, reply)
 
 
-@contextmanager
-def responses(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+def responses(reply: Reply) -> AbstractContextManager[Service]:
     """The Responses API. `reply` gets the request's body and returns output items."""
-    with _serving(lambda service: _responses_handler(service, reply)) as service:
-        service.url += "/v1"
-        yield service
+    return _serving(_Responses, reply, "/v1")
 
 
-@contextmanager
-def completions(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+def completions(reply: Reply) -> AbstractContextManager[Service]:
     """OpenAI's Chat Completions API. `reply` gets the body of a request with tools and returns `say` or `ask` items."""
-    with _serving(lambda service: _completions_handler(service, reply)) as service:
-        service.url += "/v1"
-        yield service
+    return _serving(_Completions, reply, "/v1")
 
 
-@contextmanager
-def gemini(reply: Callable[[Fields], list[Fields]]) -> Iterator[Service]:
+def gemini(reply: Reply) -> AbstractContextManager[Service]:
     """Google's Gemini API. `reply` gets the body of a request with tools and returns `say` or `ask` items."""
-    with _serving(lambda service: _gemini_handler(service, reply)) as service:
-        yield service
+    return _serving(_Gemini, reply)
 
 
 def said(text: str) -> Fields:
@@ -90,11 +83,12 @@ def custom_item(name: str, text: str) -> Fields:
 
 
 @contextmanager
-def _serving(handler: Callable[[Service], type[http.server.BaseHTTPRequestHandler]]) -> Iterator[Service]:
+def _serving(kind: "type[_Handler]", reply: Reply, below: str = "") -> Iterator[Service]:
     service = Service()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(service))
+    own = {"service": service, "reply": staticmethod(reply), "lock": threading.Lock()}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (kind,), own))
     server.daemon_threads = True
-    service.url = f"http://127.0.0.1:{server.server_address[1]}"
+    service.url = f"http://127.0.0.1:{server.server_address[1]}{below}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -107,6 +101,9 @@ def _serving(handler: Callable[[Service], type[http.server.BaseHTTPRequestHandle
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    service: Service
+    reply: Reply
+    lock: threading.Lock
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -147,175 +144,132 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.answer(404, {"error": {"type": "not_found_error", "message": self.path}})
 
-
-def _asked(
-    service: Service,
-    lock: threading.Lock,
-    reply: Callable[[Fields], list[Fields]],
-    body: Fields,
-    failed: Callable[[str], Fields],
-) -> list[Fields]:
-    """The reply to one request; an exception in it is kept and ends the conversation."""
-    with lock:
-        service.requests.append(body)
-        try:
-            return reply(body)
-        except Exception as error:  # noqa: BLE001 - a failed expectation ends the conversation and is looked at by the test
-            service.errors.append(f"{type(error).__name__}: {error}")
-            return [failed(f"the script failed: {error}")]
+    def asked(self, body: Fields, failed: Callable[[str], Fields]) -> list[Fields]:
+        """The reply to one request; an exception in it is kept and ends the conversation."""
+        with self.lock:
+            self.service.requests.append(body)
+            try:
+                return self.reply(body)
+            except Exception as error:  # noqa: BLE001 - a failed expectation ends the conversation and is looked at by the test
+                self.service.errors.append(f"{type(error).__name__}: {error}")
+                return [failed(f"the script failed: {error}")]
 
 
-def _anthropic_handler(
-    service: Service, reply: Callable[[Fields], list[Fields]]
-) -> type[http.server.BaseHTTPRequestHandler]:
-    lock = threading.Lock()
+class _Anthropic(_Handler):
+    def do_POST(self) -> None:
+        body, path = self.body(), self.path.split("?")[0]
+        if path == "/v1/messages/count_tokens":
+            return self.answer(200, {"input_tokens": 1000})
+        if path != "/v1/messages":
+            return self.answer(404, {"type": "error", "error": {"type": "not_found_error", "message": path}})
+        blocks = self.asked(body, text_block) if body.get("tools") else [text_block("ok")]
+        return self._stream(body, blocks)
 
-    class Handler(_Handler):
-        def do_POST(self) -> None:
-            body, path = self.body(), self.path.split("?")[0]
-            if path == "/v1/messages/count_tokens":
-                return self.answer(200, {"input_tokens": 1000})
-            if path != "/v1/messages":
-                return self.answer(404, {"type": "error", "error": {"type": "not_found_error", "message": path}})
-            blocks = _asked(service, lock, reply, body, text_block) if body.get("tools") else [text_block("ok")]
-            return self._stream(body, blocks)
+    def _stream(self, body: Fields, blocks: list[Fields]) -> None:
+        calls = any(block["type"] == "tool_use" for block in blocks)
+        message = {
+            "id": f"msg_{next(_numbers):08d}", "type": "message", "role": "assistant",
+            "model": body.get("model", "scripted"), "content": [], "stop_reason": None, "stop_sequence": None,
+            "usage": {"input_tokens": 1000, "output_tokens": 1},
+        }  # fmt: skip
+        stop = "tool_use" if calls else "end_turn"
+        if not body.get("stream"):
+            self.answer(200, {**message, "content": blocks, "stop_reason": stop})
+            return
+        self.begin_stream()
+        self.event("message_start", message=message)
+        for index, block in enumerate(blocks):
+            start: Fields
+            if block["type"] == "text":
+                start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                start = {**block, "input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            self.event("content_block_start", index=index, content_block=start)
+            self.event("content_block_delta", index=index, delta=delta)
+            self.event("content_block_stop", index=index)
+        self.event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": 20})
+        self.event("message_stop")
 
-        def _stream(self, body: Fields, blocks: list[Fields]) -> None:
-            calls = any(block["type"] == "tool_use" for block in blocks)
-            message = {
-                "id": f"msg_{next(_numbers):08d}",
-                "type": "message",
-                "role": "assistant",
-                "model": body.get("model", "scripted"),
-                "content": [],
-                "stop_reason": None,
-                "stop_sequence": None,
-                "usage": {"input_tokens": 1000, "output_tokens": 1},
+
+class _Responses(_Handler):
+    def do_POST(self) -> None:
+        body, path = self.body(), self.path.split("?")[0]
+        if not path.endswith("/responses"):
+            return self.answer(404, {"error": {"message": path, "type": "invalid_request_error"}})
+        return self._stream(self.asked(body, message_item))
+
+    def _stream(self, items: list[Fields]) -> None:
+        name = f"resp_{next(_numbers):06d}"
+        self.begin_stream()
+        self.event("response.created", response={"id": name, "status": "in_progress", "output": []})
+        for index, item in enumerate(items):
+            self.event("response.output_item.added", output_index=index, item=item)
+            self.event("response.output_item.done", output_index=index, item=item)
+        usage = {
+            "input_tokens": 1000, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 10,
+            "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1010,
+        }  # fmt: skip
+        done = {"id": name, "status": "completed", "output": items, "usage": usage}
+        self.event("response.completed", response=done)
+
+
+class _Completions(_Handler):
+    def do_GET(self) -> None:
+        self.answer(200, {"object": "list", "data": [{"id": "scripted-model", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = self.body()
+        if not self.path.split("?")[0].endswith("/chat/completions"):
+            return self.answer(404, {"error": {"message": self.path, "type": "invalid_request_error"}})
+        items = self.asked(body, said) if body.get("tools") else [said("ok")]
+        text = "".join(item.get("text", "") for item in items)
+        calls = [
+            {
+                "index": at,
+                "id": item["id"],
+                "type": "function",
+                "function": {"name": item["name"], "arguments": json.dumps(item["args"])},
             }
-            stop = "tool_use" if calls else "end_turn"
-            if not body.get("stream"):
-                self.answer(200, {**message, "content": blocks, "stop_reason": stop})
-                return
-            self.begin_stream()
-            self.event("message_start", message=message)
-            for index, block in enumerate(blocks):
-                start: Fields
-                if block["type"] == "text":
-                    start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
-                else:
-                    start = {**block, "input": {}}
-                    delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-                self.event("content_block_start", index=index, content_block=start)
-                self.event("content_block_delta", index=index, delta=delta)
-                self.event("content_block_stop", index=index)
-            self.event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage={"output_tokens": 20})
-            self.event("message_stop")
+            for at, item in enumerate(item for item in items if "name" in item)
+        ]
+        message = {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
+        return self._stream(body, message, "tool_calls" if calls else "stop")
 
-    return Handler
+    def _stream(self, body: Fields, message: Fields, ended: str) -> None:
+        usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+        about = {"id": f"chat_{next(_numbers)}", "created": 1, "model": body.get("model", "scripted-model")}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": ended}
+            return self.answer(200, {**about, "object": "chat.completion", "choices": [choice], "usage": usage})
+        self.begin_stream()
+        for choice in (
+            {"index": 0, "delta": message, "finish_reason": None},
+            {"index": 0, "delta": {}, "finish_reason": ended},
+        ):
+            self._chunk({**about, "object": "chat.completion.chunk", "choices": [choice]})
+        self._chunk({**about, "object": "chat.completion.chunk", "choices": [], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
+        return None
 
-
-def _responses_handler(
-    service: Service, reply: Callable[[Fields], list[Fields]]
-) -> type[http.server.BaseHTTPRequestHandler]:
-    lock = threading.Lock()
-
-    class Handler(_Handler):
-        def do_POST(self) -> None:
-            body, path = self.body(), self.path.split("?")[0]
-            if not path.endswith("/responses"):
-                return self.answer(404, {"error": {"message": path, "type": "invalid_request_error"}})
-            return self._stream(_asked(service, lock, reply, body, message_item))
-
-        def _stream(self, items: list[Fields]) -> None:
-            name = f"resp_{next(_numbers):06d}"
-            self.begin_stream()
-            self.event("response.created", response={"id": name, "status": "in_progress", "output": []})
-            for index, item in enumerate(items):
-                self.event("response.output_item.added", output_index=index, item=item)
-                self.event("response.output_item.done", output_index=index, item=item)
-            usage = {
-                "input_tokens": 1000,
-                "input_tokens_details": {"cached_tokens": 0},
-                "output_tokens": 10,
-                "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": 1010,
-            }
-            done = {"id": name, "status": "completed", "output": items, "usage": usage}
-            self.event("response.completed", response=done)
-
-    return Handler
+    def _chunk(self, content: Fields) -> None:
+        self.wfile.write(f"data: {json.dumps(content)}\n\n".encode())
 
 
-def _completions_handler(
-    service: Service, reply: Callable[[Fields], list[Fields]]
-) -> type[http.server.BaseHTTPRequestHandler]:
-    lock = threading.Lock()
-
-    class Handler(_Handler):
-        def do_GET(self) -> None:
-            self.answer(200, {"object": "list", "data": [{"id": "scripted-model", "object": "model"}]})
-
-        def do_POST(self) -> None:
-            body = self.body()
-            if not self.path.split("?")[0].endswith("/chat/completions"):
-                return self.answer(404, {"error": {"message": self.path, "type": "invalid_request_error"}})
-            items = _asked(service, lock, reply, body, said) if body.get("tools") else [said("ok")]
-            text = "".join(item.get("text", "") for item in items)
-            calls = [
-                {
-                    "index": at,
-                    "id": item["id"],
-                    "type": "function",
-                    "function": {"name": item["name"], "arguments": json.dumps(item["args"])},
-                }
-                for at, item in enumerate(item for item in items if "name" in item)
-            ]
-            message = {"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})
-            return self._stream(body, message, "tool_calls" if calls else "stop")
-
-        def _stream(self, body: Fields, message: Fields, ended: str) -> None:
-            usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
-            about = {"id": f"chat_{next(_numbers)}", "created": 1, "model": body.get("model", "scripted-model")}
-            if not body.get("stream"):
-                choice = {"index": 0, "message": message, "finish_reason": ended}
-                return self.answer(200, {**about, "object": "chat.completion", "choices": [choice], "usage": usage})
-            self.begin_stream()
-            for choice in (
-                {"index": 0, "delta": message, "finish_reason": None},
-                {"index": 0, "delta": {}, "finish_reason": ended},
-            ):
-                self._chunk({**about, "object": "chat.completion.chunk", "choices": [choice]})
-            self._chunk({**about, "object": "chat.completion.chunk", "choices": [], "usage": usage})
-            self.wfile.write(b"data: [DONE]\n\n")
-            return None
-
-        def _chunk(self, content: Fields) -> None:
-            self.wfile.write(f"data: {json.dumps(content)}\n\n".encode())
-
-    return Handler
-
-
-def _gemini_handler(
-    service: Service, reply: Callable[[Fields], list[Fields]]
-) -> type[http.server.BaseHTTPRequestHandler]:
-    lock = threading.Lock()
-
-    class Handler(_Handler):
-        def do_POST(self) -> None:
-            body, path = self.body(), self.path.split("?")[0]
-            if path.endswith(":countTokens"):
-                return self.answer(200, {"totalTokens": 1000})
-            if "enerateContent" not in path:
-                return self.answer(404, {"error": {"message": path}})
-            items = _asked(service, lock, reply, body, said) if body.get("tools") else [said("{}")]
-            parts = [{"functionCall": item} if "name" in item else item for item in items]
-            candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
-            usage = {"promptTokenCount": 1000, "candidatesTokenCount": 10, "totalTokenCount": 1010}
-            answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
-            if not path.endswith(":streamGenerateContent"):
-                return self.answer(200, answer)
-            self.begin_stream()
-            self.wfile.write(f"data: {json.dumps(answer)}\n\n".encode())
-            return None
-
-    return Handler
+class _Gemini(_Handler):
+    def do_POST(self) -> None:
+        body, path = self.body(), self.path.split("?")[0]
+        if path.endswith(":countTokens"):
+            return self.answer(200, {"totalTokens": 1000})
+        if "enerateContent" not in path:
+            return self.answer(404, {"error": {"message": path}})
+        items = self.asked(body, said) if body.get("tools") else [said("{}")]
+        parts = [{"functionCall": item} if "name" in item else item for item in items]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+        usage = {"promptTokenCount": 1000, "candidatesTokenCount": 10, "totalTokenCount": 1010}
+        answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
+        if not path.endswith(":streamGenerateContent"):
+            return self.answer(200, answer)
+        self.begin_stream()
+        self.wfile.write(f"data: {json.dumps(answer)}\n\n".encode())
+        return None

@@ -15,6 +15,18 @@ from tests.e2e.clients.fakes import Fields
 from tests.e2e.driver import git, repository
 
 _KEPT = ("LANG", "LC_ALL", "TMPDIR")
+_CODEX = """
+model = "{model}"
+model_provider = "scripted"
+{sandbox}
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}"
+wire_api = "responses"
+requires_openai_auth = false
+supports_websockets = false
+"""
+_NO_SANDBOX = 'sandbox_mode = "danger-full-access"  # not every machine of ours can make sandboxes\n'
 _SECONDS = 110
 
 
@@ -49,6 +61,21 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
         assert git(machine.project, "status", "--porcelain") == ""
         return machine
+
+    def with_claude(self) -> "Machine":
+        """The same, where the user has said in Claude Code that the project can be trusted."""
+        (self.home / ".claude").mkdir()
+        trusted = {"projects": {str(self.project): {"hasTrustDialogAccepted": True}}}
+        (self.home / ".claude" / ".claude.json").write_text(json.dumps(trusted))
+        return self
+
+    def codex_home(self, url: str, model: str = "scripted-model", *, sandbox: bool = False, more: str = "") -> str:
+        """The folder of Codex's settings, which lead to this model at this service."""
+        folder = self.home / ".codex"
+        folder.mkdir(exist_ok=True)
+        config = _CODEX.format(model=model, url=url, sandbox="" if sandbox else _NO_SANDBOX)
+        (folder / "config.toml").write_text(f"{config}\n{more}")
+        return str(folder)
 
     def environment(self, **extra: str) -> dict[str, str]:
         """Built, not inherited: nothing of the caller's login may leak in."""

@@ -20,26 +20,16 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    made = Machine.make(tmp_path)
-    config = made.home / ".claude"
-    config.mkdir()
-    trusted = {"projects": {str(made.project): {"hasTrustDialogAccepted": True}}}
-    (config / ".claude.json").write_text(json.dumps(trusted))
-    return made
+    return Machine.make(tmp_path).with_claude()
 
 
 def environment(machine: Machine, service: Service) -> dict[str, str]:
     return {
-        "CLAUDE_CONFIG_DIR": str(machine.home / ".claude"),
-        "ANTHROPIC_BASE_URL": service.url,
-        "ANTHROPIC_API_KEY": "none",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "DISABLE_INSTALLATION_CHECKS": "1",
+        "CLAUDE_CONFIG_DIR": str(machine.home / ".claude"), "ANTHROPIC_BASE_URL": service.url,
+        "ANTHROPIC_API_KEY": "none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+        "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "DISABLE_INSTALLATION_CHECKS": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1",
-    }
+    }  # fmt: skip
 
 
 def command(prompt: str) -> list[str]:

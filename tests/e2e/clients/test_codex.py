@@ -16,18 +16,6 @@ from tests.e2e.driver import git
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[3]
-CONFIG = """
-model = "{model}"
-model_provider = "scripted"
-sandbox_mode = "danger-full-access"  # not every machine of ours can make sandboxes
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "{url}"
-wire_api = "responses"
-requires_openai_auth = false
-supports_websockets = false
-"""
 
 
 def command(prompt: str) -> list[str]:
@@ -45,11 +33,8 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(
     machine = Machine.make(tmp_path)
     work = machine.work()
     model = kind(machine.project, Script(work).run(), forbidden="secrets/vault.py")
-    folder = machine.home / ".codex"
-    folder.mkdir()
     with responses(model) as service:
-        (folder / "config.toml").write_text(CONFIG.format(model=name, url=service.url))
-        done = machine.run(command(f"$code -g=f {work.query}"), CODEX_HOME=str(folder))
+        done = machine.run(command(f"$code -g=f {work.query}"), CODEX_HOME=machine.codex_home(service.url, name))
     assert not service.errors, (service.errors, done.stdout[-3000:])
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     assert "The request is what the user wrote after `$code`" in model.first_prompt
@@ -73,7 +58,7 @@ def test_as_a_plugin_it_leads_from_start_to_merge_and_its_hook_refuses_an_unexpl
     model = CodexModel(machine.project, Script(work).run(), forbidden="secrets/vault.py")
     known = (folder / "config.toml").read_text()
     with responses(model) as service:
-        (folder / "config.toml").write_text(f"{CONFIG.format(model='scripted-model', url=service.url)}\n{known}")
+        machine.codex_home(service.url, more=known)
         done = machine.run(command(f"$code-intel:code -g=f {work.query}"), CODEX_HOME=str(folder))
     assert len(lines) == 2
     assert "$code-intel:code <request>" in about
@@ -84,13 +69,9 @@ def test_as_a_plugin_it_leads_from_start_to_merge_and_its_hook_refuses_an_unexpl
     assert len(git(machine.project, "log", "-1", "--format=%P").split()) == 2
 
 
-def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(
-    tmp_path: Path,
-) -> None:
+def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_resume_goes_on(tmp_path: Path) -> None:
     machine = Machine.make(tmp_path)
     work = machine.work()
-    folder = machine.home / ".codex"
-    folder.mkdir()
     stopped = Event()
 
     def in_step_8(response: Fields) -> bool:
@@ -98,29 +79,25 @@ def test_after_a_kill_in_step_8_a_new_conversation_is_told_writes_nothing_and_re
             stopped.set()
         return response.get("step") == 8
 
-    def started(prompt: str, url: str) -> list[str]:
-        (folder / "config.toml").write_text(CONFIG.format(model="scripted-model", url=url))
-        return command(prompt)
-
     script = Script(work)
     first = CodexModel(machine.project, script.run(), pause=in_step_8)
     with responses(first) as service:
-        typed = started(f"$code -g=f {work.query}", service.url)
-        with machine.started(typed, CODEX_HOME=str(folder)) as client:
+        typed = command(f"$code -g=f {work.query}")
+        with machine.started(typed, CODEX_HOME=machine.codex_home(service.url)) as client:
             assert client.stdin is not None
             client.stdin.close()
             assert stopped.wait(90)
     machine.wait_until_unlocked()
     plain = TryingCodex(machine.project, "app.py")
     with responses(plain) as service:
-        done = machine.run(started("Tidy up a little.", service.url), CODEX_HOME=str(folder))
+        done = machine.run(command("Tidy up a little."), CODEX_HOME=machine.codex_home(service.url))
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     assert f"was interrupted in this project: {first.session_id}, step 8 of 19" in plain.first_prompt
     assert "was interrupted in step 8 of 19" in plain.told["app.py"]
     assert "code-intel-server abandon --yes" in plain.told["app.py"]
     model = CodexModel(machine.project, script.resume())
     with responses(model) as service:
-        done = machine.run(started("$code --resume", service.url), CODEX_HOME=str(folder))
+        done = machine.run(command("$code --resume"), CODEX_HOME=machine.codex_home(service.url))
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
     assert model.last["phase"] == "SESSION_COMPLETE", model.last
     assert machine.merged()

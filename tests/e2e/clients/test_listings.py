@@ -51,13 +51,10 @@ def _lines(client: str) -> list[str]:
 _CONNECTED = "code-intel: code-intel-server serve - ✔ Connected"
 
 
-@pytest.mark.parametrize(
-    ("what", "says"),
-    [
-        ("plugin", {"plugin list": "✔ enabled", "mcp list": f"plugin:code-intel:{_CONNECTED}"}),
-        ("mcp", {"mcp list": _CONNECTED}),
-    ],
-)
+@pytest.mark.parametrize(("what", "says"), [
+    ("plugin", {"plugin list": "✔ enabled", "mcp list": f"plugin:code-intel:{_CONNECTED}"}),
+    ("mcp", {"mcp list": _CONNECTED}),
+])  # fmt: skip
 def test_the_lines_of_the_readme_register_with_claude_code(tmp_path: Path, what: str, says: dict[str, str]) -> None:
     machine = Machine.make(tmp_path, set_up=False)
     path = os.pathsep.join([str(installed.claude().parent), str(machine.bin), os.environ["PATH"]])
@@ -93,13 +90,8 @@ def test_the_bundle_is_valid_and_holds_what_is_needed_to_run_it(tmp_path: Path) 
     held = set(zipfile.ZipFile(tmp_path / "out.mcpb").namelist())
     assert held >= {"manifest.json", "pyproject.toml", "src/code_intel_server/__main__.py", "templates/claude/mcp.json"}
     assert not {path.split("/")[0] for path in held} & {
-        "tests",
-        "docs",
-        "benchmarks",
-        "plugin",
-        "codex-plugin",
-        ".agents",
-    }
+        "tests", "docs", "benchmarks", "plugin", "codex-plugin", ".agents",
+    }  # fmt: skip
 
 
 @pytest.mark.needs("agnix")

@@ -32,40 +32,17 @@ class Real:
 
 
 REAL = [
-    Real(
-        "opencode",
-        installed.opencode,
-        OpenCodeModel,
-        completions,
-        ("run", "--auto", "--command", "code", "--", "{query}"),
-    ),
-    Real(
-        "gemini",
-        installed.gemini,
-        GeminiModel,
-        gemini,
-        ("--approval-mode", "auto_edit", "-p", "/code-intel:code {query}"),
-    ),
+    Real("opencode", installed.opencode, OpenCodeModel, completions, ("run", "--auto", "--command", "code", "--", "{query}")),
+    Real("gemini", installed.gemini, GeminiModel, gemini, ("--approval-mode", "auto_edit", "-p", "/code-intel:code {query}")),
     Real("qwen", installed.qwen, QwenModel, completions, ("--approval-mode", "auto-edit", "-p", "/code {query}")),
-    Real(
-        "copilot",
-        installed.copilot,
-        CopilotModel,
-        completions,
-        ("--allow-all-tools", "--trust-folder", "-p", "/code {query}"),
-    ),
-]
+    Real("copilot", installed.copilot, CopilotModel, completions, ("--allow-all-tools", "--trust-folder", "-p", "/code {query}")),
+]  # fmt: skip
 OPENCODE = {
-    "provider": {
-        "scripted": {
-            "npm": "@ai-sdk/openai-compatible",
-            "models": {"scripted-model": {"tool_call": True, "limit": {"context": 200000, "output": 8000}}},
-        }
-    },
+    "provider": {"scripted": {"npm": "@ai-sdk/openai-compatible", "models": {"scripted-model": {"tool_call": True, "limit": {"context": 200000, "output": 8000}}}}},
     "model": "scripted/scripted-model",
     "small_model": "scripted/scripted-model",
     "autoupdate": False,
-}
+}  # fmt: skip
 
 
 def environment(machine: Machine, real: Real, url: str) -> dict[str, str]:

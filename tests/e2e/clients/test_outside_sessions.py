@@ -51,20 +51,10 @@ class Client:
 @pytest.fixture(params=["claude", "codex"])
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
     if request.param == "claude":
-        machine = claude_machine(tmp_path)
+        machine = Machine.make(tmp_path).with_claude()
         return Client(machine, TryingClaude, anthropic, lambda service, text: _ask_claude(machine, service, text))
     machine = Machine.make(tmp_path)
-    (machine.home / ".codex").mkdir()
     return Client(machine, TryingCodex, responses, lambda service, text: _ask_codex(machine, service, text))
-
-
-def claude_machine(folder: Path) -> Machine:
-    machine = Machine.make(folder)
-    config = machine.home / ".claude"
-    config.mkdir()
-    trusted = {"projects": {str(machine.project): {"hasTrustDialogAccepted": True}}}
-    (config / ".claude.json").write_text(json.dumps(trusted))
-    return machine
 
 
 def _ask_claude(machine: Machine, service: Service, prompt: str) -> None:
@@ -72,9 +62,7 @@ def _ask_claude(machine: Machine, service: Service, prompt: str) -> None:
 
 
 def _ask_codex(machine: Machine, service: Service, prompt: str) -> None:
-    folder = machine.home / ".codex"
-    (folder / "config.toml").write_text(codex.CONFIG.format(model="scripted-model", url=service.url))
-    done = machine.run(codex.command(prompt), CODEX_HOME=str(folder))
+    done = machine.run(codex.command(prompt), CODEX_HOME=machine.codex_home(service.url))
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])
 
 
@@ -126,7 +114,7 @@ def test_a_failure_holds_the_next_turn_once_with_the_tests_name(client: Client) 
 
 @pytest.mark.parametrize("works", [True, False])
 def test_in_claude_code_an_agent_that_ran_the_tests_well_is_not_reminded(tmp_path: Path, works: bool) -> None:
-    machine = claude_machine(tmp_path)
+    machine = Machine.make(tmp_path).with_claude()
     configured(machine, "remind", wanted="Hello, you!" if works else "Good day, you!")
 
     class Testing(TryingClaude):

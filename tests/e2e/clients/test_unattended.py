@@ -23,18 +23,6 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 HOOKED = "was not explored"
 
-CODEX_CONFIG = """
-model = "scripted-model"
-model_provider = "scripted"
-
-[model_providers.scripted]
-name = "scripted"
-base_url = "{url}"
-wire_api = "responses"
-requires_openai_auth = false
-supports_websockets = false
-"""
-
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
@@ -61,7 +49,7 @@ def run_codex(machine: Machine, line: str, model: CodexModel) -> tuple[str, list
     with responses(model) as service:
         config = machine.home / ".codex" / "config.toml"
         kept = config.read_text() if config.exists() else ""
-        config.write_text(CODEX_CONFIG.format(url=service.url) + kept)
+        machine.codex_home(service.url, sandbox=True, more=kept)
         done = machine.run(["sh", "-c", line])
     assert not service.errors, (service.errors, done.stderr[-2000:])
     assert done.returncode == 0, (done.stdout[-2000:], done.stderr[-2000:])

@@ -92,12 +92,8 @@ class Client:
 def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
     machine = Machine.make(tmp_path)
     if request.param == "claude":
-        config = machine.home / ".claude"
-        config.mkdir()
-        trusted = {"projects": {str(machine.project): {"hasTrustDialogAccepted": True}}}
-        (config / ".claude.json").write_text(json.dumps(trusted))
         return Client(
-            machine,
+            machine.with_claude(),
             _Claude,
             "/code",
             anthropic,
@@ -108,15 +104,14 @@ def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
             ],
             lambda service: claude.environment(machine, service),
         )
-    folder = machine.home / ".codex"
-    folder.mkdir()
 
-    def command(service: Service, prompt: str, go_on: bool) -> list[str]:
-        (folder / "config.toml").write_text(codex.CONFIG.format(model="scripted-model", url=service.url))
+    def command(_service: Service, prompt: str, go_on: bool) -> list[str]:
         words = codex.command(prompt)
         return [*words[:2], "resume", "--last", *words[2:]] if go_on else words
 
-    return Client(machine, _Codex, "$code", responses, command, lambda _service: {"CODEX_HOME": str(folder)})
+    return Client(
+        machine, _Codex, "$code", responses, command, lambda service: {"CODEX_HOME": machine.codex_home(service.url)}
+    )
 
 
 def started(answers: list[Fields], *steps: str, **flags: bool) -> Actions:
