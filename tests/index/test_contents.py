@@ -15,7 +15,7 @@ import pytest
 
 from code_intel_server.index.code_index import CodeIndex
 from code_intel_server.index.storage import contents
-from code_intel_server.index.storage.contents import CONTENTS
+from code_intel_server.index.storage.contents import CONTENTS, ContentStore
 from code_intel_server.index.storage.store import Store
 from code_intel_server.tools.services import ProjectServices
 from tests.index.builders import SAMPLE, HashEncoder, lister, write_files
@@ -273,7 +273,8 @@ def test_who_has_contents_open_that_were_replaced_takes_up_the_new_ones(
         one.sync()
         other.sync()
         before = answers(other)
-        store_of(one).contents.replace("it is damaged")
+        with contextlib.closing(ContentStore(shared / CONTENTS, writable=True)) as third:
+            third.replace("it is damaged")
         one.sync()
         other.sync()
         assert answers(other) == before

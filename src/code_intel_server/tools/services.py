@@ -187,16 +187,18 @@ class ProjectServices:
     def index(self) -> "CodeIndex":
         """Forest and Map."""
         from code_intel_server.codebase.files.ignore import project_files
+        from code_intel_server.codebase.files.project import ProjectScope
         from code_intel_server.index.code_index import CodeIndex
         from code_intel_server.index.vectors.embedding import load_encoder
 
         self._keep_out_of_git()
         config = ConfigFile.load(self.project.config_file).config
+        scope = ProjectScope.at(self.root, tuple(config.exclude_patterns))
         index = CodeIndex(
             self.root,
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
-            lister=lambda: project_files(self.explorer.project),
+            lister=lambda: project_files(scope),
             shared=self._shared,
         )
         if self._closed:  # a thread that was late asks: nobody would close it

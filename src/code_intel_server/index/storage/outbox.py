@@ -28,7 +28,9 @@ class ChromaOutbox(IndexFile):
 
     def count(self, table: str) -> int:
         """Rows of a table of ours; `chunks` are those of the checkout's files."""
-        counted = "coalesce(sum(last - first + 1), 0) FROM files" if table == "chunks" else f"count(*) FROM {table}"
+        counted = (
+            "coalesce(sum(last - first + 1), 0) FROM files" if table == "chunks" else f"count(*) FROM {table}"
+        )
         with self.reading() as connection:
             return int(connection.execute(f"SELECT {counted}").fetchone()[0])
 
@@ -106,7 +108,8 @@ class ChromaOutbox(IndexFile):
 
 _VECTORS_OF_IDS = (
     "SELECT w.value, v.vector FROM json_each(?1) w CROSS JOIN shared.chunks c ON c.key = substr(w.value, 9) "
-    "CROSS JOIN files f ON f.content = c.content AND f.tag = substr(w.value, 1, 8) "
+    "CROSS JOIN main.files f ON f.content = c.content "
+    "CROSS JOIN shared.paths p ON p.id = f.id AND p.tag = substr(w.value, 1, 8) "
     "CROSS JOIN shared.vectors v ON v.passage = c.passage AND v.model = ?2"
 )
 _AGREEMENTS_OF_IDS = "SELECT a.id, a.vector FROM json_each(?) w CROSS JOIN agreements a ON a.id = w.value"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _FILES = (
-    "SELECT f.id, f.first, f.last - f.first + 1, f.words, k.lengths, k.passages FROM main.files f "
+    "SELECT f.id, f.first, f.last - f.first + 1, f.words, k.lengths, k.passages FROM named_files f "
     "JOIN shared.contents k ON k.id = f.content ORDER BY f.path"
 )
 
