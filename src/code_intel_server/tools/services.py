@@ -181,7 +181,8 @@ class ProjectServices:
 
         self._keep_out_of_git()
         excluded = ConfigFile.load(self.project.config_file).config.exclude_patterns
-        return Explorer(self.root, excluded, sources=lambda: source_settings(ConfigFile.load(self.project.config_file)))
+        sources = lambda: source_settings(ConfigFile.load(self.project.config_file))  # noqa: E731
+        return Explorer(self.root, excluded, sources=sources, shared=self._shared)
 
     @made_once
     def index(self) -> "CodeIndex":

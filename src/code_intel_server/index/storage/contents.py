@@ -102,6 +102,12 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
         with self._locked("open", fcntl.LOCK_EX):
             self._writer = self._prepare()
 
+    def _connect(self) -> sqlite3.Connection:
+        if self.writable:
+            with contextlib.suppress(OSError):  # SQLite will say it
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        return super()._connect()
+
     def _check_place(self) -> None:
         super()._check_place()
         check_place(self.path)

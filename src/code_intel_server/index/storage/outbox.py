@@ -28,9 +28,7 @@ class ChromaOutbox(IndexFile):
 
     def count(self, table: str) -> int:
         """Rows of a table of ours; `chunks` are those of the checkout's files."""
-        counted = (
-            "coalesce(sum(last - first + 1), 0) FROM files" if table == "chunks" else f"count(*) FROM {table}"
-        )
+        counted = "coalesce(sum(last - first + 1), 0) FROM files" if table == "chunks" else f"count(*) FROM {table}"
         with self.reading() as connection:
             return int(connection.execute(f"SELECT {counted}").fetchone()[0])
 
