@@ -101,7 +101,7 @@ def test_a_content_that_does_not_hold_what_is_said_of_it_is_read_again_and_given
     tmp_path: Path, shared: Path, tagged: list[str]
 ) -> None:
     first, second = first_and_second(tmp_path, shared)
-    with contextlib.closing(sqlite3.connect(*shared.glob("*.sqlite3"))) as connection, connection:
+    with contextlib.closing(sqlite3.connect(next(shared.glob("*.sqlite3")))) as connection, connection:
         connection.execute("UPDATE symbols SET name = 'lie' WHERE name = 'function_7'")
     assert places(first, "lie") == []
     assert places(first, "function_7") == [("src/m7.py", 1)]
@@ -129,7 +129,7 @@ def test_a_worktree_that_is_gone_leaves_nothing_after_a_day(
 
 def rows(shared: Path) -> tuple[int, int]:
     """How many checkouts and contents a store has."""
-    with contextlib.closing(sqlite3.connect(*shared.glob("*.sqlite3"))) as connection:
+    with contextlib.closing(sqlite3.connect(next(shared.glob("*.sqlite3")))) as connection:
         query = "SELECT (SELECT count(*) FROM checkouts), (SELECT count(DISTINCT content) FROM symbols)"
         found: tuple[int, int] = connection.execute(query).fetchone()
         return found
@@ -190,5 +190,5 @@ def test_kills_while_worktrees_share_lose_nothing(tmp_path: Path, shared: Path, 
         assert found.cache.store.count() == (len(FILES) + 1, len(FILES) + 1)
         assert places(found, root.name) == [(f"src/{root.name}.py", 1)]
         assert places(found, "function_29") == [("src/m29.py", 1)]
-    with contextlib.closing(sqlite3.connect(*shared.glob("*.sqlite3"))) as connection:
+    with contextlib.closing(sqlite3.connect(next(shared.glob("*.sqlite3")))) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -201,6 +201,7 @@ class ProjectServices:
             encoder=lambda: load_encoder(config.embedding_model),
             lister=lambda: project_files(scope),
             shared=self._shared,
+            repository=self._repository,
         )
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
@@ -215,6 +216,13 @@ class ProjectServices:
 
     def _shared(self) -> "Path | None":
         return None if isinstance(git := self.git, str) else private_folder(git.at.common_dir, self.root)
+
+    def _repository(self) -> str:
+        """The first commit, which all clones have in common; '' where there is none."""
+        with contextlib.suppress(Unavailable):
+            if not isinstance(git := self.git, str) and git.oid("HEAD"):
+                return min(git.text("rev-list", "--max-parents=0", "HEAD").split())
+        return ""
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""

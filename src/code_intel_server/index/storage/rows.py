@@ -59,8 +59,13 @@ class ChunkRow(NamedTuple):
     passage: int
 
 
+def passage_key(passage: int) -> str:
+    """What a passage is called in ChromaDB."""
+    return f"{passage & (1 << 64) - 1:016x}"
+
+
 class OutboxItem(NamedTuple):
-    """A change that ChromaDB has not acknowledged: `vector` is None where the id was removed."""
+    """A change that ChromaDB has not acknowledged: `vector` is None where the id was removed; `id` is what ChromaDB knows it by."""
 
     seq: int
     id: str
