@@ -345,8 +345,7 @@ class ChromaManager:
         if not self._shared:
             return {key: key for key in COLLECTIONS}
         own = project_key(self._root)
-        model = f"{self._repository() or own}\0{self._store.meta('model')}\0{FORMAT}"
-        return {"forest": f"forest-{_hashed(model)}", "map": f"map-{own}"}
+        return {"forest": shared_collection(self._repository() or own, self._store.meta("model")), "map": f"map-{own}"}
 
     def _break_seal(self) -> None:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
@@ -472,6 +471,11 @@ class ChromaManager:
 def project_key(root: Path) -> str:
     """Names the collections of one checkout on one machine, on a server that many may share."""
     return _hashed(f"{platform.node()}\0{root.resolve()}")
+
+
+def shared_collection(repository: str, model: str) -> str:
+    """Names the collection of all checkouts of a repository with the same model."""
+    return "forest-" + _hashed(f"{repository}\0{model}\0{FORMAT}")
 
 
 def _hashed(text: str) -> str:
