@@ -87,7 +87,6 @@ for request in eval(sys.argv[2]):
     found = one.known("forest", ["a", "b"])["ids"]
     one.drop("forest", ["a"])
     print(found, one.known("forest", ["a"])["ids"])
-    one.reset()
 """
 
 

@@ -251,7 +251,8 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
             with self.writing() as connection:
                 connection.executemany("DELETE FROM checkouts WHERE path = ?", gone)
                 removed = _remove_some(connection, referred)
-                connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", ("cleaned", str(time.time())))
+                if not removed:
+                    connection.execute("INSERT OR REPLACE INTO meta VALUES ('cleaned', ?)", (str(time.time()),))
             return removed
 
     def _thin_out(self) -> None:
@@ -462,7 +463,7 @@ def _alive(connection: sqlite3.Connection, units: str) -> "Callable[[NDArray[Any
     """Whether units are still there, of those that a query gives."""
     import numpy as np
 
-    alive = np.fromiter((row[0] for row in connection.execute(units)), dtype=np.int64)
+    alive = np.fromiter((row[0] for row in connection.execute(f"{units} UNION ALL SELECT 1 << 40")), dtype=np.int64)
     alive.sort()
     # By searching: `isin` would look through all that is alive for each of many thousand words.
-    return lambda found: np.append(alive, -1)[np.searchsorted(alive, found)] == found
+    return lambda found: alive[np.searchsorted(alive, found)] == found

@@ -6,7 +6,6 @@ it by the length of one request. Errors are answered, never raised: the parent d
 """
 
 import base64
-import contextlib
 import fcntl
 import os
 import resource
@@ -89,14 +88,6 @@ class Collections:
             configuration=CreateCollectionConfiguration(hnsw=_HNSW),
         )
 
-    def reset(self) -> dict[str, Any]:
-        """Empty both."""
-        for key, name in self._names.items():
-            with contextlib.suppress(Exception):
-                self._client.delete_collection(name)
-            self._open[key] = self._create(key, name)
-        return {}
-
     def put(self, key: str, ids: list[str], vectors: "Matrix") -> dict[str, Any]:
         """Add or replace vectors by id."""
         self._open[key].upsert(ids=ids, embeddings=vectors)
@@ -176,8 +167,6 @@ def handle_request(collections: Collections, request: dict[str, Any], body: byte
     match operation:
         case "open":
             return collections.open()
-        case "reset":
-            return collections.reset()
         case "put":
             return collections.put(request["key"], request["ids"], vectors)
         case "drop":

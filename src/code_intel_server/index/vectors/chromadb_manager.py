@@ -100,6 +100,8 @@ class ChromaManager:
         self._epoch = -1
         self._identities: dict[str, dict[str, str | int]] = {}
         self._is_open = False
+        self._sends_all = False
+        """Whether vectors that the server has are sent once more: some of them could not be found."""
         self._crashed_opens = 0
         self.state = ChromaState.OFF if settings.mode is ChromaMode.OFF else ChromaState.CLOSED
         self.reason = ""
@@ -428,6 +430,7 @@ class ChromaManager:
             self._connect()
         else:
             self.rebuilt.append(f"The ChromaDB collection was filled anew, because {problem}.")
+            self._sends_all = True
         self._store.refill_outbox()
 
     def _set_aside(self, problem: str) -> None:
@@ -457,6 +460,9 @@ class ChromaManager:
         put = {ident: vector for ident, vector in latest.items() if vector is not None}
         if gone:
             self._ask({"op": "drop", "key": key, "ids": gone})
+        if put and shared and not self._sends_all:  # what another checkout has brought need not be sent again
+            for ident in self._ask({"op": "known", "key": key, "ids": list(put)})["ids"]:
+                del put[ident]
         if put:
             blobs = list(put.values())
             self._ask({"op": "put", "key": key, "ids": list(put)}, unpack(blobs, len(blobs[0]) // 2))
