@@ -78,13 +78,14 @@ def test_another_worktree_tags_only_what_differs_and_finds_its_own(
 def test_a_file_of_the_same_content_is_found_by_its_own_name_and_language(
     tmp_path: Path, shared: Path, tagged: list[str]
 ) -> None:
-    found = explorer(write(tmp_path / "first", {"a.py": "def same():\n    pass\n"}), shared)
+    same = "function same() {\n}\n"
+    found = explorer(write(tmp_path / "first", {"a.js": same}), shared)
     found.refresh_all()
-    write(tmp_path / "first", {"b/a.py": "def same():\n    pass\n", "a.rb": "def same():\n    pass\n"})
+    write(tmp_path / "first", {"b/a.js": same, "a.ts": same})
     tagged.clear()
     found.refresh_all()
-    assert places(found, "same") == [("a.py", 1), ("a.rb", 1), ("b/a.py", 1)]
-    assert tagged == ["a.rb"]
+    assert places(found, "same") == [("a.js", 1), ("a.ts", 1), ("b/a.js", 1)]
+    assert tagged == ["a.ts"]
 
 
 def test_what_was_just_written_is_believed_of_its_own_file_only(
