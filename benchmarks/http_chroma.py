@@ -30,6 +30,7 @@ from wire import Client  # noqa: E402
 
 from code_intel_server.index.storage.open_index import DATABASE  # noqa: E402
 from code_intel_server.index.storage.store import Store  # noqa: E402
+from code_intel_server.tools.services import ProjectServices  # noqa: E402
 
 PROJECTS = ("alpha", "beta")
 
@@ -130,27 +131,32 @@ def _until_chroma(client: Client) -> None:
 
 
 def _stored(root: Path) -> dict[str, bytes]:
-    """Ids and vectors that SQLite holds."""
-    store = Store(root / ".code-intel" / DATABASE, writable=False, shared=root / ".git" / "code-intel")
+    """Keys and vectors that SQLite holds."""
+    store = _store(root)
     try:
         return dict(store.sample_ids(10**9))
     finally:
         store.close()
 
 
+def _store(root: Path) -> Store:
+    store = Store(root / ".code-intel" / DATABASE, writable=False, shared=ProjectServices(root)._shared())
+    store.by_passage = True
+    return store
+
+
 def compare(port: int, roots: Sequence[Path]) -> list[list[object]]:
     """What the ChromaDB server holds for each checkout against that checkout's own SQLite."""
     import numpy as np
 
-    from code_intel_server.index.vectors.chromadb_manager import project_key
+    from code_intel_server.index.vectors.chromadb_manager import shared_collection
 
     client = chromadb.HttpClient(host="127.0.0.1", port=port, settings=Settings(anonymized_telemetry=False))
     rows: list[list[object]] = []
     for root in roots:
         stored = _stored(root)
-        there = client.get_collection(f"forest-{project_key(root)}", embedding_function=None).get(
-            include=["embeddings"]
-        )
+        name = shared_collection(ProjectServices(root)._repository(), _store(root).meta("model"))
+        there = client.get_collection(name, embedding_function=None).get(include=["embeddings"])
         held = dict(zip(there["ids"], there["embeddings"], strict=True))
         own = {ident: np.frombuffer(blob, np.float16).astype(np.float32) for ident, blob in stored.items()}
         wrong = sum(
@@ -204,7 +210,15 @@ def main() -> None:
             "## Nobody's chunks are lost or mixed up",
             "",
             *measuring.table(
-                ["checkout", "chunks in its SQLite", "in ChromaDB", "lost", "left over", "other vector"], compared
+                [
+                    "checkout",
+                    "passages in its SQLite",
+                    "in ChromaDB, with those of others",
+                    "lost",
+                    "of others",
+                    "other vector",
+                ],
+                compared,
             ),
             "",
             f"- Results from the other project: **{len(shared['strays'])}** of all answers' rows.",  # type: ignore[arg-type]

@@ -1,57 +1,97 @@
 """Worktrees of one repository: seconds to the first complete search and disk of each, beside a cold index of the same tree.
 
-    worktrees.py [FILES] [WORKTREES]
+    worktrees.py [FILES] [WORKTREES] [SEED]
 
-The tree is made by corpus.py; each worktree then changes ten files, adds one and removes one. Every index is built in a
-process of its own through the server's `ProjectServices`, and asked one question. What a worktree takes on disk is its own
-database and what it adds to the one in the common git folder. Prints a Markdown table.
+The tree is made by corpus.py; each worktree then changes ten files, adds one and removes one, chosen by seed. Every index
+is built in a process of its own through the server's `ProjectServices`, which is asked one question and then for its symbols.
+What a worktree takes on disk is its own databases and what it adds to those in the common git folder. In every tenth worktree
+a first process is killed on its way; that one and every tenth other is compared with a cold index of the same files.
+Prints a Markdown table.
 """
 
+import hashlib
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import corpus
 import measuring
 
-QUESTIONS = ("read a line from a socket", "parse a date", "tokenize source code", "compress a file", "HTTPConnection")
+QUESTIONS = (
+    "read a line from a socket", "parse a date", "tokenize source code", "compress a file", "HTTPConnection",
+    "where are headers written", "retry after a timeout", "close the connection", "JSONDecoder", "format a traceback",
+    "walk a directory tree", "compare two sequences", "escape html", "run a subprocess", "lock a thread",
+    "how is an email message parsed", "read configuration from an ini file", "hash of a password", "LineReader", "unpickle",
+)  # fmt: skip
+CHANGED = 10
 
 
 def first_search(root: Path) -> None:
-    """Sync and ask; prints seconds, of them of the processor, chunks embedded, and what was found."""
+    """Sync, ask, and refresh the symbols; prints the seconds and processor seconds of both, and what was found."""
     from code_intel_server.tools.services import ProjectServices
 
     (root / ".code-intel").mkdir(exist_ok=True)
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), _busy()
     services = ProjectServices(root)
     report = services.index.sync()
     answer = services.index.search(QUESTIONS[0])
-    seconds, busy = time.perf_counter() - began, sum(os.times()[:4])
-    assert answer.complete and answer.hits
+    said: dict[str, object] = {"seconds to the first search": time.perf_counter() - began, "busy": _busy() - busy}
+    assert answer.complete and answer.hits and answer.engine == "sqlite-vectors+bm25", answer.notes
+    began, busy = time.perf_counter(), _busy()
+    services.explorer.refresh_all()
+    said |= {"seconds for the symbols": time.perf_counter() - began, "busy with symbols": _busy() - busy}
     found = [[(hit.path, hit.text) for hit in services.index.search(one).hits] for one in QUESTIONS]
+    files = services.explorer.cache.store
+    symbols = sorted((path, *one.tag) for path in files.stamps() for one in files.in_file(path))
+    said["answers"] = hashlib.sha256(json.dumps([found, symbols]).encode()).hexdigest()
     services.close()
-    print(
-        json.dumps({"seconds": seconds, "busy": busy, "chunks": report.chunks, "files": report.files, "found": found})
-    )
+    print(json.dumps(said | {"chunks": report.chunks, "files": report.files}))
+
+
+def _busy() -> float:
+    """Seconds of the processors so far, of this process and those it has waited for."""
+    return sum(os.times()[:4])
 
 
 def measured(root: Path) -> dict[str, object]:
     """One index in a process of its own, and what it takes on disk."""
-    git = subprocess.run(
-        ["git", "-C", str(root), "rev-parse", "--git-common-dir"], capture_output=True, text=True, check=True
-    )
-    shared = root / git.stdout.strip() / "code-intel"
+    shared = common(root)
     before = _bytes(shared)
-    done = subprocess.run([sys.executable, __file__, "--one", str(root)], capture_output=True, text=True, check=True)
+    done = subprocess.run(command(root), capture_output=True, text=True, check=True)
     grown = _bytes(shared) - before
     return json.loads(done.stdout) | {"MB": (_bytes(root / ".code-intel") + grown) / 1e6}
+
+
+def command(root: Path) -> list[str]:
+    """The process that makes one index."""
+    return [sys.executable, __file__, "--one", str(root)]
+
+
+def common(root: Path) -> Path:
+    """The folder that the worktrees share."""
+    git = ["git", "-C", str(root), "rev-parse", "--path-format=absolute", "--git-common-dir"]
+    return Path(subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip(), "code-intel")
+
+
+@contextmanager
+def from_nothing(root: Path) -> Iterator[None]:
+    """Meanwhile nothing is known of the worktree, nor of any other."""
+    shared, kept = common(root), common(root).with_name("kept")
+    shutil.rmtree(root / ".code-intel")
+    shared.rename(kept)
+    yield
+    shutil.rmtree(shared)
+    kept.rename(shared)
 
 
 def _bytes(folder: Path) -> int:
@@ -59,45 +99,73 @@ def _bytes(folder: Path) -> int:
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*.sqlite3*"))
 
 
+def changed(other: Path, number: int, seed: int) -> None:
+    """Change ten files of a worktree, add one and remove one."""
+    chosen = random.Random(f"{seed} {number}")
+    *edited, removed = chosen.sample(sorted(other.rglob("*.py")), CHANGED + 1)
+    for path in edited:
+        with path.open("a") as file:
+            file.write(f"\n\ndef added_in_worktree_{number}():\n    return {number}\n")
+    removed.unlink()
+    (other / f"new_{number}.py").write_text(f"def new_in_worktree_{number}():\n    return {number}\n")
+
+
+def killed(other: Path, seconds: float) -> None:
+    """Begin an index and kill it on its way."""
+    child = subprocess.Popen(command(other), stdout=subprocess.DEVNULL)
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
 def main() -> None:
     """Build the repository, its worktrees and the table."""
     if sys.argv[1:2] == ["--one"]:
         first_search(Path(sys.argv[2]))
         return
-    files, count = (int(one) for one in (*sys.argv[1:], "5000", "50")[:2]) if len(sys.argv) > 2 else (5000, 50)
+    files, count, seed = (int(one) for one in (*sys.argv[1:], *("5000", "50", "1")[len(sys.argv) - 1 :]))
     folder = Path(tempfile.mkdtemp(prefix="worktrees-"))
+    # The modules compiled once, as they are where the server is installed.
+    os.environ |= {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
     root = folder / "repository"
     corpus.make(root, files)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-C", str(root)]
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "corpus"]):
         subprocess.run([*git, *arguments], check=True)
-    cold, begun, same = measured(root), [], 0
-    names = sorted(path.relative_to(root) for path in root.rglob("*.py"))
+    measured(root)
+    for known in (root / ".code-intel", common(root)):
+        shutil.rmtree(known)
+    cold = measured(root)
+    begun, compared, same = [], 0, 0
     for number in range(count):
         other = folder / f"other{number}"
         subprocess.run([*git, "worktree", "add", "-q", "--detach", str(other)], check=True)
-        for name in names[number * 12 : number * 12 + 10]:
-            with (other / name).open("a") as file:
-                file.write(f"\n\ndef added_in_worktree_{number}():\n    return {number}\n")
-        (other / names[number * 12 + 10]).unlink()
-        (other / f"new_{number}.py").write_text(f"def new_in_worktree_{number}():\n    return {number}\n")
-        begun.append(measured(other))
-        if number % 10 == 0:  # the same worktree from nothing
-            shutil.rmtree(other / ".code-intel")
-            (shared := root / ".git/code-intel").rename(folder / "kept")
-            same += measured(other)["found"] == begun[-1]["found"]
-            shutil.rmtree(shared)
-            (folder / "kept").rename(shared)
+        changed(other, number, seed)
+        if kills := number % 10 == 5:
+            killed(other, random.Random(number).uniform(0.3, 3.0))
+        one = measured(other)
+        if not kills:  # else some of it was done before
+            begun.append(one)
+        if kills or number % 10 == 0:
+            compared += 1
+            with from_nothing(other):
+                anew = measured(other)
+            same += anew["answers"] == one["answers"]
     shutil.rmtree(folder)
-    rows = [("files", 0), ("chunks", 0), ("seconds", 2), ("busy", 2), ("MB", 1)]
-    print(f"{measuring.machine('numpy')}\n\n| | cold | {count} worktrees, median (most) | share |\n|---|---|---|---|")
-    for name, digits in rows:
+    print(
+        f"{measuring.machine('numpy')}\n\n| | cold | {len(begun)} worktrees, median (most) | share |\n|---|---|---|---|"
+    )
+    rows = [("files", 0), ("chunks", 0), ("seconds to the first search", 2), ("busy", 2)]
+    for name, digits in [*rows, ("seconds for the symbols", 2), ("busy with symbols", 2), ("MB", 1)]:
         values = [float(one[name]) for one in begun]
         middle = statistics.median(values)
         share = f"{middle / float(cold[name]):.3f}"
         print(f"| {name} | {float(cold[name]):.{digits}f} | {middle:.{digits}f} ({max(values):.{digits}f}) | {share} |")
     print(
-        f"\nAnswers to {len(QUESTIONS)} questions the same as from a cold index: {same} of {len(range(0, count, 10))} worktrees."
+        f"\nSymbols and answers to {len(QUESTIONS)} questions the same as from a cold index: {same} of {compared} worktrees, "
+        f"{count - len(begun)} of them after a kill."
     )
 
 

@@ -1,6 +1,5 @@
 """search_files: globs mean what they say, and a few letters find the file that was meant."""
 
-import subprocess
 import sys
 import time
 from pathlib import Path

@@ -81,13 +81,12 @@ from code_intel_server.index.vectors.chroma_child import Collections, connect_cl
 
 sys.modules |= dict.fromkeys(eval(sys.argv[1]))
 for request in eval(sys.argv[2]):
-    one = Collections(connect_client(request), {"store": "a", "format": 1}, {"forest": "left-out"})
+    one = Collections(connect_client(request), {"forest": {"store": "a"}}, {"forest": "left-out"})
     vectors = np.array([[1.0, 0.0]], dtype=np.float32)
     one.open(), one.put("forest", ["a"], vectors), one.near("forest", 5, vectors)
     found = one.known("forest", ["a", "b"])["ids"]
     one.drop("forest", ["a"])
     print(found, one.known("forest", ["a"])["ids"])
-    one.reset()
 """
 
 
@@ -99,7 +98,9 @@ def test_a_system_that_sets_no_limit_to_open_files_lets_chromadb_open_its_graphs
             pytest.skip("this system sets a limit that only its administrator can lift")
         resource.prlimit(link.pid, resource.RLIMIT_NOFILE, (hard, hard))
         opening = {"op": "open", "mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
-        opened = link.ask(opening | {"names": {"forest": "forest-of-one"}, "identity": {"format": 1}}, timeout=60)
+        opened = link.ask(
+            opening | {"names": {"forest": "forest-of-one"}, "identities": {"forest": {"format": 1}}}, timeout=60
+        )
     finally:
         link.close()
     assert opened == {"created": ["forest"], "counts": {"forest": 0}}

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from code_intel_server.index.code_index import CodeIndex
-from code_intel_server.index.storage import contents
-from code_intel_server.index.storage.contents import CONTENTS
+from code_intel_server.index.storage import contents, postings
+from code_intel_server.index.storage.contents import CONTENTS, ContentStore
 from code_intel_server.index.storage.store import Store
 from code_intel_server.tools.services import ProjectServices
 from tests.index.builders import SAMPLE, HashEncoder, lister, write_files
@@ -142,7 +143,11 @@ def test_a_line_in_several_chunks_is_read_piece_by_piece(tmp_path: Path, shared:
         assert all(hit.text in words for hit in hits) and len({hit.text for hit in hits}) == len(hits)
 
 
-def test_a_worktree_that_goes_takes_nothing_of_another(first: Path, second: Path, shared: Path) -> None:
+@pytest.mark.parametrize("part", [contents.PART, 1])
+def test_a_worktree_that_goes_takes_nothing_of_another(
+    first: Path, second: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(contents, "PART", part)
     with opened(second, shared) as index:
         index.sync()
         before = answers(index)
@@ -151,11 +156,21 @@ def test_a_worktree_that_goes_takes_nothing_of_another(first: Path, second: Path
         assert answers(index) == before
     assert counted(shared, "checkouts") == 1
     assert counted(shared, "contents") == len(FILES) == counted(shared, "chunks") - 1  # README has two
+    assert counted(shared, "paths") == len(FILES)
     with contextlib.closing(sqlite3.connect(shared / CONTENTS)) as connection:
         held = {row[0] for row in connection.execute("SELECT seq FROM chunks")}
         assert {row[0] for row in connection.execute("SELECT seq FROM symbols")} <= held
+        paths = {row[0] for row in connection.execute("SELECT id FROM paths")}
+        for kind, alive in ((postings.CHUNKS, held), (postings.PATHS, paths)):
+            terms = [row[0] for row in connection.execute(f"SELECT DISTINCT term FROM {kind}_postings")]  # noqa: S608
+            found = postings.find_postings(connection, kind, terms)
+            assert {unit for one in found.values() for unit in one["unit"].tolist()} == alive
         wanted = "SELECT passage FROM vectors EXCEPT SELECT passage FROM chunks"
         assert connection.execute(wanted).fetchall() == []
+
+
+def test_nobody_else_can_read_what_files_hold(first: Path, shared: Path) -> None:
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (shared, shared / CONTENTS)] == [0o700, 0o600]
 
 
 def test_nothing_is_removed_while_another_worktree_is_being_indexed(first: Path, second: Path, shared: Path) -> None:
@@ -273,7 +288,8 @@ def test_who_has_contents_open_that_were_replaced_takes_up_the_new_ones(
         one.sync()
         other.sync()
         before = answers(other)
-        store_of(one).contents.replace("it is damaged")
+        with contextlib.closing(ContentStore(shared / CONTENTS, writable=True)) as third:
+            third.replace("it is damaged")
         one.sync()
         other.sync()
         assert answers(other) == before

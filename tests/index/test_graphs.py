@@ -23,7 +23,7 @@ def test_a_graph_is_built_by_one_thread_whatever_the_environment_wants(
     link = ChromaLink(tmp_path)
     try:
         opening = {"op": "open", "mode": "local", "path": str(tmp_path / "chroma"), "lock": str(tmp_path / "lock")}
-        link.ask(opening | {"names": {"forest": "forest-of-one"}, "identity": {"format": 1}}, timeout=60)
+        link.ask(opening | {"names": {"forest": "forest-of-one"}, "identities": {"forest": {"format": 1}}}, timeout=60)
         before = _threads(link.pid)
         link.ask({"op": "put", "key": "forest", "ids": ids}, vectors, timeout=60)
         found = link.ask({"op": "near", "key": "forest", "limit": 1}, vectors, timeout=60)["ids"]

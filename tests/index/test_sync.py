@@ -15,7 +15,7 @@ from code_intel_server import process
 from code_intel_server.codebase.files.ignore import FileListing
 from code_intel_server.index import sync
 from code_intel_server.index.storage.contents import model_number
-from code_intel_server.index.storage.postings import find_postings
+from code_intel_server.index.storage.postings import CHUNKS, find_postings
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.sync import PARTLY_LISTED, Synchroniser
 from code_intel_server.index.values import ChunkStrategy, IndexSettings
@@ -335,7 +335,7 @@ def test_a_large_sync_is_the_same_with_and_without_processes_and_says_so(
                 "SELECT c.id, c.path, c.start_line, c.end_line, c.at, c.size, c.names, v.vector FROM chunks c "
                 "JOIN shared.vectors v ON v.passage = c.passage ORDER BY c.id"
             ).fetchall()
-            words = find_postings(connection, "shared", ["method", "class", "method7"])
+            words = find_postings(connection, CHUNKS, ["method", "class", "method7"])
             rows.append({term: sorted(found[["first", "second"]].tolist()) for term, found in words.items()})
         stored.append((report.added, report.chunks, rows))
         assert any("no process for it works" in note for note in report.notes) == (spawn is _refused)

@@ -33,13 +33,14 @@ class Explorer:
         *,
         keeps: bool = True,
         sources: Callable[[], SourceSettings] = SourceSettings,
+        shared: Callable[[], Path | None] = lambda: None,
     ) -> None:
         """With `keeps` False nothing is written below `root`: the symbol cache lives in memory.
 
-        `sources` tells which SCIP index and language servers the project has, asked for anew with each question.
+        `shared` gives a folder of all checkouts of the repository, None where there is none. `sources` tells which SCIP index and language servers the project has, asked for anew with each question.
         """
         self.project = ProjectScope.at(root, tuple(exclude_patterns), keeps=keeps)
-        self.cache = SymbolCache(self.project)
+        self.cache = SymbolCache(self.project, shared=shared)
         self.skips = SkipCounter(self.project)
         self.sources = ExternalSources(self.project, sources)
         self._classified = FileMemory[ReferenceRow]()

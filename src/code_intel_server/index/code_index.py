@@ -67,14 +67,16 @@ class CodeIndex:
         lister: FileLister,
         folder: Path | None = None,
         shared: Callable[[], Path | None] = lambda: None,
+        repository: Callable[[], str] = lambda: "",
     ) -> None:
-        """`folder` is `.code-intel`, `shared` one of all checkouts of the repository; `encoder` may raise Unavailable, search then goes by words."""
+        """`folder` is `.code-intel`, `shared` one of all checkouts of the `repository`, which is called so in every clone; `encoder` may raise Unavailable, search then goes by words."""
         self.root = root
         self.settings = settings
         self._folder = folder or root / ".code-intel"
         self._load_encoder = encoder
         self._lister = lister
         self._shared = shared
+        self._repository = repository
         self._lock = threading.RLock()
         # A sync asks for the encoder, and whoever closes the index holds the lock above until that sync has ended.
         self._encoder_lock = threading.Lock()
@@ -358,8 +360,8 @@ class CodeIndex:
                 return opened
             if opened is not None:
                 opened.close()
-            project = IndexSources(self.root, self._folder, self.settings, self._lister, self._embedder, self._shared)
-            self._opened = open_index(project, self._owner)
+            sources = (self.settings, self._lister, self._embedder, self._repository, self._shared)
+            self._opened = open_index(IndexSources(self.root, self._folder, *sources), self._owner)
             return self._opened
 
     def _open_still(self) -> OpenIndex:

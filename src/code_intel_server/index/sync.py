@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -44,6 +44,10 @@ PARTLY_LISTED = "Not every file could be listed; what is indexed of the others s
 WAITING = "waiting for the sync that is under way"
 
 _FIRST_BATCH_CHUNKS = 128
+
+
+KnownVectors = Callable[[Sequence[int]], Mapping[int, bytes]]
+"""Passages → the packed vectors of those that are known."""
 
 
 @dataclass(slots=True)
@@ -81,12 +85,15 @@ class Synchroniser:
         settings: IndexSettings,
         lister: FileLister,
         encoder: Callable[[], Encoder | None],
+        known_vectors: KnownVectors = lambda _: {},
     ) -> None:
+        """`known_vectors` are those that somebody else has made with the same model: they are not made again."""
         self._root = root
         self._store = store
         self._settings = settings
         self._lister = lister
         self._encoder = encoder
+        self._known_vectors = known_vectors
         self._recipe = f"{CHUNKER_VERSION}/{settings.chunk_strategy}/{settings.chunk_max_tokens}"
         self._turns = SyncQueue()
         self.seen_at = 0
@@ -423,14 +430,17 @@ class Synchroniser:
         passages = [passage_of(digest) for digest in wanted]
         there = set() if anew else self._store.contents.passages_with_vectors(passages, model_key(encoder))
         wanted = {digest: place for digest, place in wanted.items() if passage_of(digest) not in there}
+        known = self._known_vectors([*map(passage_of, wanted)]) if not anew else {}
+        found = {digest: known[passage_of(digest)] for digest in wanted if passage_of(digest) in known}
+        wanted = {digest: place for digest, place in wanted.items() if digest not in found}
         if not wanted:
-            return {}
+            return found
         if isinstance(encoder, StaticEncoder) and all(cut.bags for cut, _ in wanted.values()):
             matrix = encoder.encode_bags([cut.bags[at] for cut, at in wanted.values()])
         else:
             matrix = encoder.encode([cut.chunks[at].passage for cut, at in wanted.values()], "passage")
         tally.counts["embedded"] += len(wanted)
-        return dict(zip(wanted, pack(matrix), strict=True))
+        return found | dict(zip(wanted, pack(matrix), strict=True))
 
     def _embed_missing(self, progress: SyncProgress, should_stop: Callable[[], bool]) -> bool:
         """Vectors for chunks that were stored without an embedder or under another model."""
@@ -440,8 +450,11 @@ class Synchroniser:
                 return False
             after = rows[-1].seq
             read = [one.row for one in read_texts(self._root, rows, self._settings.max_file_bytes) if one.fresh]
-            vectors = pack(encoder.encode([row.chunk.passage for row in read], "passage"))
-            self._store.set_vectors({row.seq: vector for row, vector in zip(read, vectors, strict=True)})
+            known = self._known_vectors([row.passage for row in read])
+            lacking = [row for row in read if row.passage not in known]
+            vectors = pack(encoder.encode([row.chunk.passage for row in lacking], "passage"))
+            made = {row.seq: vector for row, vector in zip(lacking, vectors, strict=True)}
+            self._store.set_vectors(made | {row.seq: known[row.passage] for row in read if row.passage in known})
             progress(0, 0, "embedding")
         return True
 

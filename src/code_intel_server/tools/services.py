@@ -188,23 +188,27 @@ class ProjectServices:
 
         self._keep_out_of_git()
         excluded = ConfigFile.load(self.project.config_file).config.exclude_patterns
-        return Explorer(self.root, excluded, sources=lambda: source_settings(ConfigFile.load(self.project.config_file)))
+        sources = lambda: source_settings(ConfigFile.load(self.project.config_file))  # noqa: E731
+        return Explorer(self.root, excluded, sources=sources, shared=self._shared)
 
     @made_once
     def index(self) -> "CodeIndex":
         """Forest and Map."""
         from code_intel_server.codebase.files.ignore import project_files
+        from code_intel_server.codebase.files.project import ProjectScope
         from code_intel_server.index.code_index import CodeIndex
         from code_intel_server.index.vectors.embedding import load_encoder
 
         self._keep_out_of_git()
         config = ConfigFile.load(self.project.config_file).config
+        scope = ProjectScope.at(self.root, tuple(config.exclude_patterns))
         index = CodeIndex(
             self.root,
             index_settings(config),
             encoder=lambda: load_encoder(config.embedding_model),
-            lister=lambda: project_files(self.explorer.project),
+            lister=lambda: project_files(scope),
             shared=self._shared,
+            repository=self._repository,
         )
         if self._closed:  # a thread that was late asks: nobody would close it
             index.close()
@@ -219,6 +223,13 @@ class ProjectServices:
 
     def _shared(self) -> "Path | None":
         return None if isinstance(git := self.git, str) else private_folder(git.at.common_dir, self.root)
+
+    def _repository(self) -> str:
+        """The first commit, which all clones have in common; '' where there is none."""
+        with contextlib.suppress(Unavailable):
+            if not isinstance(git := self.git, str) and git.oid("HEAD"):
+                return min(git.text("rev-list", "--max-parents=0", "HEAD").split())
+        return ""
 
     def _keep_out_of_git(self) -> None:
         """Exclude what we write before it is written, outside a session too (SPEC 6.8); no lookup fails for it."""

@@ -118,12 +118,18 @@ def test_of_one_that_misbehaves_the_answer_stays_as_it_was_with_one_line(
     found.close()
 
 
-def test_after_three_failures_it_is_not_asked_any_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rest", [60.0, 0.0])
+def test_after_three_failures_it_is_left_alone_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: float
+) -> None:
+    monkeypatch.setattr(language_server, "REST_SECONDS", rest)
     found = spoken(tmp_path, "dies")
     for _ in range(3):
         assert any("it ended" in note for note in found.find_references("A.pay").notes)
-    assert any("not asked any more" in note for note in found.find_references("A.pay").notes)
-    assert len(heard(tmp_path)) == 3
+    rests = any(
+        "failed 3 times and is not asked for some minutes" in note for note in found.find_references("A.pay").notes
+    )
+    assert (rests, len(heard(tmp_path))) == ((True, 3) if rest else (False, 4))
 
 
 def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:

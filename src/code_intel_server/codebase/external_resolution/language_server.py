@@ -1,7 +1,7 @@
 """A language server as a source: the few messages of the Language Server Protocol that resolution needs.
 
 It runs as long as somebody asks it: to start one and let it read a project takes seconds. Nobody trusts it: an answer that
-does not come in time or makes no sense is none, and after MOST_FAILURES of them the server is not asked any more.
+does not come in time or makes no sense is none, and after MOST_FAILURES of them in a row the server is left alone for REST_SECONDS.
 Messages: Language Server Protocol 3.17 (base protocol, lifecycle, textDocument/definition and /references).
 """
 
@@ -31,6 +31,8 @@ from code_intel_server.common.child_link import ChildPipes, why
 SERVER_SECONDS = 10.0
 """How long one question may take, the server's start included."""
 MOST_FAILURES = 3
+REST_SECONDS = 300.0
+"""How long one that failed so often is not asked: a machine that was busy, or a project that was being read, may be done by then."""
 
 _MOST_MESSAGE_BYTES = 64 * 1024 * 1024
 _MOST_HEADER_BYTES = 4096
@@ -119,6 +121,7 @@ class LanguageServer:
         self._connection: _Connection | None = None
         self._engine = ""
         self._failures = 0
+        self._rests_until = 0.0
         self._is_ready = self._has_settled = False
         self._stamps: dict[str, int] = {}
         self._open: dict[str, str] | None = None
@@ -141,11 +144,13 @@ class LanguageServer:
         if not self._lock.acquire(timeout=SERVER_SECONDS):
             raise SourceError(f"{name} is busy")
         try:
-            if self._failures >= MOST_FAILURES:
-                raise SourceError(f"{name} failed {MOST_FAILURES} times and is not asked any more")
+            if time.monotonic() < self._rests_until:
+                raise SourceError(f"{name} failed {MOST_FAILURES} times and is not asked for some minutes")
             return self._symbol_at(path, line, column, files, deadline)
         except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             self._failures += 1
+            if self._failures >= MOST_FAILURES:
+                self._rests_until = time.monotonic() + REST_SECONDS
             late = isinstance(error, TimeoutError)
             # Who is only late may still be reading the project, once it has said that it is there.
             if not late or not self._is_ready or self._failures >= MOST_FAILURES:

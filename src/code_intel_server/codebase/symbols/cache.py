@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 
 from code_intel_server.codebase.files.ignore import files_of_any_size
 from code_intel_server.codebase.files.project import MAX_FILE_BYTES, ProjectScope
 from code_intel_server.codebase.symbols.store import Stamp, StoredFile, StoredSymbol, SymbolStore
-from code_intel_server.codebase.symbols.tagging import Tagging, tag_files, taggable
+from code_intel_server.codebase.symbols.tagging import Tagging, content_keys, tag_files, taggable
 
 FILES_A_BATCH = 400
 INLINE_LIMIT = 300
@@ -33,6 +34,9 @@ COMPARE_SECONDS = 10.0
 """Most that a lookup waits for the files to be compared with the cache."""
 
 _BATCH_SECONDS = 30.0
+RACY_NS = 2_000_000_000
+"""A file that was written so shortly before may have been written once more without its look telling."""
+
 _WORKERS = 2
 
 TaggingProgress = Callable[[int, int], None]
@@ -67,20 +71,27 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files that were looked at: what those hold that changed, with their look before; the others are `unchanged`."""
+    """Files that were looked at: what those hold that were tagged, and how many were known by their content or `unchanged`."""
 
     size: int
-    tagging: Tagging
-    stamps: Mapping[str, Stamp]
+    files: tuple[StoredFile, ...]
+    adopted: int
     unchanged: int
+    problems: tuple[str, ...]
 
 
 class SymbolCache:
     """Definitions of one project. Safe to use from several threads and processes at once."""
 
-    def __init__(self, project: ProjectScope, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        project: ProjectScope,
+        clock: Callable[[], float] = time.monotonic,
+        shared: Callable[[], Path | None] = lambda: None,
+    ) -> None:
+        """`shared` gives the folder in which all checkouts of the repository keep what their files define."""
         self.project = project
-        self.store = SymbolStore(project)
+        self.store = SymbolStore(project, shared)
         self._clock = clock
         self._lock = Lock()
         self._difference: CacheDifference | None = None
@@ -133,7 +144,9 @@ class SymbolCache:
             if left <= 0:
                 problems.append("the time limit ended the tagging of changed files")
                 break
-            problems += self._store(tag_files(self.project.root, batch, seconds=left), changed)
+            tagged = self._tag({path: changed[path] for path in batch}, left)
+            self.store.put(tagged.files)
+            problems += tagged.problems
         self._settle(set(stamps) if not problems else set())
         return tuple(problems)
 
@@ -151,19 +164,21 @@ class SymbolCache:
         """Bring every file up to date; meant for a thread of its own. Already committed batches survive a cancel."""
         started = self._clock()
         difference = self.verify(force=True)
-        is_new = not self._has_files()
+        is_new = self.store.empty
         problems = list(difference.problems)
         tagged = unchanged = done = 0
         with self.store.in_bulk() if is_new else nullcontext():
             for batch in self._tag_in_parallel(_batches(difference.pending), is_new, cancelled):
-                problems += self._store(batch.tagging, batch.stamps)
-                tagged += len(batch.tagging.files)
+                self.store.put(batch.files)
+                problems += batch.problems
+                tagged += batch.adopted + len(batch.files)
                 unchanged += batch.unchanged
                 done += batch.size
                 progress(done, len(difference.pending))
         finished = not cancelled()
         if finished:
             self.store.index()
+            self.store.clean_up()
             self._difference = replace(difference, pending=(), gone=())
         return Refresh(
             tagged=tagged,
@@ -180,9 +195,6 @@ class SymbolCache:
                 left = tuple(path for path in self._difference.pending if path not in paths)
                 unseen = tuple(path for path in self._difference.unseen if path not in paths)
                 self._difference = replace(self._difference, pending=left, unseen=unseen)
-
-    def _has_files(self) -> bool:
-        return self.store.count()[0] > 0
 
     def _compare(self, seconds: float) -> CacheDifference:
         started = self._clock()
@@ -219,10 +231,22 @@ class SymbolCache:
         known = self.store.stamps_of(stamps)
         return {path: stamp for path, stamp in stamps.items() if known.get(path) != stamp}
 
-    def _store(self, tagging: Tagging, stamps: Mapping[str, Stamp]) -> tuple[str, ...]:
+    def _tag(self, stamps: Mapping[str, Stamp], seconds: float, *, is_new: bool = False) -> "_Batch":
+        """Take over what is known of the content of files, and tag the others, which are then to be put into the store."""
+        root, began = self.project.root, time.time_ns()
+        keys = {} if is_new else content_keys(root, stamps)
+        adopted = self.store.adopt({path: (stamps[path], key) for path, key in keys.items()}) if keys else set()
+        lacking = sorted(stamps.keys() - adopted)
+        tagging = tag_files(root, lacking, seconds=seconds) if lacking else Tagging(())
         # The stamp was taken before the tagging: a file edited meanwhile looks changed next time.
-        self.store.put([StoredFile(file.path, stamps[file.path], file.engine, file.tags) for file in tagging.files])
-        return tagging.problems
+        keys = content_keys(root, lacking) if is_new else keys
+        files = []
+        for file in tagging.files:
+            stamp = stamps[file.path]
+            settled = stamp.mtime_ns < began - RACY_NS and stamp_of(self.project, file.path) == stamp
+            key = keys.get(file.path) if settled else None
+            files.append(StoredFile(file.path, stamp, file.engine, file.tags, key))
+        return _Batch(len(stamps), tuple(files), len(adopted), 0, tagging.problems)
 
     def _tag_in_parallel(
         self, batches: Iterable[Sequence[str]], is_new: bool, cancelled: Callable[[], bool]
@@ -235,8 +259,8 @@ class SymbolCache:
                 return None
             stamps = {path: stamp for path in batch if (stamp := stamp_of(self.project, path))}
             changed = stamps if is_new else self._changed(stamps)
-            tagging = tag_files(self.project.root, sorted(changed), seconds=_BATCH_SECONDS) if changed else Tagging(())
-            return _Batch(len(batch), tagging, changed, len(stamps) - len(changed))
+            tagged = self._tag(changed, _BATCH_SECONDS, is_new=is_new)
+            return replace(tagged, size=len(batch), unchanged=len(stamps) - len(changed))
 
         # Only a little ahead of the caller, so that a large project does not pile up in memory.
         waiting: deque[Future[_Batch | None]] = deque()

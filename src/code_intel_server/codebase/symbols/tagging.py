@@ -4,8 +4,10 @@ Universal Ctags tags a large tree in a second; a syntax tree is one to two order
 `Language.tree` says where the tree's answer is the better one (`benchmarks/definitions.md`).
 """
 
+import hashlib
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -71,6 +73,18 @@ def _taggable_name(name: str) -> bool:
     if language is None:
         return "." not in name
     return language.kind not in _UNTAGGED_KINDS or language.name in _TAGGED_ANYWAY
+
+
+def content_keys(root: Path, paths: Iterable[str]) -> dict[str, bytes]:
+    """What the files' tags are found by: files with the same key have the same; without those that cannot be read."""
+    has_ctags = ctags.ctags_program() is not None
+    keys: dict[str, bytes] = {}
+    for path in paths:
+        if (data := read_bytes(root, path)) is not None:
+            key = hashlib.blake2b(data, digest_size=20)
+            key.update(os.fsencode(f"\0{path.rsplit('/', 1)[-1]}\0{role(path) is Role.VENDORED}{has_ctags}"))
+            keys[path] = key.digest()
+    return keys
 
 
 def tag_files(root: Path, paths: Sequence[str], *, seconds: float = 20.0) -> Tagging:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from code_intel_server.index.storage.postings import find_postings
+from code_intel_server.index.storage import postings
 from code_intel_server.index.storage.view import View
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class QuestionWords:
     """What the terms of one question are worth in one state of a checkout."""
 
     def __init__(self, connection: sqlite3.Connection, view: View, terms: Sequence[str]) -> None:
-        text, paths = find_postings(connection, "shared", terms), find_postings(connection, "main", terms)
+        text, paths = (postings.find_postings(connection, kind, terms) for kind in (postings.CHUNKS, postings.PATHS))
         self._view = view
         self._found = {term: _occurrences(view, text.get(term), paths.get(term)) for term in {*text, *paths}}
         mean = float(view.lengths.mean()) if len(view) else 1.0

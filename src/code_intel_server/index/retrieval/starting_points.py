@@ -166,7 +166,7 @@ def _by_meaning(found: Sequence[Candidate], weight: float, why: str) -> Iterator
 def _known_files(connection: sqlite3.Connection) -> dict[str, list[str]]:
     """The project's files by their name."""
     known: dict[str, list[str]] = defaultdict(list)
-    for (path,) in connection.execute("SELECT path FROM files"):
+    for (path,) in connection.execute("SELECT path FROM named_files"):
         known[path.rpartition("/")[2]].append(path)
     return known
 

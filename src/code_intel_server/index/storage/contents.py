@@ -8,28 +8,39 @@ more is removed at times, while nobody is indexing (`users`). The text of chunks
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import sqlite3
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from code_intel_server.common.owned_connection import transaction
 from code_intel_server.index.chunks.cutting import Cut
+from code_intel_server.index.retrieval.lexical import index_terms
 from code_intel_server.index.storage import postings
 from code_intel_server.index.storage.database import BESIDE, Database, identity
-from code_intel_server.index.values import Chunk
+from code_intel_server.index.values import Chunk, path_tag
 from code_intel_server.workspace.files import make_folder
 
-VERSION = "1"
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+VERSION = "2"
 CONTENTS = f"contents-{VERSION}.sqlite3"
 """The file's name; servers of another version have a file of their own."""
 
 CLEAN_UP_SECONDS = 86_400.0
 FORGOTTEN_SECONDS = 30 * 86_400.0
 """A file of another version that nobody has written for so long is removed."""
+
+PART = 2000
+"""So many contents, paths or vectors are removed at once: others that write wait no longer than for these."""
 
 VARIABLES = 500
 _LONGEST = (1 << 16) - 1
@@ -64,6 +75,9 @@ class ContentStore(Database):
         """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE checkouts (path BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE paths (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, words INTEGER NOT NULL
+);
 CREATE TABLE contents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, first INTEGER NOT NULL, last INTEGER NOT NULL,
     lengths BLOB NOT NULL, passages BLOB NOT NULL
@@ -87,6 +101,12 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
         make_folder(self.path.parent, 0o700)
         with self._locked("open", fcntl.LOCK_EX):
             self._writer = self._prepare()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.writable:
+            with contextlib.suppress(OSError):  # SQLite will say it
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+        return super()._connect()
 
     def _check_place(self) -> None:
         super()._check_place()
@@ -145,6 +165,23 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
             adding.write()
         return adding.found
 
+    def path_ids(self, paths: Sequence[str]) -> dict[str, int]:
+        """The numbers of paths; those that have none yet are added, with the words they are found by."""
+        found = self._known_paths(paths)
+        if lacking := [path for path in paths if path not in found]:
+            with self.writing() as connection:
+                _add_paths(connection, lacking)
+            found |= self._known_paths(lacking)
+        return found
+
+    def _known_paths(self, paths: Sequence[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self.reading() as connection:
+            for part in in_parts(paths):
+                query = f"SELECT path, id FROM paths WHERE path IN ({','.join('?' * len(part))})"  # noqa: S608
+                found.update(connection.execute(query, part).fetchall())
+        return found
+
     def passages_with_vectors(self, passages: Sequence[int], model: str) -> set[int]:
         """Those of the passages that have a vector of the model."""
         found: set[int] = set()
@@ -191,28 +228,46 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
             cleaned = connection.execute("SELECT value FROM meta WHERE key = 'cleaned'").fetchone()
         due = not cleaned or not 0 <= time.time() - float(cleaned[0]) < CLEAN_UP_SECONDS
         if due or not all(one.exists() for one in checkouts):
-            with contextlib.suppress(BlockingIOError), self._locked("users", fcntl.LOCK_EX | fcntl.LOCK_NB):
-                self._clean_up()
+            with contextlib.suppress(BlockingIOError):
+                while self._clean_up_a_part():
+                    pass
+                self._thin_out()
+                self._remove_other_versions()
 
-    def _clean_up(self) -> None:
-        uid, referred, models, gone = self.uid, set[int](), set[int](), list[tuple[bytes]]()
+    def _clean_up_a_part(self) -> bool:
+        """Remove some of what nobody refers to; whether there was any. Who is indexing goes first: BlockingIOError."""
+        with self._locked("users", fcntl.LOCK_EX | fcntl.LOCK_NB):
+            uid, referred, gone = self.uid, _Referred(set(), set(), set()), list[tuple[bytes]]()
+            with self.reading() as connection:
+                rows = connection.execute("SELECT path FROM checkouts").fetchall()
+            for checkout in (Path(os.fsdecode(row[0])) for row in rows):
+                if not checkout.exists():
+                    gone.append((os.fsencode(checkout),))
+                    continue
+                try:
+                    referred.take(checkout, uid)
+                except sqlite3.Error:
+                    return False  # it may refer to anything
+            with self.writing() as connection:
+                connection.executemany("DELETE FROM checkouts WHERE path = ?", gone)
+                removed = _remove_some(connection, referred)
+                if not removed:
+                    connection.execute("INSERT OR REPLACE INTO meta VALUES ('cleaned', ?)", (str(time.time()),))
+            return removed
+
+    def _thin_out(self) -> None:
+        """Drop the words of what was removed, a batch at a time: until then they are found and belong to nobody."""
         with self.reading() as connection:
-            rows = connection.execute("SELECT path FROM checkouts").fetchall()
-        for checkout in (Path(os.fsdecode(row[0])) for row in rows):
-            if not checkout.exists():
-                gone.append((os.fsencode(checkout),))
-                continue
-            try:
-                contents, model = _referred(checkout, uid)
-            except sqlite3.Error:
-                return  # it may refer to anything
-            referred |= contents
-            models.add(model)
+            if not connection.execute("SELECT 1 FROM meta WHERE key = 'thin'").fetchone():
+                return
+        for kind, units in ((postings.CHUNKS, "SELECT seq FROM chunks"), (postings.PATHS, "SELECT id FROM paths")):
+            with self.reading() as connection:
+                batches = postings.batches(connection, kind)
+            for batch in batches:
+                with self.writing() as connection:
+                    postings.thin_out(connection, kind, batch, _alive(connection, units))
         with self.writing() as connection:
-            connection.executemany("DELETE FROM checkouts WHERE path = ?", gone)
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('cleaned', ?)", (str(time.time()),))
-            _remove_others(connection, referred, models)
-        self._remove_other_versions()
+            connection.execute("DELETE FROM meta WHERE key = 'thin'")
 
     def _remove_other_versions(self) -> None:
         for file in self.path.parent.glob("contents-*.sqlite3*"):
@@ -283,7 +338,18 @@ class _Adding:
         write("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._chunks)
         write("INSERT OR IGNORE INTO symbols VALUES (?, ?, ?)", self._symbols)
         write(_PUT_VECTOR, self._vectors)
-        postings.add_postings(self._connection, self._words)
+        postings.add_postings(self._connection, postings.CHUNKS, self._words)
+
+
+def _add_paths(connection: sqlite3.Connection, paths: Iterable[str]) -> None:
+    units: list[tuple[int, str, str]] = []
+    for path in paths:
+        words = index_path_words(path)
+        row = (path, path_tag(path), len(words.split()))
+        made = connection.execute("INSERT OR IGNORE INTO paths (path, tag, words) VALUES (?, ?, ?)", row)
+        if made.rowcount:  # else another process was quicker
+            units.append((int(made.lastrowid or 0), "", words))
+    postings.add_postings(connection, postings.PATHS, units)
 
 
 _PUT_VECTOR = "INSERT OR REPLACE INTO vectors (passage, model, vector) VALUES (?, ?, ?)"
@@ -293,6 +359,12 @@ def check_place(path: Path) -> None:
     """Raise sqlite3.OperationalError where a link is in the way: it leads to a file that is not ours."""
     if any(map(os.path.islink, (path.parent, *(path.with_name(path.name + suffix) for suffix in ("", *BESIDE))))):
         raise sqlite3.OperationalError("unable to open database file: a link leads out of its folder")
+
+
+def index_path_words(path: str) -> str:
+    """The terms of a path; the file's own name counts twice, as it says most."""
+    folder, _, name = path.rpartition("/")
+    return index_terms(f"{folder} {name} {name.partition('.')[0]}")
 
 
 def key_of(digest: bytes, language: str, recipe: str) -> bytes:
@@ -343,39 +415,55 @@ def _lock_file(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _referred(checkout: Path, uid: str) -> tuple[set[int], int]:
-    """The contents that a checkout's database refers to, and the model whose vectors it wants."""
-    uri = f"{checkout.as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection, transaction(connection):
-        known = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('contents', 'model')"))
-        if known.get("contents") != uid:
-            return set(), 0
-        rows = connection.execute("SELECT DISTINCT content FROM files WHERE content IS NOT NULL")
-        return {row[0] for row in rows}, model_number(known.get("model", ""))
+class _Referred(NamedTuple):
+    """What checkouts refer to: contents, paths, and the models whose vectors they want."""
+
+    contents: set[int]
+    paths: set[int]
+    models: set[int]
+
+    def take(self, checkout: Path, uid: str) -> None:
+        """Add what a checkout's database refers to. Raises sqlite3.Error where it cannot be read."""
+        uri = f"{checkout.as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection, transaction(connection):
+            known = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('contents', 'model')"))
+            if known.get("contents") == uid:
+                self.paths.update(row[0] for row in connection.execute("SELECT id FROM files"))
+                rows = connection.execute("SELECT content FROM files WHERE content IS NOT NULL")
+                self.contents.update(row[0] for row in rows)
+                self.models.add(model_number(known.get("model", "")))
 
 
-def _remove_others(connection: sqlite3.Connection, referred: set[int], models: set[int]) -> None:
-    """Remove the contents that are not referred to, with everything that is only theirs."""
-    rows = connection.execute("SELECT id, first, last FROM contents").fetchall()
-    gone = [row for row in rows if row[0] not in referred]
-    connection.executemany("DELETE FROM chunks WHERE seq BETWEEN ? AND ?", [row[1:] for row in gone])
-    connection.executemany("DELETE FROM contents WHERE id = ?", [row[:1] for row in gone])
-    wanted = ",".join(map(str, models)) or "0"
-    connection.execute(f"DELETE FROM vectors WHERE model NOT IN ({wanted})")  # noqa: S608 - numbers
-    if not gone:
-        return
-    connection.execute("DELETE FROM symbols WHERE seq NOT IN (SELECT seq FROM chunks)")
-    connection.execute("DELETE FROM vectors WHERE passage NOT IN (SELECT passage FROM chunks)")
-    _thin_out(connection)
+def _remove_some(connection: sqlite3.Connection, referred: _Referred) -> bool:
+    """Remove some contents and paths that are not referred to, with everything that is only theirs; whether there were any."""
+    contents, paths, models = (json.dumps([*ids]) for ids in referred)
+    others = "NOT IN (SELECT value FROM json_each(?)) LIMIT ?"
+    rows = connection.execute(f"SELECT id, first, last FROM contents WHERE id {others}", (contents, PART)).fetchall()  # noqa: S608
+    for ident, first, last in rows:
+        names = connection.execute("SELECT names, seq FROM chunks WHERE seq BETWEEN ? AND ?", (first, last)).fetchall()
+        connection.executemany(
+            "DELETE FROM symbols WHERE name = ? AND seq = ?",
+            [(name, seq) for defined, seq in names for name in defined.split("\n")],
+        )
+        connection.execute("DELETE FROM chunks WHERE seq BETWEEN ? AND ?", (first, last))
+        connection.execute("DELETE FROM contents WHERE id = ?", (ident,))
+    removed = len(rows)
+    gone = f"DELETE FROM paths WHERE id IN (SELECT id FROM paths WHERE id {others})"  # noqa: S608
+    removed += connection.execute(gone, (paths, PART)).rowcount
+    if removed:
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('thin', '')")
+    else:
+        unused = "passage NOT IN (SELECT passage FROM chunks) OR model NOT IN (SELECT value FROM json_each(?)) LIMIT ?"
+        gone = f"DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE {unused})"  # noqa: S608
+        removed += connection.execute(gone, (models, PART)).rowcount
+    return removed > 0
 
 
-def _thin_out(connection: sqlite3.Connection) -> None:
+def _alive(connection: sqlite3.Connection, units: str) -> "Callable[[NDArray[Any]], NDArray[np.bool_]]":
+    """Whether units are still there, of those that a query gives."""
     import numpy as np
 
-    alive = np.fromiter((row[0] for row in connection.execute("SELECT seq FROM chunks ORDER BY seq")), dtype=np.int64)
-    if not len(alive):
-        return postings.thin_out(connection, lambda units: np.zeros(len(units), dtype=bool))
+    alive = np.fromiter((row[0] for row in connection.execute(f"{units} UNION ALL SELECT 1 << 40")), dtype=np.int64)
+    alive.sort()
     # By searching: `isin` would look through all that is alive for each of many thousand words.
-    return postings.thin_out(
-        connection, lambda units: alive[np.searchsorted(alive, units).clip(max=len(alive) - 1)] == units
-    )
+    return lambda found: alive[np.searchsorted(alive, found)] == found

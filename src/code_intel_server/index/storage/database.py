@@ -267,7 +267,7 @@ class Database:
 class IndexFile(Database):
     """The database of one checkout, for who looks at it alone; `store` knows what is in it."""
 
-    VERSION = "2"
+    VERSION = "3"
 
 
 def uri_for_reading(path: Path) -> str:

@@ -14,7 +14,7 @@ from code_intel_server.index.map import Map
 from code_intel_server.index.retrieval.search import DenseSearch
 from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.storage.store import Store
-from code_intel_server.index.sync import Synchroniser, model_key
+from code_intel_server.index.sync import KnownVectors, Synchroniser, model_key
 from code_intel_server.index.values import ChromaMode, FileLister, IndexSettings, SyncProgress
 from code_intel_server.index.vectors.chromadb_manager import ChromaManager
 from code_intel_server.index.vectors.dense import BruteForce
@@ -128,13 +128,22 @@ class OpenIndex:
         def search(limit: int, files: Collection[int] | None) -> dict[int, float]:
             # Within a folder or language the store answers: exactly, and without asking ChromaDB for too many.
             near = self.chroma.near("forest", vector, limit) if self.chroma is not None and files is None else None
-            if near is not None and self.store is not None:
+            if near is not None and self.store is not None and (found := self._own(near, limit)):
                 if self._brute is not None:
                     self._brute.forget_unused()
-                return {seq: near[ident] for seq, ident in self.store.seqs_by_id(near).items()}
+                return found
             return self._brute.search(vector, limit, files) if self._brute is not None else {}
 
         return search
+
+    def _own(self, near: dict[str, float], limit: int) -> dict[int, float]:
+        """What was found, by our chunks; nothing where too much of it is of other checkouts."""
+        store = self.store
+        assert store is not None  # noqa: S101 - checked by the caller
+        if not store.by_passage:
+            return {seq: near[ident] for seq, ident in store.seqs_by_id(near).items()}
+        found = {seq: near[key] for seq, key in store.view().of_passages(near).items()}
+        return found if len(found) >= min(limit, store.count("chunks")) else {}
 
     def near_agreements(self, vector: "Matrix", limit: int) -> dict[str, float] | None:
         """Agreements near a vector, from ChromaDB; None where it cannot answer."""
@@ -189,6 +198,8 @@ class IndexSources:
     settings: IndexSettings
     lister: FileLister
     encoder: Callable[[], Encoder | None]
+    repository: Callable[[], str] = lambda: ""
+    """What all clones of the repository have in common; '' for none."""
     shared: Callable[[], Path | None] = lambda: None
     """The folder in which the checkouts of one repository keep what their files hold; None where each keeps its own."""
 
@@ -209,8 +220,8 @@ def open_index(project: IndexSources, owner: OwnerLock) -> OpenIndex:
     chroma_settings = project.settings.chroma
     if store.temporary and chroma_settings.mode is ChromaMode.LOCAL:
         chroma_settings = replace(chroma_settings, mode=ChromaMode.OFF)
-    synchroniser = _synchroniser(project, store)
-    chroma = ChromaManager(project.root, project.folder, store, chroma_settings)
+    chroma = ChromaManager(project.root, project.folder, store, chroma_settings, project.repository)
+    synchroniser = _synchroniser(project, store, chroma.vectors)
 
     def replace_damaged(reason: str) -> None:
         store.rebuild(f"it is damaged ({reason})", seen_at=synchroniser.seen_at)
@@ -227,5 +238,5 @@ def _open_reader(project: IndexSources, database: Path, *, note: str = "", gap: 
     return OpenIndex(store, _synchroniser(project, store), None, note=note, gap=gap)
 
 
-def _synchroniser(project: IndexSources, store: Store) -> Synchroniser:
-    return Synchroniser(project.root, store, project.settings, project.lister, project.encoder)
+def _synchroniser(project: IndexSources, store: Store, known: KnownVectors = lambda _: {}) -> Synchroniser:
+    return Synchroniser(project.root, store, project.settings, project.lister, project.encoder, known)

@@ -13,6 +13,13 @@ _WITH_VECTOR = "chunks c JOIN shared.vectors v ON v.passage = c.passage AND v.mo
 class ChromaOutbox(IndexFile):
     """The part of the store that `ChromaManager` works with."""
 
+    by_passage = False
+    """Whether ChromaDB knows vectors by what is embedded instead of by chunk: for the checkouts that share a collection."""
+
+    @property
+    def _key(self) -> str:
+        return "printf('%016x', c.passage)" if self.by_passage else "c.id"
+
     # Metadata
 
     def meta(self, key: str) -> str:
@@ -42,11 +49,12 @@ class ChromaOutbox(IndexFile):
             ).fetchall()
             ids = json.dumps([ident for _, ident in rows])
             if collection == "forest":
-                found = connection.execute(_VECTORS_OF_IDS, (ids, model_number(self.meta("model"))))
+                query = _VECTORS_OF_IDS.format(key=self._key.replace("c.id", "w.value"))
+                found = connection.execute(query, (ids, model_number(self.meta("model"))))
             else:
                 found = connection.execute(_AGREEMENTS_OF_IDS, (ids,))
-            vectors = dict(found.fetchall())
-        return [OutboxItem(seq, ident, vectors.get(ident)) for seq, ident in rows]
+            vectors = {ident: (key, vector) for ident, key, vector in found}
+        return [OutboxItem(seq, *vectors.get(ident, (ident, None))) for seq, ident in rows]
 
     def acknowledge(self, collection: str, seq: int, *, seen_at: int) -> None:
         """ChromaDB has everything up to `seq` of the file that was there at that epoch: a new one counts from one again."""
@@ -81,13 +89,13 @@ class ChromaOutbox(IndexFile):
         connection.execute(f"{put} SELECT 'map', id, 0 FROM agreements WHERE vector IS NOT NULL")  # noqa: S608
 
     def sample_ids(self, limit: int, *, sent: bool = False) -> list[tuple[str, bytes]]:
-        """About `limit` chunk ids with vectors, spread over the whole store; of those only that ChromaDB has, where `sent`."""
+        """About `limit` keys with vectors, spread over the whole store; of those only that ChromaDB has, where `sent`."""
         model = model_number(self.meta("model"))
         wanted = f"{_WITH_VECTOR} WHERE c.id NOT IN (SELECT id FROM outbox WHERE ? AND collection = 'forest')"  # noqa: S608
         with self.reading() as connection:
             total = connection.execute(f"SELECT count(*) FROM {wanted}", (model, sent)).fetchone()[0]  # noqa: S608
             step = max(1, total // max(1, limit))
-            query = f"SELECT id, vector FROM (SELECT c.id, v.vector, row_number() OVER () AS number FROM {wanted}) "  # noqa: S608
+            query = f"SELECT key, vector FROM (SELECT {self._key} AS key, v.vector, row_number() OVER () AS number FROM {wanted}) "  # noqa: S608
             return connection.execute(f"{query} WHERE number % ? = 0 LIMIT ?", (model, sent, step, limit)).fetchall()
 
     def settled(self) -> dict[str, int] | None:
@@ -95,9 +103,10 @@ class ChromaOutbox(IndexFile):
 
         One statement, and so one moment: a running sync adds chunks and what is to be sent of them together.
         """
+        keys = "DISTINCT c.passage" if self.by_passage else "*"
         with self.reading() as connection:
             waiting, forest, known = connection.execute(
-                f"SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM {_WITH_VECTOR}), "  # noqa: S608
+                f"SELECT (SELECT count(*) FROM outbox), (SELECT count({keys}) FROM {_WITH_VECTOR}), "  # noqa: S608
                 "(SELECT count(*) FROM agreements WHERE vector IS NOT NULL)",
                 (model_number(self.meta("model")),),
             ).fetchone()
@@ -105,11 +114,12 @@ class ChromaOutbox(IndexFile):
 
 
 _VECTORS_OF_IDS = (
-    "SELECT w.value, v.vector FROM json_each(?1) w CROSS JOIN shared.chunks c ON c.key = substr(w.value, 9) "
-    "CROSS JOIN files f ON f.content = c.content AND f.tag = substr(w.value, 1, 8) "
+    "SELECT w.value, {key}, v.vector FROM json_each(?1) w CROSS JOIN shared.chunks c ON c.key = substr(w.value, 9) "
+    "CROSS JOIN main.files f ON f.content = c.content "
+    "CROSS JOIN shared.paths p ON p.id = f.id AND p.tag = substr(w.value, 1, 8) "
     "CROSS JOIN shared.vectors v ON v.passage = c.passage AND v.model = ?2"
 )
-_AGREEMENTS_OF_IDS = "SELECT a.id, a.vector FROM json_each(?) w CROSS JOIN agreements a ON a.id = w.value"
+_AGREEMENTS_OF_IDS = "SELECT a.id, a.id, a.vector FROM json_each(?) w CROSS JOIN agreements a ON a.id = w.value"
 
 
 def uses_chroma(connection: sqlite3.Connection) -> bool:

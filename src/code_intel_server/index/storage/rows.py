@@ -5,40 +5,42 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from code_intel_server.index.retrieval.lexical import index_terms
-from code_intel_server.index.storage.contents import Content
-from code_intel_server.index.values import Chunk, FileState, path_tag
+from code_intel_server.index.values import Chunk
 
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
 _COLUMNS = (
-    "(f.id << 32) | c.seq AS seq, f.tag || c.key AS id, f.id AS file_id, f.path, f.language, f.digest, c.start_line, "
+    "(f.id << 32) | c.seq AS seq, p.tag || c.key AS id, f.id AS file_id, p.path, f.language, f.digest, c.start_line, "
     "c.end_line, c.at, c.size, c.kind, c.symbol, c.scope, c.header, c.names, c.passage"
 )
-_SYMBOLS = "shared.symbols s JOIN shared.chunks c ON c.seq = s.seq JOIN main.files f ON f.content = c.content"
+_FILES = "main.files f JOIN shared.paths p ON p.id = f.id"
+_CHUNKS = f"{_FILES} JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last"
+_SYMBOLS = f"shared.symbols s JOIN shared.chunks c ON c.seq = s.seq JOIN {_FILES} AND f.content = c.content"
 VIEWS = (
-    f"CREATE TEMP VIEW chunks AS SELECT {_COLUMNS} FROM main.files f JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last",  # noqa: S608
+    f"CREATE TEMP VIEW named_files AS SELECT f.*, p.path, p.words FROM {_FILES}",  # noqa: S608
+    f"CREATE TEMP VIEW chunks AS SELECT {_COLUMNS} FROM {_CHUNKS}",  # noqa: S608
     f"CREATE TEMP VIEW definitions AS SELECT s.name, s.place = 0 AS own, {_COLUMNS} FROM {_SYMBOLS}",  # noqa: S608
 )
-"""The repository's chunks as those of one checkout: `chunks`, and `definitions` with a row for each name they define."""
+"""The repository's paths and chunks as those of one checkout: `named_files`, `chunks`, and `definitions` with a
+row for each name they define."""
 
 _ROW = f"SELECT {_COLUMNS} FROM "  # noqa: S608
 ROWS_OF_SEQS = (
     f"{_ROW} json_each(?) w CROSS JOIN main.files f ON f.id = w.value >> 32 "
+    "CROSS JOIN shared.paths p ON p.id = f.id "
     "CROSS JOIN shared.chunks c ON c.seq = (w.value & 4294967295) AND c.seq BETWEEN f.first AND f.last"
 )
 """The chunks of numbers, given as a JSON list."""
 
 ROWS_OF_IDS = (
     f"{_ROW} json_each(?) w CROSS JOIN shared.chunks c ON c.key = substr(w.value, 9) "
-    "CROSS JOIN main.files f ON f.content = c.content AND f.tag = substr(w.value, 1, 8)"
+    "CROSS JOIN main.files f ON f.content = c.content "
+    "CROSS JOIN shared.paths p ON p.id = f.id AND p.tag = substr(w.value, 1, 8)"
 )
 """The chunks of public ids, given as a JSON list."""
 
-ROWS_OF_FILE = (
-    f"{_ROW} main.files f JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last WHERE f.id = ? ORDER BY c.seq"
-)
+ROWS_OF_FILE = f"{_ROW} {_CHUNKS} WHERE f.id = ? ORDER BY c.seq"
 
 
 class ChunkRow(NamedTuple):
@@ -57,8 +59,13 @@ class ChunkRow(NamedTuple):
     passage: int
 
 
+def passage_key(passage: int) -> str:
+    """What a passage is called in ChromaDB."""
+    return f"{passage & (1 << 64) - 1:016x}"
+
+
 class OutboxItem(NamedTuple):
-    """A change that ChromaDB has not acknowledged: `vector` is None where the id was removed."""
+    """A change that ChromaDB has not acknowledged: `vector` is None where the id was removed; `id` is what ChromaDB knows it by."""
 
     seq: int
     id: str
@@ -91,29 +98,6 @@ def row_of(row: tuple[Any, ...]) -> ChunkRow:
     return ChunkRow(seq, chunk, language, digest, at, size, file_id, passage)
 
 
-def put_file(connection: sqlite3.Connection, state: FileState, content: Content | None) -> tuple[int, str]:
-    """Note what a file holds; its number, and the words of its path where those are not known yet (else '')."""
-    place = content or (None, None, None)
-    known = connection.execute("SELECT id FROM files WHERE path = ?", (state.path,)).fetchone()
-    values = (state.size, state.mtime_ns, state.digest, state.indexed_ns, state.language, *place)
-    if known:
-        connection.execute(_CHANGE_FILE, (*values, known[0]))
-        return int(known[0]), ""
-    words = index_path_words(state.path)
-    made = connection.execute(_ADD_FILE, (*values, state.path, path_tag(state.path), len(words.split())))
-    return int(made.lastrowid or 0), words
-
-
-_CHANGE_FILE = (
-    "UPDATE files SET size = ?, mtime_ns = ?, digest = ?, indexed_ns = ?, language = ?, content = ?, first = ?, last = ? "
-    "WHERE id = ?"
-)
-_ADD_FILE = (
-    "INSERT INTO files (size, mtime_ns, digest, indexed_ns, language, content, first, last, path, tag, words) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-
-
 def ids_of(connection: sqlite3.Connection, paths: Iterable[str]) -> set[str]:
     """The public ids of all chunks of files."""
     query = "SELECT c.id FROM json_each(?) w CROSS JOIN chunks c ON c.path = w.value"
@@ -128,12 +112,6 @@ def enqueue(connection: sqlite3.Connection, collection: str, ids: Iterable[str],
     )
 
 
-def index_path_words(path: str) -> str:
-    """The terms of a path; the file's own name counts twice, as it says most."""
-    folder, _, name = path.rpartition("/")
-    return index_terms(f"{folder} {name} {name.partition('.')[0]}")
-
-
 def in_scope(connection: sqlite3.Connection, path: str, language: str) -> list[int] | None:
     """Numbers of the files under a folder (or the file itself) and of a language; None where neither narrows."""
     clauses, values = [], []
@@ -145,5 +123,5 @@ def in_scope(connection: sqlite3.Connection, path: str, language: str) -> list[i
         values.append(language)
     if not clauses:
         return None
-    query = f"SELECT id FROM files WHERE {' AND '.join(clauses)}"  # noqa: S608
+    query = f"SELECT id FROM named_files WHERE {' AND '.join(clauses)}"  # noqa: S608
     return [row[0] for row in connection.execute(query, values)]

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_intel_server.index.storage import postings
 from code_intel_server.index.storage.contents import (
     CONTENTS,
     Content,
@@ -37,7 +36,6 @@ from code_intel_server.index.storage.rows import (
     enqueue,
     ids_of,
     matrix_of,
-    put_file,
     row_of,
 )
 from code_intel_server.index.storage.view import View
@@ -46,19 +44,18 @@ from code_intel_server.index.values import Agreement, FileState
 if TYPE_CHECKING:
     from code_intel_server.index.values import Matrix
 
-_STATE = "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM files"
+_STATE = "SELECT path, size, mtime_ns, digest, indexed_ns, language FROM named_files"
+_AT_PATH = "WHERE id = (SELECT id FROM shared.paths WHERE path = ?)"
 
 
 class Store(ChromaOutbox):
     """What is in the index, as questions and changes."""
 
-    SCHEMA = (
-        """
+    SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, tag TEXT NOT NULL, size INTEGER NOT NULL,
-    mtime_ns INTEGER NOT NULL, digest BLOB NOT NULL, indexed_ns INTEGER NOT NULL, language TEXT NOT NULL,
-    words INTEGER NOT NULL, content INTEGER, first INTEGER, last INTEGER
+    id INTEGER PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, digest BLOB NOT NULL,
+    indexed_ns INTEGER NOT NULL, language TEXT NOT NULL, content INTEGER, first INTEGER, last INTEGER
 );
 CREATE INDEX files_content ON files (content);
 CREATE TABLE agreements (
@@ -69,8 +66,6 @@ CREATE TABLE outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, id TEXT NOT NULL, removed INTEGER NOT NULL
 );
 """
-        + postings.SCHEMA
-    )
 
     def __init__(self, path: Path, *, writable: bool, shared: Path | None = None) -> None:
         """As `Database`; the contents lie in the folder `shared` where that can be written, else beside `path`."""
@@ -110,8 +105,8 @@ CREATE TABLE outbox (
         uid = self.contents.uid
         if self.meta("contents") != uid:
             with self.writing() as connection:
-                for table in ("files", "postings", "batches", "outbox"):
-                    connection.execute(f"DELETE FROM {table}")  # noqa: S608
+                connection.execute("DELETE FROM files")
+                connection.execute("DELETE FROM outbox")
                 connection.execute("DELETE FROM meta WHERE key IN ('synced_at', 'chroma')")
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('contents', ?)", (uid,))
                 connection.execute(_NEXT_EDITION)
@@ -119,14 +114,16 @@ CREATE TABLE outbox (
             self.contents.register(self.path)
 
     def rejoin(self) -> None:
-        """Be known to the contents, and know no file any more whose content was cleaned up: the checkout had been moved away."""
+        """Be known to the contents, and know no file any more of which something was cleaned up: the checkout had been moved away."""
         self.contents.register(self.path)
-        lost = "content IS NOT NULL AND content NOT IN (SELECT id FROM shared.contents)"
+        lost = (
+            "content NOT IN (SELECT id FROM shared.contents) OR id NOT IN (SELECT id FROM shared.paths)"  # not of NULL
+        )
         with self.reading() as connection:
-            if not connection.execute(f"SELECT 1 FROM main.files WHERE {lost} LIMIT 1").fetchone():  # noqa: S608
+            if not connection.execute(f"SELECT 1 FROM files WHERE {lost} LIMIT 1").fetchone():  # noqa: S608
                 return
         with self.writing() as connection:
-            connection.execute(f"DELETE FROM main.files WHERE {lost}")  # noqa: S608
+            connection.execute(f"DELETE FROM files WHERE {lost}")  # noqa: S608
             connection.execute(_NEXT_EDITION)
 
     def _connect(self) -> sqlite3.Connection:
@@ -216,7 +213,7 @@ CREATE TABLE outbox (
         rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
         if rows:
             with self.writing() as connection:
-                connection.executemany("UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? WHERE path = ?", rows)
+                connection.executemany(f"UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? {_AT_PATH}", rows)  # noqa: S608
 
     def write(self, files: Sequence[FileWrite]) -> None:
         """Add the contents of files, and then note that the files hold them."""
@@ -225,16 +222,21 @@ CREATE TABLE outbox (
 
     def adopt(self, files: Sequence[tuple[FileState, Content | None]]) -> None:
         """Note what files hold, in one transaction; None where that is nothing that could be found."""
-        with self.writing() as connection, _changing(connection, [state.path for state, _ in files]):
-            placed = [put_file(connection, state, content) for state, content in files]
-            postings.add_postings(connection, [(number, "", words) for number, words in placed if words])
+        paths = [state.path for state, _ in files]
+        ids = self.contents.path_ids(paths)
+        rows = [
+            (ids[s.path], s.size, s.mtime_ns, s.digest, s.indexed_ns, s.language, *(content or (None, None, None)))
+            for s, content in files
+        ]
+        with self.writing() as connection, _changing(connection, paths):
+            connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def remove(self, paths: Iterable[str]) -> None:
         """Forget files and their chunks."""
         gone = [*paths]
         if gone:
             with self.writing() as connection, _changing(connection, gone):
-                connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in gone])
+                connection.executemany(f"DELETE FROM files {_AT_PATH}", [(path,) for path in gone])  # noqa: S608
 
     def view(self) -> View:
         """The chunks of the checkout as they are now."""

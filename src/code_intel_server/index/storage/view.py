@@ -1,7 +1,7 @@
 """The chunks of one checkout as arrays: which there are, how long they are, what is embedded of them; one state of it."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _FILES = (
-    "SELECT f.id, f.first, f.last - f.first + 1, f.words, k.lengths, k.passages FROM main.files f "
+    "SELECT f.id, f.first, f.last - f.first + 1, f.words, k.lengths, k.passages FROM named_files f "
     "JOIN shared.contents k ON k.id = f.content ORDER BY f.path"
 )
 
@@ -57,6 +57,15 @@ class View:
 
         places, which = _find(np.array(seqs, dtype=np.int64), self.seqs, self._by_seq)
         return {seqs[at]: place for place, at in zip(places.tolist(), which.tolist(), strict=True)}
+
+    def of_passages(self, keys: Iterable[str]) -> dict[int, str]:
+        """The chunks (by their number) in which a passage of one of the keys stands, and which."""
+        import numpy as np
+
+        numbers = {int.from_bytes(bytes.fromhex(key), "big", signed=True): key for key in keys}
+        places = np.flatnonzero(np.isin(self.passages, np.fromiter(numbers, dtype=np.int64)))
+        passages = self.passages[places].tolist()
+        return {seq: numbers[one] for seq, one in zip(self.seqs[places].tolist(), passages, strict=True)}
 
     def within(self, files: Collection[int]) -> "Flags":
         """Which chunks are of these files."""

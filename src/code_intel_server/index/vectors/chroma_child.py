@@ -5,7 +5,7 @@ pipe. On a local store it holds a lock of its own for as long as it may write, s
 it by the length of one request. Errors are answered, never raised: the parent decides what they mean.
 """
 
-import contextlib
+import base64
 import fcntl
 import os
 import resource
@@ -38,14 +38,17 @@ _HNSW: "CreateHNSWConfiguration" = {
 }
 
 
+Identity = dict[str, str | int]
+
+
 class Collections:
     """The two collections of one project in one client; where it is `alone` there, no other is kept."""
 
     def __init__(
-        self, client: "ClientAPI", identity: dict[str, str | int], names: dict[str, str], *, alone: bool = False
+        self, client: "ClientAPI", identities: dict[str, Identity], names: dict[str, str], *, alone: bool = False
     ) -> None:
         self._client = client
-        self._identity = identity
+        self._identities = identities
         self._names = names
         self._alone = alone
         self._open: dict[str, Any] = {}
@@ -58,40 +61,32 @@ class Collections:
                 if other.name not in self._names.values():
                     self._client.delete_collection(other.name)
         for key, name in self._names.items():
-            collection = self._existing(name)
+            collection = self._existing(key, name)
             if collection is None:
-                collection = self._create(name)
+                collection = self._create(key, name)
                 created.append(key)
             self._open[key] = collection
         return {"created": created, "counts": {key: one.count() for key, one in self._open.items()}}
 
-    def _existing(self, name: str) -> Any:
+    def _existing(self, key: str, name: str) -> Any:
         try:
             found = self._client.get_collection(name, embedding_function=None)
         except Exception:  # noqa: BLE001 - which error says "absent" differs between local and server
             return None
-        if all((found.metadata or {}).get(key) == value for key, value in self._identity.items()):
+        if self._identities[key].items() <= (found.metadata or {}).items():
             return found
         self._client.delete_collection(name)
         return None
 
-    def _create(self, name: str) -> Any:
+    def _create(self, key: str, name: str) -> Any:
         from chromadb.api.collection_configuration import CreateCollectionConfiguration
 
-        return self._client.create_collection(
+        return self._client.get_or_create_collection(  # of two clients that share one both may find none
             name,
             embedding_function=None,
-            metadata=dict(self._identity),
+            metadata=self._identities[key],
             configuration=CreateCollectionConfiguration(hnsw=_HNSW),
         )
-
-    def reset(self) -> dict[str, Any]:
-        """Empty both."""
-        for key, name in self._names.items():
-            with contextlib.suppress(Exception):
-                self._client.delete_collection(name)
-            self._open[key] = self._create(name)
-        return {}
 
     def put(self, key: str, ids: list[str], vectors: "Matrix") -> dict[str, Any]:
         """Add or replace vectors by id."""
@@ -114,6 +109,14 @@ class Collections:
     def known(self, key: str, ids: list[str]) -> dict[str, Any]:
         """Those of the ids that are there."""
         return {"ids": self._open[key].get(ids=ids, include=[])["ids"]}
+
+    def vectors(self, key: str, ids: list[str]) -> dict[str, Any]:
+        """Those of the ids that are there, and their vectors as 16-bit floats in base64."""
+        import numpy as np
+
+        found = self._open[key].get(ids=ids, include=["embeddings"])
+        packed = np.asarray(found["embeddings"], dtype="<f2").tobytes()
+        return {"ids": found["ids"], "vectors": base64.b64encode(packed).decode("ascii")}
 
     def count(self) -> dict[str, Any]:
         """How many vectors each holds."""
@@ -164,8 +167,6 @@ def handle_request(collections: Collections, request: dict[str, Any], body: byte
     match operation:
         case "open":
             return collections.open()
-        case "reset":
-            return collections.reset()
         case "put":
             return collections.put(request["key"], request["ids"], vectors)
         case "drop":
@@ -174,6 +175,8 @@ def handle_request(collections: Collections, request: dict[str, Any], body: byte
             return collections.near(request["key"], request["limit"], vectors)
         case "known":
             return collections.known(request["key"], request["ids"])
+        case "vectors":
+            return collections.vectors(request["key"], request["ids"])
         case "count":
             return collections.count()
         case _:
@@ -192,7 +195,7 @@ def main() -> None:
         try:
             if collections is None:
                 alone = request["mode"] == "local"
-                collections = Collections(connect_client(request), request["identity"], request["names"], alone=alone)
+                collections = Collections(connect_client(request), request["identities"], request["names"], alone=alone)
             reply = handle_request(collections, request, body)
         except Exception as error:  # noqa: BLE001 - ChromaDB raises anything; the parent hears of it
             reply = {"error": f"{type(error).__name__}: {error}"[:500]}

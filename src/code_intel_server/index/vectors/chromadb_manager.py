@@ -4,8 +4,13 @@ Up to `ChromaSettings.min_chunks` vectors are compared one by one, which is as f
 then. Above, a thread of ours fills it after each sync; what it has not got yet is compared one by one besides it. At open
 it must prove itself: its files have to be as they were left (`seal`), known vectors have to find themselves (its `count()`
 stays right when its graph is gone). What fails is set aside and filled again from the store, nothing is embedded anew.
+
+On a server the checkouts and clones of a repository share one collection a model, by what is embedded: what one of them has
+embedded the others take from there (`vectors`). Nobody removes anything from it; who asks wants more than he needs, and
+keeps what is his.
 """
 
+import base64
 import contextlib
 import hashlib
 import os
@@ -14,13 +19,14 @@ import shutil
 import sqlite3
 import threading
 import time
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.common.child_link import ChildFailedError
 from code_intel_server.index.storage.fingerprint import FolderFingerprint
-from code_intel_server.index.storage.rows import OutboxItem, unpack
+from code_intel_server.index.storage.rows import OutboxItem, passage_key, unpack
 from code_intel_server.index.storage.store import Store
 from code_intel_server.index.values import ChromaMode, ChromaSettings
 from code_intel_server.index.vectors.chroma_link import ChromaLink
@@ -43,6 +49,9 @@ ATTEMPTS = 3
 WAITING_AT_MOST = 512
 """Vectors that ChromaDB has not got yet and that are compared besides it; with more all are compared in the store."""
 
+OVER_FETCH = 4
+"""So many times as many vectors are asked for where others' are among them."""
+
 CRASHES_FORGIVEN = 1
 """How many times in a row the child may end or hang while it opens the folder before the folder is set aside."""
 FORMAT = 2
@@ -64,8 +73,17 @@ class ChromaState(StrEnum):
 class ChromaManager:
     """Owns the child; only the owner of the index may have one."""
 
-    def __init__(self, root: Path, folder: Path, store: Store, settings: ChromaSettings) -> None:
-        """`folder` is `.code-intel`."""
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        store: Store,
+        settings: ChromaSettings,
+        repository: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`folder` is `.code-intel`; `repository` gives what its clones have in common, '' for none."""
+        self._root = root
+        self._repository = repository
         self._folder = folder / "chroma"
         self._cache = folder / "cache"
         self._store = store
@@ -73,15 +91,17 @@ class ChromaManager:
         self._seal = (
             FolderFingerprint(self._folder, self._cache / "chroma.seal") if settings.mode is ChromaMode.LOCAL else None
         )
-        beside = f"-{project_key(root)}" if settings.mode is ChromaMode.HTTP else ""
-        self._names = {key: f"{key}{beside}" for key in COLLECTIONS}
+        self._shared = store.by_passage = settings.mode is ChromaMode.HTTP
         self._changed = threading.Condition()
         self._asked = False
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._link: ChromaLink | None = None
         self._epoch = -1
-        self._identity: dict[str, str | int] = {}
+        self._identities: dict[str, dict[str, str | int]] = {}
+        self._is_open = False
+        self._sends_all = False
+        """Whether vectors that the server has are sent once more: some of them could not be found."""
         self._crashed_opens = 0
         self.state = ChromaState.OFF if settings.mode is ChromaMode.OFF else ChromaState.CLOSED
         self.reason = ""
@@ -92,14 +112,17 @@ class ChromaManager:
     # For searches
 
     def near(self, key: str, vector: "Matrix", limit: int) -> dict[str, float] | None:
-        """Cosines of the nearest ids; None where ChromaDB cannot answer or has too little of what is stored."""
+        """Cosines of the nearest ids; None where ChromaDB cannot answer or has too little of what is stored.
+
+        On a server those of "forest" are keys of passages, other checkouts' among them.
+        """
         link = self._link
         if link is None or not self.answers:
             return None
         waiting = self._store.outbox(key, WAITING_AT_MOST + 1)
         if len(waiting) > WAITING_AT_MOST:
             return None
-        request = {"op": "near", "key": key, "limit": limit}
+        request = {"op": "near", "key": key, "limit": limit * (OVER_FETCH if self._shared else 1)}
         try:
             found = link.ask(request, vector.reshape(1, -1), timeout=self._settings.timeout)
         except ChildFailedError as error:
@@ -108,6 +131,33 @@ class ChromaManager:
             return None
         cosines = dict(zip(found["ids"][0], found["cosines"][0], strict=True)) if found["ids"] else {}
         return cosines | compared(waiting, vector)
+
+    def vectors(self, passages: Sequence[int]) -> dict[int, bytes]:
+        """The vectors of passages that another checkout has brought to the server; none where it does not answer."""
+        link = self._lending() if passages else None
+        if link is None:
+            return {}
+        request = {"op": "vectors", "key": "forest", "ids": [*map(passage_key, passages)]}
+        try:
+            found = link.ask(request, timeout=self._settings.timeout)
+        except ChildFailedError as error:
+            self._fail(str(error), link)
+            return {}
+        packed, ids = base64.b64decode(found["vectors"]), found["ids"]
+        size = len(packed) // max(1, len(ids))
+        numbers = {passage_key(passage): passage for passage in passages}
+        return {numbers[ident]: packed[at * size : (at + 1) * size] for at, ident in enumerate(ids)}
+
+    def _lending(self) -> ChromaLink | None:
+        """The opened server of the model that is used now, where checkouts share one; not waited for where it failed."""
+        if not self._shared or self.state is ChromaState.FAILED:
+            return None
+        if not self._is_open:
+            self.kick()
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_open or self._thread is None, self._settings.open_timeout)
+            known = self._is_open and self._identities["forest"]["model"] == self._store.meta("model")
+            return self._link if known else None
 
     @property
     def answers(self) -> bool:
@@ -252,6 +302,7 @@ class ChromaManager:
                 self._link = None
                 self.reason = f"ChromaDB failed ({reason}); vectors are searched in SQLite meanwhile."
                 self.state = ChromaState.FAILED
+                self._is_open = False
                 self._changed.notify_all()
         if link is not None:
             link.close()
@@ -259,7 +310,7 @@ class ChromaManager:
     def _let_go(self) -> None:
         """End the child, if there is one."""
         with self._changed:
-            link, self._link = self._link, None
+            link, self._link, self._is_open = self._link, None, False
         if link is not None:
             link.close()
 
@@ -268,12 +319,9 @@ class ChromaManager:
     def _open(self) -> None:
         self._set(ChromaState.FILLING)
         self._epoch = self._store.epoch
-        identity: dict[str, str | int] = {
-            "store": self._store.meta("store"),
-            "model": self._store.meta("model"),
-            "format": FORMAT,
-        }
-        self._identity = identity
+        forest: dict[str, str | int] = {"model": self._store.meta("model"), "format": FORMAT}
+        of_store = forest | {"store": self._store.meta("store")}
+        self._identities = {"forest": forest if self._shared else of_store, "map": of_store}
         used = self._store.meta("chroma") == str(self._settings.mode)
         self._store.use_chroma(str(self._settings.mode))
         self._break_seal()
@@ -290,6 +338,16 @@ class ChromaManager:
         elif (problem := self._problem(opened["counts"])) and self._is_same_store():
             self._start_over(problem)
         self._crashed_opens = 0
+        with self._changed:
+            self._is_open = self._link is not None
+            self._changed.notify_all()
+
+    def _names(self) -> dict[str, str]:
+        """What the collections are called."""
+        if not self._shared:
+            return {key: key for key in COLLECTIONS}
+        own = project_key(self._root)
+        return {"forest": shared_collection(self._repository() or own, self._store.meta("model")), "map": f"map-{own}"}
 
     def _break_seal(self) -> None:
         """Set a folder aside that was changed while nobody had it open, or that leads ChromaDB to files elsewhere."""
@@ -326,8 +384,8 @@ class ChromaManager:
             "headers": dict(settings.headers),
             "tenant": settings.tenant,
             "database": settings.database,
-            "identity": self._identity,
-            "names": self._names,
+            "identities": self._identities,
+            "names": self._names(),
         }
         link = ChromaLink(self._cache)
         with self._changed:
@@ -345,7 +403,7 @@ class ChromaManager:
     def _problem(self, counts: dict[str, int]) -> str:
         """What is wrong with an opened ChromaDB, '' where nothing is."""
         held = self._store.settled()
-        if held is not None and held != counts:
+        if held is not None and (counts["forest"] < held["forest"] if self._shared else held != counts):
             return f"it holds {counts['forest']} of {held['forest']} vectors"
         # What still waits to be sent cannot be found and proves nothing.
         sample = self._store.sample_ids(PROBE_IDS, sent=True)
@@ -371,8 +429,8 @@ class ChromaManager:
             self._set_aside(problem)
             self._connect()
         else:
-            self.rebuilt.append(f"The ChromaDB collections were filled anew, because {problem}.")
-            self._ask({"op": "reset"})
+            self.rebuilt.append(f"The ChromaDB collection was filled anew, because {problem}.")
+            self._sends_all = True
         self._store.refill_outbox()
 
     def _set_aside(self, problem: str) -> None:
@@ -397,10 +455,14 @@ class ChromaManager:
     def _hand_over(self, key: str, items: list[OutboxItem]) -> None:
         # The store says what is true now, so of several changes to one id only that counts.
         latest = {item.id: item.vector for item in items}
-        gone = [ident for ident, vector in latest.items() if vector is None]
+        shared = self._shared and key == "forest"
+        gone = [ident for ident, vector in latest.items() if vector is None and not shared]
         put = {ident: vector for ident, vector in latest.items() if vector is not None}
         if gone:
             self._ask({"op": "drop", "key": key, "ids": gone})
+        if put and shared and not self._sends_all:  # what another checkout has brought need not be sent again
+            for ident in self._ask({"op": "known", "key": key, "ids": list(put)})["ids"]:
+                del put[ident]
         if put:
             blobs = list(put.values())
             self._ask({"op": "put", "key": key, "ids": list(put)}, unpack(blobs, len(blobs[0]) // 2))
@@ -414,4 +476,13 @@ class ChromaManager:
 
 def project_key(root: Path) -> str:
     """Names the collections of one checkout on one machine, on a server that many may share."""
-    return hashlib.blake2b(f"{platform.node()}\0{root.resolve()}".encode(), digest_size=8).hexdigest()
+    return _hashed(f"{platform.node()}\0{root.resolve()}")
+
+
+def shared_collection(repository: str, model: str) -> str:
+    """Names the collection of all checkouts of a repository with the same model."""
+    return "forest-" + _hashed(f"{repository}\0{model}\0{FORMAT}")
+
+
+def _hashed(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
