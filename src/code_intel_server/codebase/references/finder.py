@@ -61,8 +61,8 @@ _WORD = re.compile(r"\w+")
 class Bind(Protocol):
     """Tells which rows mean what was asked for."""
 
-    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool) -> Sequence[ReferenceRow]:
-        """Those that do or may, in order; `every`: there are no others."""
+    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool, shown: bool = True) -> Sequence[ReferenceRow]:
+        """Those that do or may, in order; `every`: there are no others; `shown`: not only their number matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def find_references(
     where = path_inside(project.root, path)
     asked = _asked(project, cache, symbol, at, sources)
     names = asked.names
-    limits = PageRequest(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
+    limits = PageRequest(
+        page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near, page.offset
+    )
     if asked.target is not None and asked.target.is_local and where == ".":
         [where] = asked.target.files
     found = collect(
@@ -217,7 +219,7 @@ def collect(
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wanted: PageRequest | None = None,
-    bind: Bind = lambda rows, *, every: rows,  # noqa: ARG005
+    bind: Bind = lambda rows, *, every, shown=True: rows,  # noqa: ARG005
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
@@ -267,9 +269,13 @@ def _as_wanted(
     while missing > 0 and (chosen := files[:first] if first and not done else batch(files, done, missing)):
         told = teller.tell(chosen)
         groups = [[row for one in told for row in one or ()]] if first and not done else told
-        rows = [row for group in groups for row in bind(group or (), every=False)]
+        rows: list[ReferenceRow] = []
+        for group in groups:
+            last = wanted.rows - missing + wanted.held(row.kind for row in group or ())
+            bound = bind(group or (), every=False, shown=last > wanted.first)
+            rows += bound
+            missing -= wanted.held(row.kind for row in bound)
         yield told, rows
-        missing -= wanted.held(row.kind for row in rows)
         done += len(chosen)
 
 

@@ -24,6 +24,8 @@ _AT = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re
 _NEAREST = 5
 _MOST_DECLARATIONS = 5
 _MOST_NAMES = 5
+_MOST_ON_A_LINE = 20
+"""Of a line that holds a name more often, as built code does, no more are resolved."""
 _MOST_FILES = 400
 """Of more files that hold a name only those that declare it are asked for its other names."""
 
@@ -196,15 +198,23 @@ class Binder:
         """Whether certain symbols are meant, not whatever bears the name."""
         return self.target is not None or bool(self.said.symbols)
 
-    def bound(self, rows: Iterable[ReferenceRow], *, every: bool) -> list[ReferenceRow]:
+    def bound(self, rows: Sequence[ReferenceRow], *, every: bool, shown: bool = True) -> Sequence[ReferenceRow]:
         """The rows that mean the target or may, each with its binding, the certain ones first.
 
-        `every`: these are all rows there are, so that they tell whether the project declares a bare name.
+        `every`: these are all rows there are, so that they tell whether the project declares a bare name. Where they are not,
+        a bare name's rows stay in order, whatever is known of each: those that are not `shown` are not looked at.
         """
+        is_part = not (self.is_one or every)
+        if is_part:
+            self.resolver.be_brief()
+        if is_part and not shown:
+            return rows
         told = [replace(row, binding=self._binding(row)) for row in rows]
         self.is_late = self.is_late or self.resolver.late
-        if not self.is_one and not (every and any(row.binding is Binding.CERTAIN for row in told)):
+        if not self.is_one and (is_part or not any(row.binding is Binding.CERTAIN for row in told)):
             told = [row if row.binding is Binding.CERTAIN else replace(row, binding=Binding.POSSIBLE) for row in told]
+        if is_part:
+            return told
         kept = [row for row in told if row.binding is not Binding.OTHER]
         self.others += len(told) - len(kept)
         return sorted(kept, key=lambda row: row.binding is not Binding.CERTAIN)
@@ -224,11 +234,16 @@ class Binder:
     def _resolved(self, row: ReferenceRow) -> Binding:
         if self.target is None and self.is_one:
             return Binding.POSSIBLE
-        found = set(self.resolver.bindings(self.target, row.path, row.start_line, self._pattern))
-        if Binding.CERTAIN in found:
-            return Binding.CERTAIN
         if row.kind is Use.DEFINITION and (self.target is None or (row.path, row.start_line) in self.own):
             return Binding.CERTAIN
+        found: set[Binding] = set()
+        bindings = self.resolver.bindings(self.target, row.path, row.start_line, self._pattern)
+        for number, binding in enumerate(bindings):
+            if binding is Binding.CERTAIN:
+                return binding
+            found.add(binding if number < _MOST_ON_A_LINE else Binding.POSSIBLE)
+            if number >= _MOST_ON_A_LINE:
+                break
         return Binding.OTHER if found == {Binding.OTHER} else Binding.POSSIBLE
 
     def give_up(self, symbol: str | None) -> None:
