@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Protocol
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
@@ -35,6 +34,7 @@ from code_intel_server.codebase.references.classify import (
 from code_intel_server.codebase.references.first_page import PageRequest, batch
 from code_intel_server.codebase.references.resolved import (
     Binder,
+    Receivers,
     SourcePlace,
     SourcesSaid,
     no_name_at,
@@ -131,7 +131,7 @@ def find_references(
         and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
-    shown_page = _apart(page, rows) if asked.is_one else page
+    shown_page = asked.ended(page, rows) if asked.is_one else page
     return answer(
         shown_page.cut(rows),
         shown_page,
@@ -146,6 +146,7 @@ def find_references(
             *(() if asked.is_one else _ambiguity(found.rows, names[0])),
             *asked.said.notes,
             *_others(asked, names[0]),
+            *asked.receivers.notes(found.rows),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
         ),
@@ -173,17 +174,8 @@ def _asked(
     others = other_names(project, resolver, target) if target is not None else ()
     names = tuple(dict.fromkeys((name, *others, *said.names)))
     known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
-    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known}, said)
-
-
-def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
-    """The page, ended where what only may be meant begins, if that would be most of it."""
-    certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
-    uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
-    on_page = len(rows[page.range.start : page.range.stop])
-    if page.offset < certain < page.offset + on_page and uses and (certain - page.offset) * 5 < on_page * 3:
-        return Page(certain - page.offset, page.offset)
-    return page
+    own = {(one.path, one.tag.start_line) for one in known}
+    return Binder(project, resolver, target, names, own, said, Receivers.of(cache, resolver, target))
 
 
 def _late(asked: Binder) -> Iterator[str]:

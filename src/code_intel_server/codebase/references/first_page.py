@@ -38,9 +38,7 @@ class PageRequest:
             return None
         defining, near = self.defining(), self.near()
         first = [file for file in files if file.path in defining or file.path in near] if near else []
-        in_order = sorted(
-            files, key=lambda file: (_is_built(file), file.path not in defining, file.path not in near)
-        )
+        in_order = sorted(files, key=lambda file: (_is_built(file), file.path not in defining, file.path not in near))
         return in_order, len(first) if sum(file.count for file in first) <= _FIRST_LINES else 0
 
     def held(self, kinds: Iterable[Use]) -> int:
