@@ -74,6 +74,17 @@ def test_what_the_symbol_cache_knows_to_define_the_name_comes_first_however_far_
     ]
 
 
+def test_files_that_nobody_writes_come_last_even_if_they_define_the_name(tmp_path: Path) -> None:
+    """Found in babel: three quarters of the first page of `get` were lines of a bundled tool."""
+    found = many(tmp_path)
+    wide = "".join(f"x{number} = {number}; " for number in range(400))
+    write(tmp_path, {"a_bundle.py": f"{wide}\ndef sell(): {wide}\n", "vendor/a.py": "def sell(): pass\n"})
+    found.refresh_all()
+    rows = [row for answer in paged(found, 20) for row in answer.results]
+    assert rows[0].path == "f28.py"
+    assert [row.path for row in rows[-2:]] == ["a_bundle.py", "vendor/a.py"]
+
+
 def test_the_pages_lead_through_all_of_them_and_the_last_one_knows_the_total(tmp_path: Path) -> None:
     found = many(tmp_path)
     answers = paged(found, 7)

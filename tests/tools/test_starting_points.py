@@ -62,8 +62,9 @@ def test_the_status_repeats_them_until_the_work_is_planned(current: CurrentProje
 def test_what_is_only_a_little_like_the_report_is_left_out() -> None:
     """Found by real agents: the places behind the first good ones were noise."""
     places = [CodeRange(f"m{number}.py", 1, 2, "") for number in range(6)]
-    alike = [(1 / (1 + number / 3), place, "like the text") for number, place in enumerate(places)]
+    alike = [(1 / (1 + number / 9), place, "like the text") for number, place in enumerate(places)]
     assert [one.path for one in fused(alike)] == ["m0.py", "m1.py", "m2.py", "m3.py"]
+    assert [one.path for one in fused([(0.3, places[1], "like the text"), alike[0]])] == ["m0.py"]
     named = (0.2, CodeRange("named.py", 3, 4, "pay"), "defines pay")
     assert [(one.path, one.why) for one in fused([*alike, named])][-1] == ("named.py", "defines pay")
 

@@ -180,3 +180,38 @@ def test_no_use_of_a_kind_or_below_a_path_is_no_unknown_name(tmp_path: Path) -> 
     found = explorer(tmp_path, {**ASSIGNED, "sub/a.py": "import os.path\nos.path.join('a')\n", "sub/b.py": "join()\n"})
     assert found.find_references("res.render", kinds=("import",)).total == 0
     assert found.find_references("os.path.join", path="app.js").total == 0
+
+
+def test_a_barrel_passes_on_what_its_files_do_not_spell(tmp_path: Path) -> None:
+    files = {
+        "shop.ts": "export const till = 1\n",
+        "inner.ts": "export * from './shop'\n",
+        "other.ts": "export const desk = 2\n",
+        "index.ts": "export * from './other'\nexport * from './inner'\n",
+        "use.ts": "import { till } from './index'\n§till\n",
+    }
+    assert meaning(tmp_path, files) == ["shop.ts:1"]
+
+
+@pytest.mark.parametrize(("count", "known"), [(20, True), (300, False)])
+def test_a_union_is_all_its_types_unless_they_are_more_than_anybody_asks_for(
+    tmp_path: Path, count: int, known: bool
+) -> None:
+    types = "".join(f"export interface T{number} {{ till: number }}\n" for number in range(count))
+    union = " | ".join(f"T{number}" for number in range(count))
+    found = meaning(tmp_path, {"shop.ts": f"{types}export function f(x: {union}) {{ x.§till }}\n"})
+    assert len(found) == (count if known else 1)
+
+
+def test_a_package_that_git_ignores_is_none_of_the_projects(tmp_path: Path) -> None:
+    files = {
+        ".gitignore": "built/\n",
+        "built/till/package.json": '{"name": "till"}\n',
+        "built/till/index.ts": "export const ring = 1\n",
+        "packages/a/desk/package.json": '{"name": "desk"}\n',
+        "packages/a/desk/index.ts": "export const open = 1\n",
+    }
+    assert meaning(tmp_path, {**files, "x/a.ts": "import { open } from 'desk'\n§open\n"}) == [
+        "packages/a/desk/index.ts:1"
+    ]
+    assert "outside" in meaning(tmp_path, {**files, "x/a.ts": "import { ring } from 'till'\n§ring\n"})[0]

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Protocol
 
 from code_intel_server.codebase.answers import EXACT_TOTAL_LIMIT, FIRST_PAGE, LookupAnswer, Page, Skipped, answer
@@ -35,6 +34,7 @@ from code_intel_server.codebase.references.classify import (
 from code_intel_server.codebase.references.first_page import PageRequest, batch
 from code_intel_server.codebase.references.resolved import (
     Binder,
+    Receivers,
     SourcePlace,
     SourcesSaid,
     no_name_at,
@@ -61,8 +61,8 @@ _WORD = re.compile(r"\w+")
 class Bind(Protocol):
     """Tells which rows mean what was asked for."""
 
-    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool) -> Sequence[ReferenceRow]:
-        """Those that do or may, in order; `every`: there are no others."""
+    def __call__(self, rows: Sequence[ReferenceRow], *, every: bool, shown: bool = True) -> Sequence[ReferenceRow]:
+        """Those that do or may, in order; `every`: there are no others; `shown`: not only their number matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def find_references(
     where = path_inside(project.root, path)
     asked = _asked(project, cache, symbol, at, sources)
     names = asked.names
-    limits = PageRequest(page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near)
+    limits = PageRequest(
+        page.range.stop + 1, wanted, lambda: cache.store.files_naming(names[0]), asked.near, page.offset
+    )
     if asked.target is not None and asked.target.is_local and where == ".":
         [where] = asked.target.files
     found = collect(
@@ -129,7 +131,7 @@ def find_references(
         and not any(row.binding == Binding.CERTAIN for row in found.rows)
     ):
         asked.give_up(symbol)
-    shown_page = _apart(page, rows) if asked.is_one else page
+    shown_page = asked.ended(page, rows) if asked.is_one else page
     return answer(
         shown_page.cut(rows),
         shown_page,
@@ -144,6 +146,7 @@ def find_references(
             *(() if asked.is_one else _ambiguity(found.rows, names[0])),
             *asked.said.notes,
             *_others(asked, names[0]),
+            *asked.receivers.notes(found.rows),
             *(() if wanted else _left_out(found, names[0])),
             *_untold(found, names[0]),
         ),
@@ -171,17 +174,8 @@ def _asked(
     others = other_names(project, resolver, target) if target is not None else ()
     names = tuple(dict.fromkeys((name, *others, *said.names)))
     known = definitions.resolve(cache, symbol) if symbol and not at and target and not target.symbols else ()
-    return Binder(project, resolver, target, names, {(one.path, one.tag.start_line) for one in known}, said)
-
-
-def _apart(page: Page, rows: Sequence[ReferenceRow]) -> Page:
-    """The page, ended where what only may be meant begins, if that would be most of it."""
-    certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
-    uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
-    on_page = len(rows[page.range.start : page.range.stop])
-    if page.offset < certain < page.offset + on_page and uses and (certain - page.offset) * 5 < on_page * 3:
-        return Page(certain - page.offset, page.offset)
-    return page
+    own = {(one.path, one.tag.start_line) for one in known}
+    return Binder(project, resolver, target, names, own, said, Receivers.of(cache, resolver, target))
 
 
 def _late(asked: Binder) -> Iterator[str]:
@@ -217,7 +211,7 @@ def collect(
     seconds: float = CLASSIFY_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     wanted: PageRequest | None = None,
-    bind: Bind = lambda rows, *, every: rows,  # noqa: ARG005
+    bind: Bind = lambda rows, *, every, shown=True: rows,  # noqa: ARG005
 ) -> References:
     """Every reference to any of `names`, files with a definition first, then code, tests, documentation, vendored.
 
@@ -267,9 +261,13 @@ def _as_wanted(
     while missing > 0 and (chosen := files[:first] if first and not done else batch(files, done, missing)):
         told = teller.tell(chosen)
         groups = [[row for one in told for row in one or ()]] if first and not done else told
-        rows = [row for group in groups for row in bind(group or (), every=False)]
+        rows: list[ReferenceRow] = []
+        for group in groups:
+            last = wanted.rows - missing + wanted.held(row.kind for row in group or ())
+            bound = bind(group or (), every=False, shown=last > wanted.first)
+            rows += bound
+            missing -= wanted.held(row.kind for row in bound)
         yield told, rows
-        missing -= wanted.held(row.kind for row in rows)
         done += len(chosen)
 
 

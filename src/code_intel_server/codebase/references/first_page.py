@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from code_intel_server.codebase.files.project import ProjectScope
 from code_intel_server.codebase.files.ripgrep import FileMatches
+from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.symbols.cache import stamp_of
 from code_intel_server.codebase.syntax.values import Use
 
@@ -25,6 +26,8 @@ class PageRequest:
     kinds: frozenset[Use]
     defining: Callable[[], Collection[str]]
     near: Callable[[], Collection[str]] = frozenset
+    first: int = 0
+    """How many rows are before the page."""
 
     def ordered(self, project: ProjectScope, files: Sequence[FileMatches]) -> tuple[Sequence[FileMatches], int] | None:
         """The files, those first that are likely to define the name, then those `near`, and how many of them to tell first, whatever the page.
@@ -35,7 +38,7 @@ class PageRequest:
             return None
         defining, near = self.defining(), self.near()
         first = [file for file in files if file.path in defining or file.path in near] if near else []
-        in_order = sorted(files, key=lambda file: (file.path not in defining, file.path not in near))
+        in_order = sorted(files, key=lambda file: (_is_built(file), file.path not in defining, file.path not in near))
         return in_order, len(first) if sum(file.count for file in first) <= _FIRST_LINES else 0
 
     def held(self, kinds: Iterable[Use]) -> int:
@@ -62,3 +65,8 @@ def _size(project: ProjectScope, file: FileMatches) -> int:
 def _is_more(limit: int, sizes: Iterator[int]) -> bool:
     total = 0
     return any((total := total + size) > limit for size in sizes)
+
+
+def _is_built(file: FileMatches) -> bool:
+    """Whether nobody here writes it: others' code, or one with lines as no person writes them."""
+    return file.may_be_cut or role(file.path) is Role.VENDORED

@@ -2,13 +2,17 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from code_intel_server.codebase.answers import Page
 from code_intel_server.codebase.external_resolution import Asked, ExternalSources, KnownSymbol
 from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.project import ProjectScope, inside_file, valid_text
 from code_intel_server.codebase.files.ripgrep import Query
+from code_intel_server.codebase.files.text import counted
 from code_intel_server.codebase.references.classify import PROSE, ReferenceRow, occurrences
 from code_intel_server.codebase.resolution import Binding, Definition, ResolvedTarget, Resolver, resolver_of
 from code_intel_server.codebase.symbols import definitions
@@ -24,6 +28,12 @@ _AT = re.compile(r"(?P<path>.+?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", re
 _NEAREST = 5
 _MOST_DECLARATIONS = 5
 _MOST_NAMES = 5
+_UNLIKELY = 2
+_BEHIND = re.compile(r"(?<!\w)(?P<owner>\w++)(?:\.prototype)?(?:\.|\?\.|->|::)(?=(?P<name>\w++))")
+_MOST_ON_A_LINE = 20
+"""Of a line that holds a name more often, as built code does, no more are resolved."""
+_WORTH_A_PAGE = 5
+"""So many rows that are not likely are shown on a page of their own."""
 _MOST_FILES = 400
 """Of more files that hold a name only those that declare it are asked for its other names."""
 
@@ -168,6 +178,50 @@ def said_of(sources: ExternalSources | None, resolver: Resolver, target: Resolve
     return SourcesSaid.of([sources.symbol_at(one.path, one.line, name=one.name) for one in declared])
 
 
+@dataclass(frozen=True, slots=True)
+class Receivers:
+    """What a member is called on, as far as its name tells: the owner of this one, or of others of the same name."""
+
+    own: Set[str] = frozenset()
+    others: Mapping[str, str] = field(default_factory=dict)
+    """The place that defines another, by its owner in small letters."""
+
+    @classmethod
+    def of(cls, cache: SymbolCache, resolver: Resolver, target: ResolvedTarget | None) -> "Receivers":
+        """Of the definitions that the cache has."""
+        if target is None or not target.symbols:
+            return cls()
+        meant = {(one.path, one.line) for one in resolver.definitions(target.symbols)}
+        own: set[str] = set()
+        others: dict[str, str] = {}
+        for one in definitions.resolve(cache, target.name):
+            owner = one.tag.scope.removesuffix(".prototype").rpartition(".")[2].lower()
+            if (one.path, one.tag.start_line) in meant:
+                own.add(owner)
+            elif owner:
+                others.setdefault(owner, f"{one.path}:{one.tag.start_line}")
+        return cls(own, {owner: place for owner, place in others.items() if own and owner not in own})
+
+    def rank(self, row: ReferenceRow) -> int:
+        """0 behind a name of its owner, 1 where the name does not tell, 2 behind that of another's owner."""
+        found = _receiver(row)
+        return 0 if found in self.own else 2 if found in self.others else 1
+
+    def notes(self, rows: Iterable[ReferenceRow]) -> Iterator[str]:
+        """Which others the rows of the last rank are likely to mean, a sentence each."""
+        counts = Counter(found for row in rows if self.rank(row) == _UNLIKELY and (found := _receiver(row)))
+        for owner, count in counts.most_common(_NEAREST):
+            yield f"last: {counted(count, 'row')} on {owner}, as {valid_text(self.others[owner])} defines"
+
+
+def _receiver(row: ReferenceRow) -> str:
+    """The word that a row's name stands behind, in small letters; '' where it is no word."""
+    for found in _BEHIND.finditer(row.text):
+        if found["name"] == row.symbol:
+            return found["owner"].lower().lstrip("_")
+    return ""
+
+
 @dataclass(slots=True)
 class Binder:
     """Tells of rows whether they mean the target; counts those that do not.
@@ -183,6 +237,7 @@ class Binder:
     own: Set[tuple[str, int]] = frozenset()
     """Path and line of definitions that are meant, whatever the resolver knows of them."""
     said: SourcesSaid = field(default_factory=SourcesSaid)
+    receivers: Receivers = field(default_factory=Receivers)
     others: int = 0
     is_late: bool = False
     _pattern: re.Pattern[bytes] = field(init=False)
@@ -196,18 +251,40 @@ class Binder:
         """Whether certain symbols are meant, not whatever bears the name."""
         return self.target is not None or bool(self.said.symbols)
 
-    def bound(self, rows: Iterable[ReferenceRow], *, every: bool) -> list[ReferenceRow]:
-        """The rows that mean the target or may, each with its binding, the certain ones first.
+    def bound(self, rows: Sequence[ReferenceRow], *, every: bool, shown: bool = True) -> Sequence[ReferenceRow]:
+        """The rows that mean the target or may, each with its binding, the certain ones first, last those on others' owners.
 
-        `every`: these are all rows there are, so that they tell whether the project declares a bare name.
+        `every`: these are all rows there are, so that they tell whether the project declares a bare name. Where they are not,
+        a bare name's rows stay in order, whatever is known of each: those that are not `shown` are not looked at.
         """
+        is_part = not (self.is_one or every)
+        if is_part:
+            self.resolver.be_brief()
+        if is_part and not shown:
+            return rows
         told = [replace(row, binding=self._binding(row)) for row in rows]
         self.is_late = self.is_late or self.resolver.late
-        if not self.is_one and not (every and any(row.binding is Binding.CERTAIN for row in told)):
+        if not self.is_one and (is_part or not any(row.binding is Binding.CERTAIN for row in told)):
             told = [row if row.binding is Binding.CERTAIN else replace(row, binding=Binding.POSSIBLE) for row in told]
+        if is_part:
+            return told
         kept = [row for row in told if row.binding is not Binding.OTHER]
         self.others += len(told) - len(kept)
-        return sorted(kept, key=lambda row: row.binding is not Binding.CERTAIN)
+        return sorted(kept, key=self.rank)
+
+    def rank(self, row: ReferenceRow) -> int:
+        """How far behind a row comes: -1 for a certain one, the more the less likely it means the target."""
+        return -1 if row.binding is Binding.CERTAIN else self.receivers.rank(row)
+
+    def ended(self, page: Page, rows: Sequence[ReferenceRow]) -> Page:
+        """The page, ended where what is not certain begins if that would be most of it, or where what is not likely does."""
+        shown = rows[page.range.start : page.range.stop]
+        certain = sum(1 for _ in takewhile(lambda row: row.binding == Binding.CERTAIN, rows))
+        uses = sum(row.kind is not Use.DEFINITION for row in rows[:certain])
+        if page.offset < certain < page.offset + len(shown) and uses and (certain - page.offset) * 5 < len(shown) * 3:
+            return Page(certain - page.offset, page.offset)
+        unlikely = sum(1 for _ in takewhile(lambda row: self.rank(row) == _UNLIKELY, reversed(shown)))
+        return Page(len(shown) - unlikely, page.offset) if _WORTH_A_PAGE <= unlikely < len(shown) else page
 
     def _binding(self, row: ReferenceRow) -> Binding:
         if row.kind in PROSE:
@@ -224,11 +301,16 @@ class Binder:
     def _resolved(self, row: ReferenceRow) -> Binding:
         if self.target is None and self.is_one:
             return Binding.POSSIBLE
-        found = set(self.resolver.bindings(self.target, row.path, row.start_line, self._pattern))
-        if Binding.CERTAIN in found:
-            return Binding.CERTAIN
         if row.kind is Use.DEFINITION and (self.target is None or (row.path, row.start_line) in self.own):
             return Binding.CERTAIN
+        found: set[Binding] = set()
+        bindings = self.resolver.bindings(self.target, row.path, row.start_line, self._pattern)
+        for number, binding in enumerate(bindings):
+            if binding is Binding.CERTAIN:
+                return binding
+            found.add(binding if number < _MOST_ON_A_LINE else Binding.POSSIBLE)
+            if number >= _MOST_ON_A_LINE:
+                break
         return Binding.OTHER if found == {Binding.OTHER} else Binding.POSSIBLE
 
     def give_up(self, symbol: str | None) -> None:

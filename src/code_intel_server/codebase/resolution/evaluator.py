@@ -39,6 +39,8 @@ Environment = Mapping[Key | str, Values]
 SELF = "self"
 _EMPTY: Environment = {}
 _DEPTH = 40
+SHALLOW = 4
+"""What a name's label is worth of which nothing hangs on it: a declared type, an import, no chain of calls."""
 _ELSEWHERE = frozenset({"import", "export"})
 """Kinds of declarations that stand for what is declared elsewhere."""
 _MOST_VALUES = 30
@@ -106,6 +108,7 @@ class Evaluator:
     def __init__(self, files: Files, seconds: float) -> None:
         """`seconds` of this thread's time may be spent, from the first question on."""
         self.files = files
+        self.depth = _DEPTH
         self._seconds = seconds
         self._deadline = float("inf")
         self._values: dict[tuple[str, int], Values] = {}
@@ -372,7 +375,7 @@ class Evaluator:
         known = self._values.get(key)
         if known is not None:
             return known
-        if key in self._active or self._depth > _DEPTH or self.late:
+        if key in self._active or self._depth > self.depth or self.late:
             self._cuts += 1
             return UNKNOWN
         cuts = self._cuts
@@ -469,7 +472,7 @@ class Evaluator:
         if known is not None:
             return known
         mark = ("value", symbol.key)
-        if mark in self._active or self._depth > _DEPTH:
+        if mark in self._active or self._depth > self.depth:
             self._cuts += 1
             return UNKNOWN
         cuts = self._cuts
@@ -514,7 +517,7 @@ class Evaluator:
 
     def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = _EMPTY) -> Values:
         """The classes that a type as it is written stands for."""
-        if self._depth > _DEPTH or self.late:
+        if self._depth > self.depth or self.late:
             self._cuts += 1
             return UNKNOWN
         self._depth += 1
@@ -542,7 +545,7 @@ class Evaluator:
             inner = next((child for child in node.named_children if child.type not in language.type_parents), None)
             return self.denoted(model, inner, env) if inner else UNKNOWN
         if kind in language.type_either:
-            return union(self.denoted(model, child, env) for child in node.named_children)
+            return self._either(model, node, env)
         if kind in language.type_lists:
             return outside(
                 "list", *(language.as_type(self.denoted(model, one, env)) for one in node.named_children[-1:])
@@ -550,6 +553,20 @@ class Evaluator:
         if kind in language.literals:
             return outside(language.literals[kind])
         return UNKNOWN
+
+    def _either(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
+        """All that the alternatives stand for; of more than anybody asks for nothing is known."""
+        found: Values = frozenset()
+        pending = [node]
+        while pending:
+            each = pending.pop()
+            if each.type in model.language.type_either:
+                pending += reversed(each.named_children)  # a union of hundreds nests as deep
+                continue
+            found |= self.denoted(model, each, env)
+            if len(found) > _MOST_VALUES:
+                return UNKNOWN
+        return found
 
     def _with_arguments(
         self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str], env: Environment
@@ -658,7 +675,7 @@ class Evaluator:
         if known is not None:
             return known
         active = ("returns", declaration.key)
-        if active in self._active or self._depth > _DEPTH // 2:
+        if active in self._active or self._depth > self.depth // 2:
             self._cuts += 1
             return UNKNOWN
         cuts = self._cuts

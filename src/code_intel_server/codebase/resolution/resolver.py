@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import ProjectScope
-from code_intel_server.codebase.resolution.evaluator import Evaluator, Meaning
+from code_intel_server.codebase.resolution.evaluator import SHALLOW, Evaluator, Meaning
 from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
 from code_intel_server.codebase.resolution.store import ProjectFiles
@@ -91,6 +91,10 @@ class Resolver:
     def late(self) -> bool:
         """Whether the time ran out."""
         return self._evaluator.late
+
+    def be_brief(self) -> None:
+        """Leave open from now on what only a long chain of expressions tells."""
+        self._evaluator.depth = SHALLOW
 
     def at(self, path: str, line: int, column: int | None = None) -> Resolution | None:
         """What the name at a place means; without a column the line's first definition, else its first name.

@@ -18,6 +18,8 @@ from code_intel_server.codebase.resolution.model import Model
 from code_intel_server.codebase.symbols.cache import stamp_of
 
 _KEPT_BYTES = 6 * 1024 * 1024
+_DESCRIPTIONS = frozenset({"package.json", "go.mod", "Cargo.toml"})
+"""Files that are looked for without listing all others."""
 
 
 class Models:
@@ -107,7 +109,17 @@ class ProjectFiles:
 
     def named(self, name: str) -> tuple[str, ...]:
         """The project's files of that name, whatever their folder, in order."""
+        if name in _DESCRIPTIONS and "listed" not in self.__dict__:
+            return self._of_type(name)
         return self._by_name.get(name, ())
+
+    def _of_type(self, name: str) -> tuple[str, ...]:
+        # A type, since a glob would find ignored files too.
+        key = f"name {name}"
+        if key not in self._lines:
+            found, _ = ripgrep.list_files(self._project, ("--type-add", f"description:{name}", "--type", "description"))
+            self._lines[key] = dict.fromkeys(sorted(found), ())
+        return tuple(self._lines[key])
 
     def in_folder(self, path: str) -> tuple[str, ...]:
         """The files directly in a folder, in order."""

@@ -22,6 +22,7 @@ Patterns are in order of preference: where two find the same name, the first win
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -43,6 +44,7 @@ _PARSE_SECONDS = 2.0
 _READ_BYTES = 64 * 1024
 _NODE_BYTES = 128
 _QUICK_BYTES = 128 * 1024
+_KEPT_BYTES = 1024 * 1024
 _MOST_AT_THE_TOP = 30_000
 _MOST_LOOSE_MARKS = 4000
 _MOST_RANGES = 48
@@ -168,14 +170,47 @@ def has_grammar(language: Language | None) -> bool:
 
 
 def parse(data: bytes, language: Language) -> Parsed | None:
-    """The syntax tree of a file; None where it has no grammar that survives it, is over 1 MiB, or takes over 2 s of this thread's time."""
+    """The syntax tree of a file; None where it has no grammar that survives it, is over 1 MiB, or takes over 2 s of this thread's time.
+
+    What was parsed last is kept: one lookup asks for the same file several times.
+    """
     if not language.grammar or len(data) > MAX_PARSED_BYTES:
         return None
+    kept = _recent.get((data, language.name))
+    if kept is not None:
+        return kept
     text = readable(data)
     if hazardous(text, language.name):
         return None
     tree = _best(_parser(language.grammar), text, language)
-    return Parsed(text, language, tree) if tree else None
+    return _recent.keep((data, language.name), Parsed(text, language, tree)) if tree else None
+
+
+class _RecentTrees:
+    """The trees of the texts that were parsed last, up to `_KEPT_BYTES` of text."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[bytes, str], Parsed] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: tuple[bytes, str]) -> Parsed | None:
+        """The tree of a text in a language, where it is kept."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def keep(self, key: tuple[bytes, str], parsed: Parsed) -> Parsed:
+        """Keep a tree in place of the oldest ones."""
+        with self._lock:
+            self._bytes += 0 if key in self._kept else len(key[0])
+            self._kept[key] = parsed
+            while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
+                (data, _), _ = self._kept.popitem(last=False)
+                self._bytes -= len(data)
+        return parsed
+
+
+_recent = _RecentTrees()
 
 
 def readable(data: bytes) -> bytes:

@@ -26,8 +26,8 @@ _ASKED = 1_500
 _COMMON = 8
 """A name that more files define says nothing of the place."""
 _LEAST = 0.12
-_ALIKE = 0.5
-"""What a file must be worth that is nothing but like the report."""
+_ALIKE, _ALIKE_AMONG = 0.4, 4
+"""What a file must be worth that is nothing but like the report, and among how many of the first it must be."""
 _HALVED_AFTER = 5
 """By how many places a rank is worth half."""
 _BEHIND = 0.1
@@ -110,7 +110,12 @@ def fused(found: Iterable[ScoredRange], most: int = MOST, least: float = _LEAST)
             file.worth *= _BEHIND
     ranked = sorted(files.items(), key=lambda one: (-one[1].worth, one[0]))[:most]
     best = ranked[0][1].worth if ranked else 0.0
-    return [_point(file) for _, file in ranked if file.worth >= best * (least if file.known else max(least, _ALIKE))]
+    points: list[StartingPoint] = []
+    for _, file in ranked:
+        enough = least if file.known else max(least, _ALIKE)
+        if file.worth >= best * enough and (file.known or len(points) < _ALIKE_AMONG):
+            points.append(_point(file))
+    return points
 
 
 def is_aside(path: str) -> bool:

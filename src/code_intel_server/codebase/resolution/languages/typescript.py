@@ -33,6 +33,8 @@ _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs
 _TYPES_ALONE = frozenset({"interface_declaration", "type_alias_declaration"})
 _VALUES_ALONE = frozenset({"variable", "function"})
 _WITH_THIS = frozenset({"function_declaration", "function_expression", "method_definition"})
+_PASSES_ON = re.compile(r"\bexport\s*[*=]|\bexports\b|\\u")
+"""What exports names that are not written: those of another file, or of a value; an escape may hide one."""
 _SWAPPED = re.compile(r"\.([mc]?)jsx?$")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 _ON_ELEMENTS = frozenset(
@@ -344,7 +346,7 @@ class TypeScript(LanguageRules):
         found = self.module(ev, one_.model.path, source or "")
         if found.outside or found.unknown or name == "default":
             return NO_MEANING
-        return Meaning.of(ev.in_module(path, name) for path in found.modules)
+        return Meaning.of(ev.in_module(path, name) for path in found.modules if _may_export(ev, path, name))
 
     def module(self, ev: "Evaluator", path: str, source: str) -> Meaning:
         """The file of a module as it is written in an import."""
@@ -898,6 +900,12 @@ def _mapped(ev: "Evaluator", path: str, source: str) -> Iterator[str]:
             yield from _in_package(packages[name], rest)
             break
         name = name.rpartition("/")[0]
+
+
+def _may_export(ev: "Evaluator", path: str, name: str) -> bool:
+    """Whether a file may export a name, as far as its words tell: most of those that a barrel gathers need no tree then."""
+    text = ev.files.text(path)
+    return name in text or ev.once(("passes on", path), lambda: _PASSES_ON.search(text) is not None)
 
 
 def _by_config(ev: "Evaluator", folder: str, name: str, source: str) -> Iterator[str]:
