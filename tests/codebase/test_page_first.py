@@ -75,7 +75,7 @@ def test_what_the_symbol_cache_knows_to_define_the_name_comes_first_however_far_
 
 
 def test_files_that_nobody_writes_come_last_even_if_they_define_the_name(tmp_path: Path) -> None:
-    """Found in babel: three quarters of the first page of `get` were lines of a bundled tool."""
+    """Found in babel: two fifths of the first page of `get` were lines of a bundled tool."""
     found = many(tmp_path)
     wide = "".join(f"x{number} = {number}; " for number in range(400))
     write(tmp_path, {"a_bundle.py": f"{wide}\ndef sell(): {wide}\n", "vendor/a.py": "def sell(): pass\n"})
