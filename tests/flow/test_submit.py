@@ -168,8 +168,11 @@ class TestQueryFrame:
         session = self.at()
         session.send(action_type=" ")
         assert session.error == "failures.QUERY_FRAME.action_type_required"
-        answer = session.send(action_type="add")
-        assert len(answer["hints"]) == 2  # type: ignore[arg-type]
+        assert "hints" not in session.send(action_type="add"), "a request of a few words says what it says"
+
+    def test_a_long_request_is_taken_apart(self) -> None:
+        session = Session(Flags(no_doc=True), query="Add a login page to the App. " * 20)
+        assert len(session.send(action_type="add")["hints"]) == 2  # type: ignore[arg-type]
 
     def test_a_quote_is_compared_with_case_and_white_space_folded(self) -> None:
         session = self.at()
@@ -181,7 +184,7 @@ class TestQueryFrame:
     @pytest.mark.parametrize(
         ("intent", "slots", "missing"),
         [
-            (Intent.IMPLEMENT, {}, ["target feature", "fix approach"]),
+            (Intent.IMPLEMENT, {"trigger_condition": "login"}, ["target feature", "fix approach"]),
             (Intent.MODIFY, {"target_feature": "login"}, ["fix approach"]),
             (Intent.MODIFY, {"target_feature": "login", "observed_issue": "App"}, ["reproduction condition"]),
             (Intent.QUESTION, {"target_feature": "login"}, []),

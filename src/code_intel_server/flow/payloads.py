@@ -213,6 +213,9 @@ class MergePayload(Payload):
     """That the work may be merged."""
 
 
+_SUMMING_UP = ("details", "commit_message", "revert_reason", "action_taken")
+"""Fields that sum a step up where its `summary` is left out."""
+
 GATE_FIELDS = ("needs_more_information", "has_unverified_hypotheses", "needs_impact_analysis")
 """What Q1, Q2 and Q3 ask, in their order."""
 
@@ -314,8 +317,11 @@ def validate(model: type[P], data: Mapping[str, JsonValue], expected: Mapping[st
         if len(found["loc"]) > 1:
             wanted = f"{wanted} ({'.'.join(map(str, found['loc']))}: {found['msg']})"
         raise Rejected("common_failures.field_invalid", field=field, expected=wanted) from error
-    if not payload.summary.strip():
-        raise Rejected("common_failures.summary_required")
+    if not payload.summary:
+        said = next((text for name in _SUMMING_UP if (text := getattr(payload, name, ""))), "")
+        if not said:
+            raise Rejected("common_failures.summary_required")
+        payload = payload.model_copy(update={"summary": said})
     return payload
 
 

@@ -46,8 +46,8 @@ _PROMPTS: Mapping[Phase, tuple[str, ...]] = {
 _PROSE = frozenset({"task_planning", "procedure", "procedures", "documents", "resources", "then"})
 """What an answer says once a phase besides its instruction; get_session_status says it again."""
 
-_SAID = frozenset({"compaction_count", "tools_used"})
-"""Fields of every payload, which the step itself has named."""
+_SAID = frozenset({"compaction_count", "tools_used", "summary"})
+"""Fields of every payload, which the step itself has named; one summary serves a list."""
 
 
 def variant(state: SessionState, ports: Ports) -> str:

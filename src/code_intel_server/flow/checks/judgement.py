@@ -410,11 +410,11 @@ class Judge:
     def _twin(self, used: UsedRange) -> UsedRange | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
-        A parametrised test holds the cases of several items: in a test file only the very same range is refused.
+        Not in a test file: a parametrised test holds the cases of several items.
         """
-        others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         if is_test_file(used.path):
-            return next((one for one in others if (one.start, one.end) == (used.start, used.end)), None)
+            return None
+        others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if not mine:

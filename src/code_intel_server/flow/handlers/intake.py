@@ -99,6 +99,10 @@ def _bounded(slot: Slot) -> Slot:
     return slot.model_copy(update={"value": slot.value[:WORDS_AT_MOST], "quote": slot.quote[:WORDS_AT_MOST]})
 
 
+_FEW_SENTENCES = 400
+"""A request of so many characters says what it says: its slots may all be left out."""
+
+
 def _is_far(row: SymbolRelevance, query: str) -> bool:
     """Whether a target symbol has neither meaning nor a word in common with the request."""
     words = re.findall(r"\w{4,}", fold(query))
@@ -145,8 +149,11 @@ def query_frame(turn: Turn[QueryFramePayload]) -> Outcome:
         for row in scored
     ]
     known = {*filled, "target_feature"} if any(row.resolved for row in scored) else {*filled}
+    short = not filled and len(state.query) <= _FEW_SENTENCES
     hints = tuple(
-        Note(f"query_frame_hints.{name}_missing") for name in _missing(state.intent, payload.action_type, known)
+        Note(f"query_frame_hints.{name}_missing")
+        for name in _missing(state.intent, payload.action_type, known)
+        if not short
     )
     far = [f"{row.symbol} ({row.score:.2f})" for row in scored if _is_far(row, state.query)]
     hints += (Note("hints.target_symbols_far", {"symbols": ", ".join(far)}),) if far else ()
