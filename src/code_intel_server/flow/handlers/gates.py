@@ -28,7 +28,9 @@ class Gate:
 _Q1 = Gate("needs_more_information", "semantic_needs_more_information", "semantic")
 _Q2 = Gate("has_unverified_hypotheses", "verification_has_unverified", "verification")
 _Q3 = Gate("needs_impact_analysis", "impact_needs_analysis", "impact")
-_NEEDED = frozenset(f"server_assessment.{name}" for name in ("names_unknown", "files_unseen", "users_unknown"))
+_NEEDED = frozenset(f"server_assessment.{name}" for name in ("names_unknown", "users_unknown"))
+"""What an answer that was given unread has to wait for. A file that no tool has shown may have been read by the agent's own
+shell; it is not writable until it is looked at, whatever is answered."""
 
 
 def q1(turn: Turn[Q1Payload]) -> Outcome:
