@@ -28,9 +28,7 @@ ADDED_AT_MOST = 2_000
 CHECKED_AT_MOST = 100
 """Paths that one call asks for: what the ledger keeps of one, and an answer shows."""
 _WEAK_CHARACTERS = 2_500
-REVIEW_ROWS = 50
-_REVIEW_CHARACTERS = 8_000
-"""What of the changes an answer to a submit shows."""
+_REVIEW_ROWS = 50
 _DIFFS_IN_JSON = 2
 """A diff of nothing but quotes is twice as long in JSON; the whole diff of a file is not cut for that."""
 _REFUSALS = {
@@ -200,10 +198,10 @@ def with_review(current: CurrentProject, answer: Fields) -> Fields:
     if active is None or not answer.get("success") or answer.get("phase") != Phase.PRE_COMMIT:
         return answer
     try:
-        found = review_changes(current, None, REVIEW_ROWS, 0)
+        found = review_changes(current, None, _REVIEW_ROWS, 0)
     except CodeIntelError:
         return answer  # review_changes says why
-    if not found["complete"] or size_of(found) > _REVIEW_CHARACTERS:
+    if not found["complete"] or size_of(found) > DEFAULT_CHARACTERS - AROUND - size_of(answer):
         return answer
     note_call(active, "review_changes", "ok", found)
     return answer | {"review": found["results"]} | {name: found[name] for name in ("weak_evidence",) if name in found}
