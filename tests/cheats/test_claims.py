@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.stage import APP, APP_DONE, ITEM, REASON, Stage, exploration, plan, report, verdict
+from tests.e2e.stage import APP, APP_DONE, ITEM, LONG, REASON, Stage, exploration, plan, report, verdict
 
 
 def explored(stage: Stage, **flags: object) -> None:
@@ -89,8 +89,8 @@ def test_everything_skipped_to_avoid_the_write_check_after_writing(stage: Stage)
 
 
 def test_a_review_that_was_only_named(stage: Stage) -> None:
-    """Stopped by: review_changes must stand in the ledger since the round's plan."""
-    stage.verified()
+    """Stopped by: review_changes must be in the ledger since the round's plan."""
+    stage.unseen()
     claim = {"reviewed_files": ["app.py"], "commit_message": "Done", "review_prompt_used": "garbage_detection"}
     stage.refused("Required tools not used: review_changes", **claim, tools_used=["review_changes"])
 
@@ -105,7 +105,7 @@ def test_a_file_changed_after_the_review(stage: Stage) -> None:
 
 def test_a_review_of_a_place_where_nothing_changed(stage: Stage) -> None:
     """Stopped by: it is refused, and a refused call is no review."""
-    stage.verified()
+    stage.unseen()
     claim = {"reviewed_files": ["app.py"], "commit_message": "Done", "review_prompt_used": "garbage_detection"}
     assert stage.call("review_changes", path="nowhere/at/all")["error"] == "argument_invalid"
     stage.refused("Required tools not used: review_changes", **claim, tools_used=["review_changes"])
@@ -113,12 +113,12 @@ def test_a_review_of_a_place_where_nothing_changed(stage: Stage) -> None:
 
 def test_the_review_of_the_round_before(stage: Stage) -> None:
     """Stopped by: a review counts only since the round's plan."""
-    stage.verified()
+    stage.unseen()
     payload = stage.commit()
     stage.accepted(revert_reason="The name is wrong.", tools_used=["review_changes"])
     done = {"id": "t1", "description": "Task t1", "status": "completed", "checklist": [ITEM]}
     stage.accepted(**plan("t2", ["Rename"], done))
-    stage.edit(text=APP_DONE.replace("value + 1", "value + 2"))
+    stage.edit(text=LONG.replace("value + 1", "value + 2"))
     stage.accepted(**report("t2", "app.py:6", "Rename"))
     stage.accepted(summary="Done again.")
     stage.accepted(**verdict())

@@ -126,7 +126,7 @@ def test_a_report_cannot_leave_out_or_reword_an_item(stage: Stage) -> None:
 
 def test_a_merge_cannot_come_before_the_commit(stage: Stage) -> None:
     """Stopped by: the order of phases; a summary alone is no commit."""
-    stage.verified()
+    stage.unseen()
     stage.refused("review_changes", summary="Merged.")
     stage.call("review_changes")
     stage.refused("commit_message is required", summary="Merged.", tools_used=["review_changes"])

@@ -18,6 +18,7 @@ from tests.e2e.driver import Fields, Server, git, repository
 
 APP = "def main():\n    return 1\n\n\ndef helper(value):\n    return value + 1\n\n\ndef spare(value):\n    return value - 1\n"
 APP_DONE = APP.replace("return 1\n\n\ndef helper", "return 2\n\n\ndef helper")
+LONG = APP_DONE + "".join(f"\n\nROW_{number} = {number}\n" for number in range(800))
 TESTS = """\
 from app import helper, main
 
@@ -192,6 +193,13 @@ class Stage:
         """A session that stands before its commit."""
         self.completed(*explored, **flags)
         self.accepted(**verdict())
+
+    def unseen(self) -> None:
+        """A session that stands before its commit and has changed more than an answer shows by itself."""
+        self.planned()
+        self.edit(text=LONG)
+        self.accepted_list(report(), {"summary": "All tasks are done."})
+        assert "review" not in self.accepted(**verdict())
 
     def committed(self, *explored: str, **flags: object) -> None:
         """A session that stands before its merge (quality review skipped by fast)."""

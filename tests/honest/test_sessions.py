@@ -772,10 +772,7 @@ def test_small_changes_come_with_the_answer_that_leads_to_the_commit(stage: Stag
 
 
 def test_large_changes_are_looked_at_by_a_call(stage: Stage) -> None:
-    stage.planned()
-    stage.edit(text=APP_DONE + "".join(f"\n\nROW_{number} = {number}\n" for number in range(800)))
-    stage.accepted_list(report(), {"summary": "Done."})
-    assert "review" not in stage.accepted(**verdict())
+    stage.unseen()
     assert "review_changes" in stage.agent.submit(**KEEP)["message"]
     stage.accepted(**stage.commit())
     merged(stage)
