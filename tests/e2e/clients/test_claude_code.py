@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -15,6 +16,7 @@ from tests.e2e.clients.fakes import Fields, Service, anthropic
 from tests.e2e.clients.machine import Machine, events
 from tests.e2e.clients.model import ClaudeModel, TryingClaude, names
 
+ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 
@@ -95,6 +97,25 @@ def test_code_goes_from_start_to_merge_and_the_hook_refuses_an_unexplored_file(m
     assert recorder.last["success"] is True, recorder.last
     agreements = [*(machine.project / ".code-intel" / "agreements").glob("*.*")]
     assert [path for path in agreements if path.name != ".gitkeep"], "a success fills the Map"
+
+
+def test_a_measured_run_is_given_to_the_client_itself(machine: Machine) -> None:
+    """`python -m benchmarks.agents run`: here with the scripted model in the place of the user's account."""
+    run = machine.home / "agents" / "task-auto-1"
+    run.mkdir(parents=True)
+    (run / "project").symlink_to(machine.project)
+    (run / "run.json").write_text(json.dumps({"task": "express-render-null", "arm": "auto"}))
+    (machine.bin / "claude").symlink_to(installed.claude())
+    model = ClaudeModel(machine.project, Script(machine.work()).run())
+    with anthropic(model) as service:
+        agents = {"AGENTS_HOME": str(run.parent), "PYTHONPATH": str(ROOT), **environment(machine, service)}
+        done = machine.run([sys.executable, "-m", "benchmarks.agents", "run", run.name, "claude"], **agents)
+    assert done.returncode == 0, done.stderr
+    assert "app.render(name, null, callback)" in model.first_prompt
+    stamps = json.loads((run / "run.json").read_text())
+    assert stamps["begin"] < stamps["finish"]
+    assert events((run / "transcript.jsonl").read_text())[-1]["type"] == "result"
+    assert model.last["phase"] == "SESSION_COMPLETE", model.last
 
 
 def test_claude_mcp_list_says_connected_once_the_user_has_approved_the_server(machine: Machine) -> None:
