@@ -105,7 +105,7 @@ def test_text_that_the_terminal_cannot_show_comes_out_escaped(tmp_path: Path) ->
     with command("find", "text", "gr", cwd=root, PYTHONIOENCODING="ascii") as running:
         out, err = running.communicate()
     assert err == ""
-    assert "page.py:1: gr\\xf6\\xdfe = '->'" in out
+    assert "page.py:1: gr\\xf6\\xdfe = '\\u2192'" in out
 
 
 def test_the_end_of_input_is_a_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said) -> None:
