@@ -750,6 +750,8 @@ class TestPreCommit:
     def test_what_the_impact_asked_to_verify_is_changed_explained_or_undecided(self) -> None:
         session = self.at()
         session.world.call("analyze_impact", asks=("a1 app.py:1", "b2 use.py:3", "c3 docs/use.md:9", "d4 far.py:2"))
+        left = ["b2 use.py:3", "c3 docs/use.md:9", "d4 far.py:2"]
+        assert session.status()["must_verify"] == left, "what can be said of them is asked for before the commit"
         said = {"b2": "calls it with one argument as before", "d4": "changed"}
         answer = session.commit("app.py", must_verify=said)
         assert "docs/use.md:9, far.py:2." in str(answer["warning"])

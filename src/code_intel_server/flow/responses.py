@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from code_intel_server.contract import Contract, PhaseText
 from code_intel_server.errors import CodeIntelError
+from code_intel_server.flow.checks.disposal import open_entries
 from code_intel_server.flow.checks.verifiers import PACKAGED, fitting_verifiers
 from code_intel_server.flow.handlers.gates import assessments
 from code_intel_server.flow.handlers.ready import task_brief
@@ -144,6 +145,9 @@ def _material(state: SessionState, contract: Contract, ports: Ports) -> Fields:
         return _ready(state, ports)
     if state.phase is Phase.POST_IMPL_VERIFY:
         return {**ports.proofs.expected(state.session_id)}
+    if state.phase is Phase.PRE_COMMIT:
+        left = open_entries(state, ports.ledger.entries(), _changed(state, ports))
+        return {"must_verify": [*left]} if left else {}
     assessed = {field: say(contract, note) for field, note in assessments(state, ports.ledger.entries())}
     return {"server_assessment": {**assessed}} if assessed else {}
 

@@ -15,6 +15,12 @@ def note_calls(state: SessionState, calls: Collection[LedgerEntry]) -> None:
         state.must_verify.setdefault(entry, "")
 
 
+def open_entries(state: SessionState, calls: Collection[LedgerEntry], changed: Collection[str]) -> list[str]:
+    """The entries, 'ID path:line' each, of files that are not `changed` and of which nothing is said yet."""
+    asked = {entry: "" for call in calls if call.tool == "analyze_impact" for entry in call.asks} | state.must_verify
+    return [e for e, words in asked.items() if not words and e.partition(" ")[2].rpartition(":")[0] not in changed]
+
+
 def dispose(state: SessionState, said: Mapping[str, str]) -> None:
     """Note what the agent says of entries, by id. Raises Rejected for an id that was never asked about."""
     entries = {entry.partition(" ")[0]: entry for entry in state.must_verify}
