@@ -166,7 +166,7 @@ def test_a_text_that_is_parsed_twice_has_one_time_limit(monkeypatch: pytest.Monk
     assert mended_in_time and not mended_in_time.has_errors
     slow = Ticking(3.0 / unhurried.looks)  # both parses would take 3 s, each alone less than the limit
     monkeypatch.setattr(grammars, "time", slow)
-    parsed = grammars.parse(text, LANGUAGES_BY_NAME["typescript"])
+    parsed = grammars.parse(text + b"\n", LANGUAGES_BY_NAME["typescript"])  # another text: the last ones are kept
     assert parsed and parsed.has_errors
     assert slow.thread_time() < 2.1
 

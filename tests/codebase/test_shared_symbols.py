@@ -98,20 +98,6 @@ def test_what_was_just_written_is_believed_of_its_own_file_only(
     assert len(tagged) == len(FILES)
 
 
-def test_a_content_that_does_not_hold_what_is_said_of_it_is_read_again_and_given_to_nobody(
-    tmp_path: Path, shared: Path, tagged: list[str]
-) -> None:
-    first, second = first_and_second(tmp_path, shared)
-    with contextlib.closing(sqlite3.connect(next(shared.glob("*.sqlite3")))) as connection, connection:
-        connection.execute("UPDATE symbols SET name = 'lie' WHERE name = 'function_7'")
-    assert places(first, "lie") == []
-    assert places(first, "function_7") == [("src/m7.py", 1)]
-    tagged.clear()
-    second.refresh_all()
-    assert tagged == ["src/m7.py"]
-    assert places(second, "function_7") == [("src/m7.py", 1)]
-
-
 def test_a_worktree_that_is_gone_leaves_nothing_after_a_day(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
