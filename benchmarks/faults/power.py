@@ -58,7 +58,9 @@ def recorded(trace: Path, folders: Sequence[Path]) -> list[Op]:
 
 
 def _inside(op: Op, folders: list[str]) -> bool:
-    return op.path in folders if op.what == "folder" else op.path.rpartition("/")[0] in folders
+    folder, _, name = op.path.rpartition("/")
+    # The stores beside them are SQLite's own to sync, and are made anew.
+    return op.path in folders if op.what == "folder" else folder in folders and ".sqlite3" not in name
 
 
 def _op(call: str) -> Op | None:

@@ -342,9 +342,11 @@ LOOKS = {
 PRODUCT = {
     "look.py": (
         "import os, re, subprocess, sys, tempfile\n"
+        "home = os.path.dirname(sys.prefix)\n"  # the folder of an environment may be called after us
         "said = [*map('='.join, os.environ.items()), *sys.path, *sys.modules]\n"
         "said += open('/proc/self/mountinfo') if os.path.exists('/proc/self/mountinfo') else []\n"
-        "seen = [one for one in said if re.search('code.intel|instruments|_results', one, re.I) and 'PWD=' not in one]\n"
+        "said = [one.replace(home, '') for one in said if 'PWD=' not in one]\n"
+        "seen = [one for one in said if re.search('code.intel|instruments|_results', one, re.I)]\n"
         "seen += os.listdir(tempfile.gettempdir())\n"
     ),
     "look.js": (
