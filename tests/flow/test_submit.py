@@ -57,6 +57,18 @@ def test_every_answer_says_what_to_do_and_what_to_send() -> None:
     assert "after a compaction" in answer["expected_payload"]["compaction_count"]  # type: ignore[index]
 
 
+def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_was_not_run() -> None:
+    session = Session(Flags(no_quality=True)).to_ready().to_verify()
+    verdict = {"passed": True, "verifier_used": "tests", "details": "All green.", "not_run": ["mypy: not here", " "]}
+    session.raw(verdict)
+    assert session.state.summaries["step_15_POST_IMPL_VERIFY"] == "All green."
+    session.world.call("review_changes")
+    kept = {"reviewed_files": ["app.py"], "review_prompt_used": "garbage_detection"}
+    session.raw({**kept, "commit_message": "Add it"})
+    assert session.state.summaries["step_17_PRE_COMMIT"] == "Add it"
+    assert "not run: mypy: not here" in str(session.send()["instruction"])
+
+
 @pytest.mark.parametrize(
     ("payload", "key"),
     [
