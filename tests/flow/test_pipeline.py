@@ -358,6 +358,19 @@ def test_a_list_of_questions_killed_behind_any_submit_comes_to_the_same_end(answ
         assert killed.state.model_dump() == end.model_dump()
 
 
+@pytest.mark.parametrize("tool", ["find_references", "get_symbols"])
+def test_the_list_of_steps_3_to_12_killed_behind_any_submit_comes_to_the_same_end(tool: str) -> None:
+    data = [*START, *questions(False, False, False), PLAN | {"summary": "Plan."}]
+    session = looked_up("search_text", tool)
+    start, taken = session.state, len(session.kept)
+    whole, end = session.raw(data), session.state
+    assert len(session.kept) - taken == (7 if tool == "find_references" else 3)
+    for state in [start, *session.kept[taken:]]:
+        killed = restored(looked_up("search_text", tool), state)
+        assert killed.raw(data) == whole
+        assert killed.state.model_dump() == end.model_dump()
+
+
 def test_a_list_of_reports_killed_behind_any_submit_comes_to_the_same_end() -> None:
     session = at_work("t1", "t2", "t3")
     start, taken = session.state, len(session.kept)
