@@ -321,6 +321,16 @@ def test_what_ripgrep_prints_is_read_back_whatever_the_files_are_called(files: l
     ]
 
 
+def test_of_output_that_was_cut_off_anywhere_whole_lines_are_read_and_no_part_of_one() -> None:
+    whole = b"./a.py\x007:need\n12:needle\n\n./b.py\x00345:needle\n"
+    for cut in range(len(whole) + 1):
+        for file in ripgrep.parse_matches(whole[:cut])[0]:
+            lines = [f"{match.line}:".encode() + match.text + b"\n" for match in file.lines()]
+            assert all(line in whole for line in lines)
+            assert b"".join(lines) == file.printed
+            assert len(list(file.texts(lambda match: match.text))) == 1
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     pattern=st.lists(

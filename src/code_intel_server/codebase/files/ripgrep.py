@@ -34,7 +34,7 @@ MAX_FILE_LISTING = 2 * MAX_MATCH_OUTPUT
 """Bytes of paths: half a million files."""
 
 # Possessive: nothing to go back to, and a repeat that could would keep half a kilobyte a line.
-_LINES = re.compile(rb"((?:\d++:[^\n]*+\n)++)\n?")
+_LINES = re.compile(rb"(?:\d++:[^\n]*+\n)++")
 _NAME = re.compile(rb"([^\0]+)\0")
 _NUMBER = re.compile(rb"^\d+:", re.MULTILINE)
 _LINE = re.compile(rb"^(\d+):(.*)$", re.MULTILINE)
@@ -307,9 +307,11 @@ def _files(output: bytes) -> Iterator[FileMatches]:
     while (end := output.find(b"\0", start)) >= 0:
         lines = _LINES.match(output, end + 1)
         if lines:
-            printed = lines[1]
+            # Python before 3.11.5 takes the beginning of a torn line with it.
+            stop = output.rfind(b"\n", end, lines.end()) + 1
+            printed = output[end + 1 : stop]
             yield FileMatches(_relative(output[start:end].lstrip(b"\n")), printed.count(b"\n"), printed)
-            start = lines.end()
+            start = stop
         else:
             start = end + 1
 
