@@ -55,7 +55,7 @@ def test_only_what_there_is_becomes_a_trailer(counts: dict[str, int], passed_bef
 
 def test_how_many_tests_fail_without_the_change_by_no_assertion_is_in_the_trailer() -> None:
     tests = SeenTests({**NONE, "fail_to_pass": 12, "new_names": 9})
-    assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", "12 (9 because what they name is new)")]
+    assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", "12 (9 by an import, name or build error)")]
 
 
 def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> None:

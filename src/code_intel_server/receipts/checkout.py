@@ -98,6 +98,8 @@ def _remove_leftovers(parent: Path) -> None:
     for folder in parent.iterdir():
         with contextlib.suppress(OSError), (folder / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
+            if not (folder / BORROWED_OBJECTS).is_dir():
+                continue  # another program's: the name of the folder above says nothing of us
             end_marked(folder)
             remove_folder(folder)
 
@@ -182,11 +184,16 @@ class Checkouts:
         return frozenset(split_z(self._must("ls-tree", "-r", "-z", "--name-only", state)))
 
     def mentioning(self, state: str, words: Sequence[str], *, whole: bool) -> frozenset[str]:
-        """The files of a state in which one of these texts is found, as a whole word or anywhere; none where git fails."""
+        """The files of a state in which one of these texts is found, as a whole word or anywhere.
+
+        Raises Unavailable where git fails.
+        """
         asked = [part for word in words for part in ("-e", word)]
         how = ("--no-color", "--no-recurse-submodules", "-l", "-z", "-F", *(("-w",) if whole else ()))
         found = self.git.run("grep", *how, *asked, state, "--", env=self._env)
-        return frozenset(path.partition(":")[2] for path in split_z(found.stdout)) if found.ok else frozenset()
+        if found.returncode not in {0, 1}:
+            raise Unavailable("tool_errors.git.failed", command="git grep", output=f"exit status {found.returncode}")
+        return frozenset(path.partition(":")[2] for path in split_z(found.stdout))
 
     def make(
         self, name: str, state: str, over: Sequence[Changed] = (), *, side: str = "old", merge: bool = True

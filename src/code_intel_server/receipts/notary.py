@@ -13,6 +13,7 @@ from pathlib import Path
 
 from code_intel_server.codebase.files.roles import named_as_tests
 from code_intel_server.common.own_folder import home_of
+from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.canary import UNCOUNTED, canary_alone, canary_in_run
 from code_intel_server.receipts.checkout import Changed, Checkouts, receipt_folder
 from code_intel_server.receipts.compare import RunComparison, Runs, receipt
@@ -381,7 +382,10 @@ class _Work:
 
             return of
 
-        groups, unsure = tied_by_tests(self._changed, readers(self._base), readers(self._new))
+        try:
+            groups, unsure = tied_by_tests(self._changed, readers(self._base), readers(self._new))
+        except Unavailable:  # what mentions what cannot be told: the runs that were made say what they say
+            groups, unsure = [], sorted(one.path for one in self._changed if one.file_class is FileClass.PRODUCT)
         self._uncompared += unsure
         done: list[tuple[SuiteRun, IsolatedCheckout]] = []
         for number, group in enumerate(groups):
@@ -392,7 +396,7 @@ class _Work:
                 self._chosen("apart", place, group.readers, known) if collected else self._suite("apart", place, known)
             )
             named = ", ".join(one.path for one in group.files[:_NAMED_FILES])
-            if run.unavailable:
+            if run.unavailable or run.unbuilt:
                 self._uncompared += (one.path for one in group.files)
             else:
                 self._notes.append(f"only tests mention {named}: the original tests ran beside it as it was, too")

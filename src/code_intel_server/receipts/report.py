@@ -22,7 +22,7 @@ _NAMED = LISTS[:-1]
 """Those whose tests are named too."""
 
 NO_TEST_CHANGED = "code changed, and no test"
-_NEW_NAMES = "{} of {} in fail_to_pass fail without the change only because what they name is new"
+_NEW_NAMES = "{} of {} in fail_to_pass fail without the change by an import, name or build error, not by an assertion"
 _NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40

@@ -116,7 +116,7 @@ def tied_by_tests(
     """
     product = [one for one in changed if one.file_class is FileClass.PRODUCT]
     old = [one for one in product if one.old.there]
-    if len(old) > _LOOKED_AT or not any(role(one.path) is Role.CODE for one in product):
+    if not product[1:] or len(old) > _LOOKED_AT or not any(role(one.path) is Role.CODE for one in product):
         return [], []
     readers = {one.path: {*before(one.path)} - {one.path} for one in old}
     groups = [{one.path} | {*filter(_belongs_to_product, readers[one.path])} for one in old]

@@ -243,7 +243,7 @@ class SessionRuns:
             before = self._read(asked.session_id, "base", _KeptBase)
             known = before.run if before is not None and before.key == _key(chosen, base) else None
             verdict = notary.verify(base, tree, self._trees.objects, known)
-            if known is None and "base" in verdict.runs:
+            if known is None and not ahead and "base" in verdict.runs:
                 run = BaseRun(verdict.runs["base"], notary.fingerprint())
                 self._write(asked.session_id, "base", _KeptBase(_key(chosen, base), _without_output(run)))
         seen = seen_tests(verdict, self._trees.changes(base, tree), tries)

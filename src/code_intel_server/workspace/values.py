@@ -267,7 +267,7 @@ class SeenTests:
 
 def fail_to_pass_count(count: int, new_names: int) -> str:
     """How many tests fail without a change, and how many of them by no assertion, as trailers say it."""
-    return f"{count} ({new_names} because what they name is new)" if new_names else str(count)
+    return f"{count} ({new_names} by an import, name or build error)" if new_names else str(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ _HOOK = "module.exports = require('./node_results.cjs')"
 _SMALL_FILES = {
     "jest_results.cjs": f"{_HOOK}.Jest\n",
     "jest_filter.cjs": f"{_HOOK}.jestFilter\n",
-    "jest_runner.cjs": f"{_HOOK}.jestRunner\n",
     "jest_canary.cjs": f"const hook = {_HOOK[17:]}\ntest(hook.canary, hook.mustFail)\n",
     "mocha_canary.cjs": (
         f"const hook = {_HOOK[17:]}\ndescribe(hook.canary, () => {{\n  it(hook.canary, hook.mustFail)\n}})\n"

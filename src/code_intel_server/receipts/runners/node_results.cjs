@@ -4,8 +4,8 @@
 'use strict'
 const fs = require('node:fs')
 const path = require('node:path')
-const settingsFile = path.join(__dirname, 'settings.json')
-const settings = JSON.parse(fs.readFileSync(settingsFile, 'utf8'))
+const settings = JSON.parse(fs.readFileSync(path.join(__dirname, 'settings.json'), 'utf8'))
+let jestVersion = ''
 const { results, canary, root, only } = settings
 const script = process.argv[1] || ''
 const here = __dirname
@@ -148,22 +148,24 @@ class Jest {
 }
 // 30 wants paths where those before it want objects.
 function jestFilter(paths) {
-  const objects = parseInt(settings.jest.version, 10) < 30
+  const objects = parseInt(jestVersion, 10) < 30
   return { filtered: paths.filter(wantsFile).map((test) => (objects ? { test } : test)) }
 }
-function jestRunner(globalConfig, config, ...rest) {
-  const runner = require(require.resolve('jest-circus/runner', { paths: [settings.jest.home, config.rootDir] }))
+const jestRunner = (home) => (globalConfig, config, ...rest) => {
+  const runner = require(require.resolve('jest-circus/runner', { paths: [home, config.rootDir] }))
   const setup = [...config.setupFilesAfterEnv, path.join(here, 'jest_canary.cjs')]
   return (runner.default || runner)(globalConfig, { ...config, setupFilesAfterEnv: setup }, ...rest)
 }
 function startJest(home) {
   write({ event: 'runner', name: 'jest' })
-  settings.jest = { version: require(path.join(home, 'package.json')).version, home }
-  fs.writeFileSync(settingsFile, JSON.stringify(settings)) // its workers read them too
+  jestVersion = require(path.join(home, 'package.json')).version
   process.argv.push('--reporters=' + path.join(here, 'jest_results.cjs'))
   if (Object.keys(only).length) process.argv.push('--filter=' + path.join(here, 'jest_filter.cjs'), '--passWithNoTests')
   if (pattern(' ')) process.argv.push('--testNamePattern=' + pattern(' '))
-  if (canary) process.argv.push('--testRunner=' + path.join(here, 'jest_runner.cjs'))
+  if (!canary) return
+  const runner = path.join(here, `jest_runner-${process.pid}.cjs`) // each jest of a monorepo has its own; workers load it too
+  fs.writeFileSync(runner, `module.exports = require('./node_results.cjs').jestRunner(${JSON.stringify(home)})\n`)
+  process.argv.push('--testRunner=' + runner)
 }
 
 // vitest: a file that hangs is left out by its name; single files are asked for only where the command asks for none.

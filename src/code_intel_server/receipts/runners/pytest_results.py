@@ -6,13 +6,14 @@ test which turns warnings into errors finds an open file. Children of tests do n
 before the first file of the project is loaded, with pytest-xdist before the first test runs.
 """
 
-import importlib
 import json
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ _FILE = Path(__file__).with_name("settings.json")
 _SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
 _RESULTS: str = _SETTINGS.get("results", "")
 _CANARY: str = _SETTINGS.get("canary", "")
-_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_TRACES: Any = SimpleNamespace(
+    **runpy.run_path(str(_FILE.with_name("traces.py")))
+)  # by its place: a project may have one
 _ROOT: str = _SETTINGS.get("root", "")
 _A_LINE = 500
 """Files of one line: longer lines are not read."""

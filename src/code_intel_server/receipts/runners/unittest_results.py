@@ -4,21 +4,24 @@ Copied next to a checkout and run as `-m unittest_results` with the arguments th
 of ours but `traces`. A test's id is unittest's own; where the settings name tests, these alone are run.
 """
 
-import importlib
 import json
 import os
+import runpy
 import sys
 import time
 import unittest
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 _FILE = Path(__file__).with_name("settings.json")
 _SETTINGS: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8")) if _FILE.exists() else {}
 _RESULTS: str = _SETTINGS.get("results", "")
 _CANARY: str = _SETTINGS.get("canary", "")
-_TRACES: Any = importlib.import_module("traces") if _SETTINGS else None
+_TRACES: Any = SimpleNamespace(
+    **runpy.run_path(str(_FILE.with_name("traces.py")))
+)  # by its place: a project may have one
 _ROOT = os.path.realpath(_SETTINGS.get("root", "."))
 _FAILED_IMPORT = "unittest.loader._FailedTest"
 
