@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -271,8 +272,10 @@ class CodeIndex:
                 return self._finish(opened, hits, agreements, Collection.MAP, vector is not None)
         found = self._forest(opened, question, vector, limit, scope)
         texts = read_texts(self.root, [one.row for one in found], self.settings.max_file_bytes)
-        hits = [_hit(read, one.score, describe(one)) for read, one in zip(texts, found, strict=True)]
-        return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None)
+        gone = {read.row.chunk.path for read in texts if not read.fresh and not read.row.chunk.text}
+        read_hits = [_hit(read, one.score, describe(one)) for read, one in zip(texts, found, strict=True)]
+        hits = [hit for hit in read_hits if hit.path not in gone]
+        return self._finish(opened, hits, agreements, Collection.FOREST, vector is not None, gone)
 
     def _vector(self, opened: OpenIndex, question: Question) -> "Matrix | None":
         """The question's vector; None where vectors cannot be compared."""
@@ -326,8 +329,9 @@ class CodeIndex:
         agreements: tuple[Agreement, ...],
         collection: Collection,
         meaning: bool,
+        gone: AbstractSet[str] = frozenset(),
     ) -> SearchAnswer:
-        stale = {hit.path for hit in hits if not hit.fresh}
+        stale = {hit.path for hit in hits if not hit.fresh} | gone
         gaps = [*opened.gaps(), *self._encoder_notes()]
         if self._encoder is not None and not opened.has_vectors_of(self._encoder):
             gaps.append("Only words were compared, because the vectors are still those of another model.")

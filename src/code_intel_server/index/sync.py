@@ -430,7 +430,9 @@ class Synchroniser:
         passages = [passage_of(digest) for digest in wanted]
         there = set() if anew else self._store.contents.passages_with_vectors(passages, model_key(encoder))
         wanted = {digest: place for digest, place in wanted.items() if passage_of(digest) not in there}
-        known = self._known_vectors([*map(passage_of, wanted)]) if not anew else {}
+        # The bundled model makes them faster than a server gives them, which may also keep us waiting.
+        asks = not anew and not isinstance(encoder, StaticEncoder)
+        known = self._known_vectors([*map(passage_of, wanted)]) if asks else {}
         found = {digest: known[passage_of(digest)] for digest in wanted if passage_of(digest) in known}
         wanted = {digest: place for digest, place in wanted.items() if digest not in found}
         if not wanted:
@@ -450,7 +452,7 @@ class Synchroniser:
                 return False
             after = rows[-1].seq
             read = [one.row for one in read_texts(self._root, rows, self._settings.max_file_bytes) if one.fresh]
-            known = self._known_vectors([row.passage for row in read])
+            known = {} if isinstance(encoder, StaticEncoder) else self._known_vectors([row.passage for row in read])
             lacking = [row for row in read if row.passage not in known]
             vectors = pack(encoder.encode([row.chunk.passage for row in lacking], "passage"))
             made = {row.seq: vector for row, vector in zip(lacking, vectors, strict=True)}

@@ -195,7 +195,7 @@ class Receivers:
         own: set[str] = set()
         others: dict[str, str] = {}
         for one in definitions.resolve(cache, target.name):
-            owner = one.tag.scope.removesuffix(".prototype").rpartition(".")[2].lower()
+            owner = one.tag.scope.removesuffix(".prototype").rpartition(".")[2].lower().lstrip("_")
             if (one.path, one.tag.start_line) in meant:
                 own.add(owner)
             elif owner:
@@ -209,7 +209,8 @@ class Receivers:
 
     def notes(self, rows: Iterable[ReferenceRow]) -> Iterator[str]:
         """Which others the rows of the last rank are likely to mean, a sentence each."""
-        counts = Counter(found for row in rows if self.rank(row) == _UNLIKELY and (found := _receiver(row)))
+        unsure = (row for row in rows if self.others and row.binding is not Binding.CERTAIN)
+        counts = Counter(found for row in unsure if (found := _receiver(row)) in self.others)
         for owner, count in counts.most_common(_NEAREST):
             yield f"last: {counted(count, 'row')} on {owner}, as {valid_text(self.others[owner])} defines"
 

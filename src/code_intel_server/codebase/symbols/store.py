@@ -39,7 +39,6 @@ _FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND 
 
 
 _ADOPT = "INSERT OR REPLACE INTO files SELECT ?1, ?2, ?3, ?4, id FROM contents WHERE key = ?5"
-_DISOWN = "UPDATE contents SET key = NULL WHERE id = (SELECT content FROM files WHERE checkout = ? AND path = ?)"
 
 CLEAN_UP_SECONDS = 86_400.0
 _PART = 500
@@ -134,15 +133,13 @@ class SymbolStore:
         with self._write() as connection:
             for entry in entries:
                 place = (self._checkout, os.fsencode(entry.path))
-                content = self._content(connection, entry, place)
+                content = self._content(connection, entry)
                 connection.execute("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?)", (*place, *entry.stamp, content))
 
-    def _content(self, connection: sqlite3.Connection, entry: StoredFile, place: tuple[int, bytes]) -> int:
+    def _content(self, connection: sqlite3.Connection, entry: StoredFile) -> int:
         """The number of what a file holds, its symbols added where they are not there yet."""
         known = connection.execute("SELECT id FROM contents WHERE key = ?", (entry.key,)).fetchone()
         if known is None:
-            if entry.key is None:  # what is believed of the former content may be wrong
-                connection.execute(_DISOWN, place)
             known = (connection.execute("INSERT INTO contents VALUES (NULL,?,?)", (entry.key, entry.engine)).lastrowid,)
             rows = ((*known, *tag) for tag in entry.tags)
             connection.executemany("INSERT INTO symbols VALUES (NULL,?,?,?,?,?,?,?,?)", rows)

@@ -44,7 +44,9 @@ _PARSE_SECONDS = 2.0
 _READ_BYTES = 64 * 1024
 _NODE_BYTES = 128
 _QUICK_BYTES = 128 * 1024
-_KEPT_BYTES = 1024 * 1024
+_KEPT_BYTES = 256 * 1024
+"""Of text; a tree takes up to a hundred times as much."""
+
 _MOST_AT_THE_TOP = 30_000
 _MOST_LOOSE_MARKS = 4000
 _MOST_RANGES = 48
@@ -197,6 +199,8 @@ class _RecentTrees:
     def get(self, key: tuple[bytes, str]) -> Parsed | None:
         """The tree of a text in a language, where it is kept."""
         with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: tuple[bytes, str], parsed: Parsed) -> Parsed:
@@ -204,7 +208,7 @@ class _RecentTrees:
         with self._lock:
             self._bytes += 0 if key in self._kept else len(key[0])
             self._kept[key] = parsed
-            while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
+            while self._bytes > _KEPT_BYTES:
                 (data, _), _ = self._kept.popitem(last=False)
                 self._bytes -= len(data)
         return parsed

@@ -451,6 +451,7 @@ class ChromaManager:
                 self._set(ChromaState.FILLING)
                 self._hand_over(key, items)
                 self._store.acknowledge(key, items[-1].seq, seen_at=self._epoch)
+        self._sends_all = self._sends_all and bool(self._store.outbox_size())
 
     def _hand_over(self, key: str, items: list[OutboxItem]) -> None:
         # The store says what is true now, so of several changes to one id only that counts.

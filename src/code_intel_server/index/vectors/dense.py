@@ -28,6 +28,7 @@ class BruteForce:
         self._edition: tuple[object, ...] = ()
         self._passages: NDArray[np.int64] | None = None
         self._matrix: Matrix | None = None
+        self._placed: tuple[View, NDArray[np.int64]] | None = None
         self._used_at = 0.0
 
     def search(self, vector: "Matrix", limit: int, files: Collection[int] | None = None) -> dict[int, float]:
@@ -35,15 +36,13 @@ class BruteForce:
 
         A chunk that has just been removed may still be named; its row is then no longer to be found.
         """
-        import numpy as np
 
         with self._lock:
             self._used_at = time.monotonic()
             view = self._store.view()
-            passages, matrix = self._current(view, vector.shape[-1])
+            passages, matrix, at = self._current(view, vector.shape[-1])
         if not len(passages):
             return {}
-        at = np.searchsorted(passages, view.passages).clip(max=len(passages) - 1)
         scores = (matrix @ vector.reshape(-1))[at]
         scores[passages[at] != view.passages] = -1.0
         if files is not None:
@@ -51,12 +50,15 @@ class BruteForce:
         best = best_places(scores, limit)
         return dict(zip(view.seqs[best].tolist(), scores[best].tolist(), strict=True))
 
-    def _current(self, view: View, dim: int) -> "tuple[NDArray[np.int64], Matrix]":
-        """The passages in order of their numbers, and their vectors."""
+    def _current(self, view: View, dim: int) -> "tuple[NDArray[np.int64], Matrix, NDArray[np.int64]]":
+        """The passages in order of their numbers, their vectors, and where in them each chunk of the view is."""
         import numpy as np
 
         edition = self._store.vectors_edition()
         known, matrix = self._passages, self._matrix
+        same = self._placed is not None and self._placed[0] is view and edition == self._edition
+        if same and self._placed is not None and known is not None and matrix is not None and matrix.shape[1] == dim:
+            return known, matrix, self._placed[1]
         many = known is not None and len(known) > len(view) * (1 + _STALE_FRACTION)
         if known is None or matrix is None or many or edition != self._edition or matrix.shape[1] != dim:
             known, matrix = np.zeros(0, dtype=np.int64), np.zeros((0, dim), dtype=np.float32)
@@ -66,8 +68,12 @@ class BruteForce:
             known = np.concatenate([known, np.array(found, dtype=np.int64)])
             order = known.argsort(kind="stable")
             known, matrix = known[order], np.concatenate([matrix, vectors])[order]
+        at = np.searchsorted(known, view.passages).clip(max=max(len(known) - 1, 0))
         self._passages, self._matrix, self._edition = known, matrix, edition
-        return known, matrix
+        # What has no vector yet is asked for again: another process may bring it.
+        complete = bool(len(known)) and bool((known[at] == view.passages).all())
+        self._placed = (view, at) if complete else None
+        return known, matrix, at
 
     def forget_unused(self) -> None:
         """Give the memory back where nobody has searched here for a minute: ChromaDB answers again."""
@@ -75,7 +81,7 @@ class BruteForce:
             return
         with self._lock:
             if time.monotonic() - self._used_at >= UNUSED_SECONDS:
-                self._passages, self._matrix = None, None
+                self._passages, self._matrix, self._placed = None, None, None
 
 
 def compared(items: list[OutboxItem], vector: "Matrix") -> dict[str, float]:
