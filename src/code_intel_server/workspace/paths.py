@@ -233,7 +233,8 @@ def _from_root(pattern: str) -> str:
 def in_main_worktree(path: Path) -> Path:
     """The same place in the main worktree of its repository: itself unless it is in a linked worktree.
 
-    A linked worktree is one that git's own record of it leads back to, so that no folder can claim to be another's.
+    A linked worktree is one of which the repository itself has a record, and that leads back to it: no folder can claim to
+    be another's.
     """
     real = Path(os.path.realpath(path))
     for top in real.parents:
@@ -245,6 +246,8 @@ def in_main_worktree(path: Path) -> Path:
     try:
         record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # noqa: PTH118 - it may be relative
         common = Path(os.path.realpath(record / _line(record / "commondir")))
+        if Path(os.path.realpath(record)).parent != common / "worktrees":
+            return real
         if not os.path.samefile(record / _line(record / "gitdir"), entry):  # noqa: PTH121 - either may be relative
             return real
     except (OSError, UnicodeDecodeError):

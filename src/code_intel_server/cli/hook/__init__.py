@@ -266,7 +266,8 @@ def _existed(path: str, started_at: str) -> bool:
         return False
     from datetime import datetime
 
-    return getattr(status, "st_birthtime", status.st_ctime) < datetime.fromisoformat(started_at).timestamp()
+    # A session begins in a whole second, in which the files of its own worktree may have been checked out.
+    return int(getattr(status, "st_birthtime", status.st_ctime)) <= datetime.fromisoformat(started_at).timestamp()
 
 
 def _note_caller(event: Fields, root: str, *, allow: bool) -> None:

@@ -167,6 +167,8 @@ class Merge:
 
     def _forwarded(self, home: Git, base: str, oid: str) -> bool:
         """Whether git has taken the user's folder, which is on the base, and the base with it to the merge."""
+        if home.current() != self.branch.base:  # a hook of the merge may have taken its time
+            raise refuse("switch_failed", f"the user's folder is not on {self.branch.base} any more")
         forward = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", oid)
         done = home.run(*forward, manner=Manner.USER)
         now = home.oid(self._base)

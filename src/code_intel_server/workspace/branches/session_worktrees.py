@@ -14,6 +14,7 @@ from pathlib import Path
 from code_intel_server.common.own_folder import FOLDER, WORKTREES, home_of
 from code_intel_server.errors import CodeIntelError, Rejected, UserActionNeeded
 from code_intel_server.workspace.branches import merges
+from code_intel_server.workspace.branches.archive_refs import ArchiveKind, Archiver
 from code_intel_server.workspace.branches.base_branches import BaseRecord, drop_changes, read_base, record_change
 from code_intel_server.workspace.git.child import Manner, output_of
 from code_intel_server.workspace.git.repository import (
@@ -105,7 +106,18 @@ def _has_checkpoint(root: Path) -> bool:
 
 
 def _remove(git: Git, top: Path) -> str:
-    """Remove a worktree as far as git does: why it stays, '' where it is gone. Files that git ignores go with it."""
+    """Remove a worktree as far as git does: why it stays, '' where it is gone. Files that git ignores go with it.
+
+    Commits that nothing but its HEAD leads to are kept in the trash: git would let them go.
+    """
+    made = open_readable(top) if top.is_dir() else ""
+    if isinstance(made, Git) and not made.current() and (oid := made.oid("HEAD")):
+        holding = git.must("for-each-ref", "--count=1", f"--contains={oid}")
+        if not holding.strip():
+            archiver = Archiver(git, top.name)
+            archiver.keep(
+                archiver.of_commit(oid, ArchiveKind.BRANCH, branch=TASK_PREFIX + top.name, base="", base_oid="")
+            )
     done = git.run("worktree", "remove", str(top), manner=Manner.USER)
     return output_of(done) if os.path.lexists(top) else ""
 

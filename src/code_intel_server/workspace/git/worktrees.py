@@ -11,6 +11,7 @@ from pathlib import Path
 from code_intel_server.common.own_folder import home_of
 from code_intel_server.workspace.files import read_regular
 from code_intel_server.workspace.git.repository import HEADS, Git
+from code_intel_server.workspace.state.checkpoints import is_id
 from code_intel_server.workspace.state.key import private_folder
 from code_intel_server.workspace.state.lock import ProjectLock
 
@@ -74,7 +75,7 @@ def held_elsewhere(git: Git) -> dict[str, str]:
 
 def session_worktrees(git: Git) -> list[tuple[Path, str]]:
     """The other working trees that sessions have for themselves: git's record of each, and its path, there or not."""
-    return [(folder, path) for folder, path in _others(git) if home_of(path)]
+    return [(folder, path) for folder, path in _others(git) if home_of(path) and is_id(Path(path).name)]
 
 
 def led_elsewhere(git: Git) -> set[str]:
