@@ -241,6 +241,27 @@ def test_a_payload_that_answers_all_questions_is_one_element_of_its_list() -> No
     assert str(answer["message"]).startswith("Element 5 of the list: ")
 
 
+def test_answers_that_come_as_json_text_stop_a_list_too() -> None:
+    session = looked_up("search_text", "get_symbols")
+    answers = [json.dumps(one) for one in questions(False, False, False)]
+    assert session.raw([*START, *answers, PLAN | {"summary": "Plan."}])["phase"] == "Q1"
+    session = looked_up("search_text", "find_references")
+    answers = [json.dumps({**dict.fromkeys(FIELDS, False), "reason": REASON})]
+    answer = session.raw([*START, *answers, PLAN | {"summary": "Plan."}])
+    assert (answer["step"], answer["accepted"]) == (13, 5)
+
+
+def test_a_plan_of_too_many_files_is_refused_and_another_file_makes_another_plan() -> None:
+    session = Session().to_ready()
+    task = {"id": "t1", "description": "Do t1", "checklist": ["Item of t1"]}
+    many = [f"f{number}.py" for number in range(101)]
+    assert session.raw({"tasks": [{**task, "files": many}], "summary": "Plan."})["success"] is False
+    assert session.error == "common_failures.payload_too_large"
+    session.raw({"tasks": [{**task, "independent": True}], "summary": "Plan."})
+    answer = session.raw({"tasks": [{**task, "files": ["independent"]}], "summary": "Another."})
+    assert "progress" in answer and session.state.tasks[0].independent is False
+
+
 def test_a_list_that_agrees_with_the_server_goes_into_the_phase_that_it_wants() -> None:
     session = looked_up("search_text", "get_symbols")
     answer = session.raw([*START, *questions(False, False, True)])

@@ -41,7 +41,17 @@ from code_intel_server.flow.transitions import (
     settle,
 )
 
-BOOLEANS = ("no_verify", "no_quality", "only_verify", "only_explore", "fast", "quick", "no_doc", "no_intervention")
+BOOLEANS = (
+    "no_verify",
+    "no_quality",
+    "only_verify",
+    "only_explore",
+    "fast",
+    "quick",
+    "no_doc",
+    "no_intervention",
+    "worktree",
+)
 
 # The Phase Matrix of the v1.16 document: steps that run, by column, when a stale branch exists and every Q says yes.
 MATRIX: dict[str, tuple[Intent, dict[str, bool], list[int]]] = {
@@ -194,7 +204,7 @@ def legal_flag_sets() -> Iterator[Flags]:
     """Every combination of flags that start_session takes."""
     for values in itertools.product((False, True), repeat=len(BOOLEANS)):
         given = dict(zip(BOOLEANS, values, strict=True))
-        if any(given.get(one) and given.get(other) for one, other in CONFLICTS):
+        if any(given[one] and given[other] for one, other in CONFLICTS):
             continue
         for gate in GateLevel:
             yield flags_of(given, gate)

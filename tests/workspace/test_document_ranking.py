@@ -60,4 +60,4 @@ def test_the_order_of_the_project_holds_where_nothing_speaks_about_the_request(t
 
 def test_a_document_that_is_gone_or_not_text_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "raw.md").write_bytes(b"\xff\xfe edit \x00")
-    assert rank_documents(tmp_path, ["gone.md", "raw.md"], QUERY, 2) == ("raw.md", "gone.md")
+    assert rank_documents(tmp_path, ["gone.md", "raw.md"], "edit it", 2) == ("raw.md", "gone.md")

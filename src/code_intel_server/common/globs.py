@@ -65,7 +65,10 @@ def fault(pattern: str) -> str:
         position += 2 if character == "\\" else 1
     if position > len(pattern):
         return "nothing follows the last \\"
-    return "a { without its }" if open_braces else ""
+    if open_braces:
+        return "a { without its }"
+    parts = _parts(pattern)
+    return "too many alternatives in braces" if len(_alternatives(parts)) >= _most(parts) > 1 else ""
 
 
 def literal(pattern: str, but: str = "") -> str:
@@ -75,7 +78,7 @@ def literal(pattern: str, but: str = "") -> str:
 
 def _alternatives(parts: Sequence[str]) -> list[list[str]]:
     """The parts without their braces, one list for each choice that these leave."""
-    most = max(min(_ALTERNATIVES, _PIECES // max(len(parts), 1)), 1)
+    most = _most(parts)
     ways: list[list[str]] = [[]]
     around: list[tuple[list[list[str]], list[list[str]]]] = []
     for part in parts:
@@ -92,6 +95,10 @@ def _alternatives(parts: Sequence[str]) -> list[list[str]]:
             for way in ways:
                 way.append(part)
     return ways
+
+
+def _most(parts: Sequence[str]) -> int:
+    return max(min(_ALTERNATIVES, _PIECES // max(len(parts), 1)), 1)
 
 
 def _expression(parts: Sequence[str]) -> str:

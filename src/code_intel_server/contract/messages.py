@@ -1,4 +1,4 @@
-"""Messages with placeholders: `{name}` is a value, `{{` and `}}` for braces, and nothing else is understood.
+"""Messages with placeholders: `{name}` is replaced by a value, `{{` and `}}` by braces, and nothing else is understood.
 
 No attribute, index, conversion or format specification can be written, so a contract that came with a repository can
 show only the values that the message is given (SPEC 5). Values are put in once: braces inside them stay as they are.

@@ -18,7 +18,7 @@ from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed
 from code_intel_server.flow.handlers.gates import answered_against
-from code_intel_server.flow.payloads import GATE_FIELDS, chained, digest, parse_object, parsed
+from code_intel_server.flow.payloads import GATE_FIELDS, Payload, chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
 from code_intel_server.flow.turn import Note
@@ -26,6 +26,7 @@ from code_intel_server.flow.turn import Note
 Fields = dict[str, JsonValue]
 
 _SEVERAL = 2
+_OF_A_GATE = {*GATE_FIELDS, *(f"{field}_reason" for field in GATE_FIELDS), "reason", *Payload.model_fields}
 
 
 class Host(Protocol):
@@ -50,10 +51,18 @@ def elements(data: JsonValue) -> list[JsonValue] | None:
         given = parsed(data)
     except Rejected:
         return None
-    several = given if isinstance(given, list) else _answers(given)
+    several = [_meant(one) for one in given] if isinstance(given, list) else _answers(given)
     if not isinstance(given, list) and len(several) == 1:
         return None
     return _with_summaries([one for element in several for one in _answers(element)]) or None
+
+
+def _meant(element: JsonValue) -> JsonValue:
+    """An element that came as JSON text as what it says; one that is none as it is, to be refused in its turn."""
+    try:
+        return parsed(element)
+    except Rejected:
+        return element
 
 
 def _answers(element: JsonValue) -> list[JsonValue]:
@@ -103,7 +112,8 @@ def submit_list(data: JsonValue, batch: Sequence[JsonValue], host: "Host", contr
     chain = last.chain if last and number else ""
     known = None if number else state.place
     answer = replayed(state, contract, ports) if number else Fields()
-    read = _gates_in(batch[:1])  # a list that begins with a gate's answer begins where the assessments were read
+    # A list that begins with a gate's answer, and nothing else, begins where the assessments were read.
+    read = batch and isinstance(batch[0], dict) and not {*batch[0]} - _OF_A_GATE and _gates_in(batch[:1])
     while number < len(batch) and (not number or _onward(host.state)):
         if number and not read and _against(host.state, batch[number:], ports):
             break
@@ -145,7 +155,7 @@ def list_answer(answer: Fields, accepted: int, total: int, contract: Contract, d
 def _given(data: JsonValue, submits: int) -> int:
     """How many elements of `data`, as they were sent, are among its first `submits`: one may answer several gates."""
     given = parsed(data)
-    sizes = [len(_answers(one)) for one in given] if isinstance(given, list) else [1] * submits
+    sizes = [len(_answers(_meant(one))) for one in given] if isinstance(given, list) else [1] * submits
     return sum(total <= submits for total in itertools.accumulate(sizes))
 
 

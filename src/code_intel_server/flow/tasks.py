@@ -121,7 +121,7 @@ def plan_digest(plan: Sequence[PlannedTask]) -> str:
     rows = [
         [task.id, task.description, task.status, [entry.item for entry in task.checklist]]
         + ["independent"] * task.independent
-        + [*task.files]
+        + ([[*task.files]] if task.files else [])
         for task in plan
     ]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from code_intel_server.contract import Contract
-from code_intel_server.errors import Rejected
+from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.turn import Note
 from code_intel_server.tools.services import ProjectServices, ToolProgress, tool_allowed
@@ -70,8 +70,12 @@ class CurrentProject:
             return self._settled(lambda: sessions.start(query, intent, flags, progress, ask))
         cleaned = self.start(sessions, "", intent, {"clean": True}, progress, ask)
         self.sessions.hooked, self.sessions.conversation = sessions.hooked, sessions.conversation
-        rest = {name: getattr(wanted, name) for name in wanted.set_names() if name != "clean"}
-        return with_cleaned(self.start(self.sessions, query, intent, rest, progress, ask), cleaned)
+        try:
+            begun = self.start(self.sessions, query, intent, {**flags, "clean": False}, progress, ask)
+        except CodeIntelError as error:
+            error.details = with_cleaned({}, cleaned) | error.details
+            raise
+        return with_cleaned(begun, cleaned)
 
     def submit(self, data: JsonValue, progress: ToolProgress, ask: Ask) -> Fields:
         """`Sessions.submit`; the last submit of a session, sent again, finds it in the worktree where a kill left it."""

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow.checks.judgement import REASON_LENGTH, looked_at, take_looked_at, why_writable_now
 from code_intel_server.flow.checks.writable import Why
+from code_intel_server.flow.handlers.ready import CHECKED_AT_MOST
 from code_intel_server.flow.handlers.review import uncompared
 from code_intel_server.flow.phases import READY_COMPLETE, READY_IMPL, Phase
 from code_intel_server.flow.ports import Ports
@@ -25,8 +26,6 @@ from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.tree.review import PAGE_CHARACTERS, is_small, review
 
 ADDED_AT_MOST = 2_000
-CHECKED_AT_MOST = 100
-"""Paths that one call asks for: what the ledger keeps of one, and an answer shows."""
 _WEAK_CHARACTERS = 2_500
 _REVIEW_ROWS = 50
 _DIFFS_IN_JSON = 2
@@ -204,7 +203,7 @@ def with_review(current: CurrentProject, answer: Fields) -> Fields:
     if not found["complete"] or size_of(found) > DEFAULT_CHARACTERS - AROUND - size_of(answer):
         return answer
     note_call(active, "review_changes", "ok", found)
-    return answer | {"review": found["results"]} | {name: found[name] for name in ("weak_evidence",) if name in found}
+    return answer | {"review": found["results"]} | _weak_evidence(active.state)
 
 
 def _weak_evidence(state: SessionState) -> Fields:

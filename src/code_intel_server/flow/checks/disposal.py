@@ -18,7 +18,7 @@ def note_calls(state: SessionState, calls: Collection[LedgerEntry]) -> None:
 def open_entries(state: SessionState, calls: Collection[LedgerEntry], changed: Collection[str]) -> list[str]:
     """The entries, 'ID path:line' each, of files that are not `changed` and of which nothing is said yet."""
     asked = {entry: "" for call in calls if call.tool == "analyze_impact" for entry in call.asks} | state.must_verify
-    return [e for e, words in asked.items() if not words and e.partition(" ")[2].rpartition(":")[0] not in changed]
+    return [entry for entry, words in asked.items() if not words and _path(entry) not in changed]
 
 
 def dispose(state: SessionState, said: Mapping[str, str]) -> None:
@@ -36,8 +36,7 @@ def dispose(state: SessionState, said: Mapping[str, str]) -> None:
 def settle_entries(state: SessionState, kept: Collection[str]) -> list[str]:
     """What was committed is changed, and what was not is not; the entries that nobody decided."""
     for entry, words in state.must_verify.items():
-        path = entry.partition(" ")[2].rpartition(":")[0]
-        if path in kept:
+        if _path(entry) in kept:
             state.must_verify[entry] = CHANGED
         elif words.lower() == CHANGED:
             state.must_verify[entry] = ""
@@ -47,3 +46,7 @@ def settle_entries(state: SessionState, kept: Collection[str]) -> list[str]:
 def undecided(entries: Mapping[str, str]) -> list[str]:
     """The places of which nothing is reported."""
     return [entry.partition(" ")[2] for entry, words in entries.items() if not words]
+
+
+def _path(entry: str) -> str:
+    return entry.partition(" ")[2].rpartition(":")[0]

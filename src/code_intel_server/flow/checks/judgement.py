@@ -410,11 +410,12 @@ class Judge:
     def _twin(self, used: UsedRange) -> UsedRange | None:
         """The item that already rests on the changes of a range, where nothing in it is left for a second one.
 
-        Not in a test file: a parametrised test holds the cases of several items.
+        In a test file only the very same line: a parametrised test, which has several, holds the cases of several items.
         """
-        if is_test_file(used.path):
-            return None
         others = [one for one in self.state.used_ranges if _another(one, used) and not one.undone]
+        if is_test_file(used.path):
+            one_line = used.start == used.end
+            return next((one for one in others if one_line and (one.start, one.end) == (used.start, used.end)), None)
         change = self.changes.get(used.path)
         mine = spots(change.hunks, used.start, used.end) if change else Spots()
         if not mine:

@@ -100,17 +100,25 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
 def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> None:
     """What is to be committed was looked at as it is: refused are files shown only in part, or changed since the last look."""
     looks = [call for call in turn.calls() if call.tool == "review_changes" and call.tree]
-    whole = {path for look in looks for path in look.files if path not in look.asks}
-    partly = sorted({path for look in looks for path in look.asks if path not in whole} & {*keep})
-    if partly:
-        raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": [*partly]}, files=list_of_paths(partly))
-    if not looks or not now or now in {look.tree for look in looks}:
+    if not looks or not now:
         return
-    moved = sorted({change.path for change in turn.ports.tree.changes(looks[-1].tree, now)} & {*keep})
-    if moved:
-        raise Rejected(
-            "failures.PRE_COMMIT.changed_meanwhile", details={"changed": [*moved]}, files=list_of_paths(moved)
-        )
+    trees = {look.tree for look in looks} - {now}
+    moved = {tree: {change.path for change in turn.ports.tree.changes(tree, now)} for tree in trees} | {now: set()}
+    named = {path for look in looks for path in look.files}
+    unseen = {*keep}
+    partly: set[str] = set()
+    for look in looks:
+        # Of more files than a line of the ledger names, the look itself is all that is known.
+        shown = {path for path in unseen - moved[look.tree] if path in look.files or path not in named}
+        partly |= shown & {*look.asks}
+        unseen -= shown - {*look.asks}
+    partly &= unseen
+    if partly:
+        files = list_of_paths(partly)
+        raise Rejected("failures.PRE_COMMIT.shown_in_part", details={"cut": sorted(partly)}, files=files)
+    if unseen:
+        files = list_of_paths(unseen)
+        raise Rejected("failures.PRE_COMMIT.changed_meanwhile", details={"changed": sorted(unseen)}, files=files)
 
 
 def _finish_pending(turn: Turn[CommitPayload]) -> str:

@@ -67,8 +67,8 @@ def answered_against(
     state: SessionState, calls: Sequence[LedgerEntry], answers: Iterable[Mapping[str, JsonValue]]
 ) -> bool:
     """Whether `answers`, given before the server's assessment could be read, say no where it says yes."""
-    said = {name: value for answer in answers for name, value in answer.items()}
-    return any(said.get(field) is False and note.key in _NEEDED for field, note in assessments(state, calls))
+    said_no = {name for answer in answers for name, value in answer.items() if value is False}
+    return any(field in said_no and note.key in _NEEDED for field, note in assessments(state, calls))
 
 
 def _of_names(state: SessionState) -> Note | None:

@@ -33,6 +33,9 @@ from code_intel_server.flow.tasks import (
 from code_intel_server.flow.turn import Note, Outcome, Turn
 from code_intel_server.workspace.values import Change
 
+CHECKED_AT_MOST = 100
+"""Paths that a plan, or one call of `check_write_target`, may ask for."""
+
 
 def plan(turn: Turn[PlanPayload]) -> Outcome:
     """Register the task list; the first one makes the task branch. The same list again changes nothing."""
@@ -57,17 +60,19 @@ def _write_checks(turn: Turn[PlanPayload]) -> dict[str, JsonValue]:
     """Allow the files that the plan's tasks name, where they may be written; those that may not are answered."""
     state, ports = turn.state, turn.ports
     named = dict.fromkeys(path for task in turn.payload.tasks for path in task.files)
-    refused = [path for path in named if not _allowed(state, ports, path)]
+    if len(named) > CHECKED_AT_MOST:
+        limit = f"{CHECKED_AT_MOST} files of a plan"
+        raise Rejected("common_failures.payload_too_large", field="files", size=f"{len(named)} items", limit=limit)
+    names = {path: _names(ports, path) for path in named}
+    refused = [path for path, own in names.items() if not own or not all(is_writable(state, ports, one) for one in own)]
+    allowed = (name for path, own in names.items() if path not in refused for name in own)
+    state.explained_files = sorted({*state.explained_files, *allowed})
     return {"not_writable": [*refused]} if refused else {}
 
 
-def _allowed(state: SessionState, ports: Ports, path: str) -> bool:
-    """Whether a path may be written, and a link what it leads to; if so it need not be asked for again."""
-    names = {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
-    if not names or not all(is_writable(state, ports, name) for name in names):
-        return False
-    state.explained_files = sorted({*state.explained_files, *names})
-    return True
+def _names(ports: Ports, path: str) -> set[str]:
+    """Where a path leads, and a link by its own name; none for what lies outside the project."""
+    return {name for name in (ports.evidence.own_name(path), ports.evidence.normal(path)) if name}
 
 
 def _planned_already(state: SessionState) -> Outcome:

@@ -54,8 +54,9 @@ class Advice:
 def with_lane(flags: Flags, lane: Lane) -> Flags:
     """The flags, with those of a lane."""
     gate = GateLevel.FULL if lane is Lane.FULL else flags.gate_level
-    quick = lane is Lane.QUICK and not flags.worktree  # that commits, which quick does not
-    return replace(flags, gate_level=gate, quick=quick, fast=lane is Lane.FAST or (lane is Lane.QUICK and not quick))
+    if lane is Lane.QUICK and flags.worktree:
+        lane = Lane.FAST  # quick does not commit, and what is not committed is not taken over
+    return replace(flags, gate_level=gate, quick=lane is Lane.QUICK, fast=lane is Lane.FAST)
 
 
 def route_in_lane(

@@ -176,6 +176,7 @@ class Sessions:
         state.hooked, state.conversation, state.decisions = self.hooked, self.conversation, begin.marks
         learning.catch_up(self._services, now())
         has_scaffold = self._services.project.scaffolded
+        self._services.store.sweep()
         self._prepare_folders()
         ledger = self._services.ledger(state.session_id)
         ports = self._services.ports(settings, ledger, self._user(state, settings), self._record, silent)
@@ -233,7 +234,6 @@ class Sessions:
 
     def _prepare_folders(self) -> None:
         git = self._services.git
-        self._services.store.sweep()
         if not isinstance(git, str):
             exclude_from_git(self._services.project, git.at.common_dir, git.at.top)
             if self._services.project.home is None:
@@ -485,11 +485,12 @@ class Sessions:
                 learning.record_end(home, active.state, "abandoned", "its worktree was removed", now())
                 git = home.git
                 if active.state.task_branch is not None and not isinstance(git, str):
-                    lose_worktree(git, self._services.root, active.state.task_branch)
+                    with contextlib.suppress(CodeIntelError):  # moved, it still has the branch checked out: that stays
+                        lose_worktree(git, self._services.root, active.state.task_branch)
             finally:
                 home.close()
-            self.active = None
-            self._services.lock.release()
+                self.active = None
+                self._services.lock.release()
 
     def drop(self) -> tuple[str, ...]:
         """Give up the active session for one of another worktree; what to report of what it has left."""

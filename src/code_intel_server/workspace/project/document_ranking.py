@@ -28,7 +28,8 @@ def rank_documents(root: Path, documents: Sequence[str], query: str, most: int) 
 
     Of a query that names code only documents that name some of it, or are called by a word of it, are taken; the best few where there are no rules.
     """
-    words, names = {word.lower() for word in _WORD.findall(query)}, _named(query)
+    words = {word.lower() for word in _WORD.findall(query)}
+    names = _named(query) - {PurePosixPath(path).suffix[1:] for path in documents}  # of `README.md`, md is no code
     texts = {path: _text(root / path) for path in documents[:MAX_READ]}
     scores = _scores({path: _counts(text, words) for path, text in texts.items()})
     ordered = sorted(documents, key=lambda path: -scores.get(path, 0.0))
@@ -39,7 +40,7 @@ def rank_documents(root: Path, documents: Sequence[str], query: str, most: int) 
         speaking = [
             path
             for path in others
-            if PurePosixPath(path).stem.lower() in words or not names.isdisjoint(_named(texts.get(path, "")))
+            if PurePosixPath(path).stem.lower() in words or any(name in texts.get(path, "") for name in names)
         ]
         others = speaking if rules or speaking else others
     fitting = [path for path in others if scores.get(path, 0.0) >= near] if near else others
