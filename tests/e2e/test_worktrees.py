@@ -40,6 +40,27 @@ def test_a_new_worktree_of_the_users_needs_no_trust_of_its_own(
     capsys.readouterr()
 
 
+def test_a_folder_that_claims_to_be_a_worktree_of_a_trusted_repository_is_not_trusted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    assert trust.main(["--yes"]) == 0
+    foreign = tmp_path / "foreign"
+    shutil.copytree(root / ".code-intel", foreign / ".code-intel")
+    record = foreign / "record"
+    record.mkdir()
+    for path, text in {
+        foreign / ".git": f"gitdir: {record}",
+        record / "commondir": str(root / ".git"),
+        record / "gitdir": str(foreign / ".git"),
+        record / "HEAD": "ref: refs/heads/main",
+    }.items():
+        path.write_text(text + "\n")
+    assert git(foreign, "rev-parse", "--git-common-dir").strip() == str(root / ".git"), "git itself believes it"
+    monkeypatch.chdir(foreign)
+    assert trust.main(["--check"]) == 1
+
+
 def begin(server: Server, **flags: object) -> Path:
     """A fast session with a worktree up to its plan, app.py being writable; the worktree."""
     answer = start(server, fast=True, no_doc=True, no_verify=True, worktree=True, **flags)
@@ -289,6 +310,39 @@ def test_what_git_has_nowhere_else_keeps_the_worktree_when_its_session_is_over(r
         done = merge(server)
         assert done["phase"] == "SESSION_COMPLETE" and any(str(place) in said for said in done["warnings"]), done
         assert (place / "late.txt").read_text() == "left by the user\n"
+
+
+def test_commits_on_no_branch_are_in_the_trash_when_their_worktree_is_removed(root: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        (place / "late.txt").write_text("left by the user\n")
+        merge(server)
+        git(place, "switch", "-q", "--detach")
+        git(place, "add", "late.txt")
+        git(place, "commit", "-qm", "Keep it")
+        oid = git(place, "rev-parse", "HEAD").strip()
+        start(server, fast=True, no_doc=True)
+        assert not place.exists()
+        assert oid in git(root, "rev-list", "--glob", ARCHIVE)
+
+
+def test_a_worktree_of_the_users_own_stays_where_those_of_sessions_are(root: Path) -> None:
+    mine = root / ".code-intel/worktrees/mine"
+    git(root, "worktree", "add", "-q", "-b", "mine", str(mine))
+    with Server(root) as server:
+        begin(server)
+    assert (mine / "app.py").exists()
+
+
+def test_a_session_whose_worktree_the_user_moves_is_over_and_its_branch_stays(root: Path, tmp_path: Path) -> None:
+    with Server(root) as server:
+        place = begin(server)
+        commit(server, place)
+        git(root, "worktree", "move", str(place), str(tmp_path / "moved"))
+        assert server.call("search_text", patterns="main")["error"] == "worktree_removed"
+        assert server.call("search_text", patterns="def main")["results"][0]["path"] == "app.py"
+        assert git(tmp_path / "moved", "branch", "--show-current").strip() == f"llm_task_{place.name}"
 
 
 def test_a_detached_head_gets_no_worktree_and_nothing_is_left(root: Path) -> None:

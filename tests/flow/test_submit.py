@@ -898,6 +898,25 @@ class TestPreCommit:
         assert answer["success"], answer
         assert session.world.commits[0].keep == ("app.py",)
 
+    def test_each_file_that_is_committed_was_shown_whole_as_it_is_in_some_look(self) -> None:
+        """Found by an opponent: a first look that showed a file whole counted for what it was made afterwards."""
+        session, junk = self.at(), {"path": "junk.txt", "decision": "discard", "reason": "left over"}
+        session.edit("junk.txt", "x\n")
+        session.world.call("review_changes", "app.py", "junk.txt", tree=session.ports.tree.snapshot())
+        session.edit("junk.txt", "y\n")
+        session.world.call("review_changes", "junk.txt", tree=session.ports.tree.snapshot())
+        session.edit("app.py", "def main():\n    return 3\n")
+        session.world.call("review_changes", "app.py", tree=session.ports.tree.snapshot(), asks=("app.py",))
+        payload = {
+            "reviewed_files": ["app.py", junk],
+            "commit_message": "Add it",
+            "review_prompt_used": "garbage_detection",
+        }
+        session.send(**payload)
+        assert session.error == "failures.PRE_COMMIT.shown_in_part"
+        session.edit("app.py", "def main():\n    return 2\n")
+        assert session.send(**payload)["success"], "the first look showed it so"
+
     @pytest.mark.parametrize(("mine", "more"), [((), 0), (("mine.txt",), 1)])
     def test_tests_that_saw_what_is_left_out_of_the_commit_run_again_without_it(
         self, mine: tuple[str, ...], more: int

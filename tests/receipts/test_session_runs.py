@@ -301,6 +301,13 @@ def test_changed_code_that_no_test_loads_is_named(world: World) -> None:
     assert judged.tests.not_loaded == ["unused.py"]
 
 
+def test_a_project_may_have_a_module_called_like_one_of_ours(world: World) -> None:
+    judged = world.judge(calc__py=FIXED, test_sum__py=SUM, traces__py="raise SystemExit('the project's own')\n")
+    assert judged.tests is not None
+    assert judged.tests.listed["fail_to_pass"] == ["test_sum.py::test_sum"]
+    assert judged.tests.not_loaded == ["traces.py"]
+
+
 def test_tests_beside_those_of_something_new_are_counted_as_not_judged_with_the_cause(world: World) -> None:
     changed = TESTS.replace("add, twice", "add, thrice, twice") + "\n\ndef test_thrice():\n    assert thrice(1) == 3\n"
     judged = world.judge(calc__py=FIXED + "\n\ndef thrice(a):\n    return 3 * a\n", test_calc__py=changed)

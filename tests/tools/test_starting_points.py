@@ -92,6 +92,20 @@ def test_what_changed_since_the_index_was_built_is_told_as_it_is(current: Curren
     assert begun(current, "A voucher takes off too much when it is redeemed")[0]["end_line"] == 4
 
 
+def test_until_the_index_is_ready_what_is_named_is_looked_up_and_then_the_index_is_asked(
+    current: CurrentProject,
+) -> None:
+    """Found by a stranger: of a fresh clone the places had no symbols, and the same request found no better ones later."""
+    request = "Let `charge` round, as `redeem` does when a voucher is used"
+    found = {point["path"]: (point.get("symbol"), point["why"].partition(";")[0]) for point in begun(current, request)}
+    assert found["shop/money.py"] == ("charge", "defines charge")
+    assert found["shop/voucher.py"] == ("redeem", "defines redeem")
+    current.services.index.sync()
+    points: Any = current.sessions.status()["starting_points"]
+    assert points[0]["symbol"] in {"charge", "redeem"} and points[0]["end_line"] > points[0]["start_line"]
+    assert any("like the" not in point["why"] and "defines" in point["why"] for point in points)
+
+
 def test_a_target_symbol_is_its_implementation_and_not_its_overloads(current: CurrentProject) -> None:
     """Found in play: of `click.edit` three overloads were named, and not what they overload."""
     overload = "@overload\ndef weigh(kind: {0}) -> {0}: ...\n"

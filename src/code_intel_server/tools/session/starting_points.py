@@ -35,6 +35,8 @@ _SHORTEST = 3
 _MOST_FILES = 200
 """A word that more files hold says nothing of the place."""
 _NAMED, _MENTIONED = 3.0, 2.0
+_LOOKED_UP, _COMMON = 3, 8
+"""Names whose definitions are looked for, and how many of one say nothing of the place."""
 _LEAST = 0.35
 """What a file must be worth compared with the best: a word alone is little."""
 _FIELD = "starting_points"
@@ -58,14 +60,18 @@ class StartingPoints:
     def __init__(self, lookups: Lookups) -> None:
         self._lookups = lookups
         self._lock = threading.Lock()
-        self._last: tuple[str, list[StartingPoint]] = ("", [])
+        self._text = ""
+        self._points: list[StartingPoint] | None = None
+        self._indexed = False
 
     def of(self, text: str) -> list[StartingPoint]:
         """At most eight places, the best first; never raises, and never waits for an index."""
         with self._lock:
-            if self._last[0] != text:
-                self._last = (text, self._found(read_report(text)))
-            return self._last[1]
+            if self._text != text:
+                self._text, self._points, self._indexed = text, None, False
+            if not self._indexed:
+                self._points = self._found(read_report(text))
+            return self._points or []
 
     def rows(self, text: str) -> Fields:
         """The field of an answer, as many points as 1.5 KB hold; nothing where there are none."""
@@ -80,8 +86,13 @@ class StartingPoints:
         return fields
 
     def _found(self, report: IssueReport) -> list[StartingPoint]:
+        """The points of the index, where it is ready by now; until then those of words alone."""
         with contextlib.suppress(CodeIntelError, OSError, ValueError, sqlite3.Error):
-            return self._lookups.index.starting_points(report) or _by_words(self._lookups.explorer, report)
+            points = self._lookups.index.starting_points(report)
+            self._indexed = bool(points)
+            if points:
+                return points
+            return _by_words(self._lookups.explorer, report) if self._points is None else self._points
         return []
 
 
@@ -90,7 +101,12 @@ def _by_words(explorer: "Explorer", report: IssueReport) -> list[StartingPoint]:
     deadline = time.monotonic() + COLD_SECONDS
     named = [name.rpartition(".")[2] for name in report.names]
     words = [word for word in dict.fromkeys((*named, *query_words(report.title))) if len(word) >= _SHORTEST][:_WORDS]
-    found = fused([*_mentioned(explorer, report), *_holding(explorer, words, named, deadline)], least=_LEAST)
+    defining = [*_defining(explorer, named, deadline)]
+    places = {place.path: place for _, place, _ in reversed(defining)}
+    holding = (
+        (worth, places.get(place.path, place), why) for worth, place, why in _holding(explorer, words, named, deadline)
+    )
+    found = fused([*_mentioned(explorer, report), *defining, *holding], least=_LEAST)
     return [_at_a_line(explorer, one, words) if time.monotonic() < deadline else one for one in found]
 
 
@@ -126,9 +142,18 @@ def _holding(
         yield from ((worth, CodeRange(path, 1, 1, ""), f"has {word}") for path in files)
 
 
+def _defining(explorer: "Explorer", named: Sequence[str], deadline: float) -> Iterator[ScoredRange]:
+    """The definitions of the first names, where there are few."""
+    for name in named[:_LOOKED_UP]:
+        if time.monotonic() < deadline:
+            found = explorer.find_definitions(name, page=Page(_COMMON))
+            for row in found.results if found.total <= _COMMON else ():
+                yield _NAMED, CodeRange(row.path, row.start_line, row.end_line, row.qualified), f"defines {name}"
+
+
 def _at_a_line(explorer: "Explorer", point: StartingPoint, words: Sequence[str]) -> StartingPoint:
     """The point at the first definition, or line, that has one of the words, where it has no line yet."""
-    if point.start_line > 1 or not words:
+    if point.symbol or point.start_line > 1 or not words:
         return point
     rows = explorer.search_text(words, point.path, regex=False, word=True, ignore_case=True, page=Page(1)).results
     return replace(point, start_line=rows[0].start_line, end_line=rows[0].end_line) if rows else point
