@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -325,6 +326,17 @@ def test_a_report_names_the_tests_that_were_seen_and_keeps_the_reasons() -> None
     assert "t.py::<b>" in said
     only = ended("SESSION_COMPLETE", MERGED, receipt={"status": "proven", "tests": {"only_status": True}})
     assert "only the exit status is known" in text_of(report_page(only))
+
+
+def test_a_report_says_what_was_not_run_and_a_summary_of_several_steps_once() -> None:
+    record = ended("SESSION_COMPLETE", MERGED, not_run=["mypy: not here <b>"])
+    steps = ("step_03_QUERY_FRAME", "step_04_EXPLORATION", "step_05_Q1")
+    summaries = {**dict.fromkeys(steps, "All read."), "step_11_IMPACT_ANALYSIS": "Two callers."}
+    page = report_page(replace(record, summaries=summaries))
+    assert_harmless(page)
+    said = text_of(page)
+    assert "mypy: not here <b>" in said
+    assert said.count("All read.") == 1 and said.count("Two callers.") == 1
 
 
 def test_the_time_at_a_step_starts_anew_when_a_session_is_restored() -> None:

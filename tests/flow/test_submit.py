@@ -66,6 +66,7 @@ def test_details_and_the_commit_message_sum_their_step_up_and_the_end_says_what_
     kept = {"reviewed_files": ["app.py"], "review_prompt_used": "garbage_detection"}
     session.raw({**kept, "commit_message": "Add it"})
     assert session.state.summaries["step_17_PRE_COMMIT"] == "Add it"
+    assert ("Code-Intel-Not-Run", "mypy: not here") in session.world.commits[-1].trailers
     assert "not run: mypy: not here" in str(session.send()["instruction"])
 
 

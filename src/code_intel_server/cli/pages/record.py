@@ -6,6 +6,7 @@ Records may be of a newer version, cut or damaged: a field that is missing or of
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from code_intel_server.cli.words import LOOPS, PROOFS, TITLES, VERDICTS, duration, elapsed, in_titles, quantity
@@ -169,6 +170,12 @@ class SessionRecord:
     def forced(self) -> bool:
         """Whether it was merged with quality issues unresolved."""
         return self.state.get("forced") is True
+
+    @property
+    def notes_taken(self) -> list[tuple[list[str], str]]:
+        """What the agent summed up, with the steps that it sums up: one, or those of a list with one summary."""
+        grouped = groupby(self.summaries.items(), key=lambda one: one[1])
+        return [([key for key, _ in several], said) for said, several in grouped if said]
 
     @property
     def receipt(self) -> Fields:

@@ -322,6 +322,7 @@ def trailers(state: SessionState) -> tuple[tuple[str, str], ...]:
         rewritten = sorted({path for run in state.receipt.commands for path in run.rewritten})
         if rewritten:
             rows.append(("Code-Intel-Rewritten-In-Proof", " ".join(list_of_paths(rewritten).split())))
+    rows += [("Code-Intel-Not-Run", " ".join(what.split())) for what in state.not_run]
     rows += [("Code-Intel-Undone", f"{item}: {reason}") for item, reason in _in_one_line(state.undone)]
     if state.dropped:
         rows.append(("Code-Intel-Dropped", ", ".join(" ".join(name.split()) for name in state.dropped)))
