@@ -32,6 +32,14 @@ def test_what_speaks_about_the_request_comes_first_and_the_rules_are_always_ther
     assert len(rank_documents(tmp_path, [*DOCUMENTS], "edit the files", 3)) == 3
 
 
+def test_what_every_pull_request_is_asked_for_is_a_rule_too(tmp_path: Path) -> None:
+    """Found by real agents: a project asked for a line of the changelog nowhere but there."""
+    template = ".github/PULL_REQUEST_TEMPLATE.md"
+    (tmp_path / ".github").mkdir()
+    (tmp_path / template).write_text("- [ ] Added a line to the changelog")
+    assert template in rank_documents(tmp_path, [*write(tmp_path), template], QUERY, 8)
+
+
 def test_a_word_of_few_documents_weighs_more_than_one_of_all(tmp_path: Path) -> None:
     found = rank_documents(tmp_path, write(tmp_path), "The wide functions: files and the callbacks of the files", 8)
     assert "docs/wide.md" in found

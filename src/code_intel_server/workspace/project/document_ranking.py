@@ -12,7 +12,7 @@ MAX_READ = 400
 """How many documents are read for a ranking."""
 MAX_DOCUMENT_BYTES = 512 * 1024
 """A longer document is not read."""
-RULES = ("contributing", "changelog", "changes", "history", "news")
+RULES = ("contributing", "changelog", "changes", "history", "news", "pull_request_template")
 """Documents that most changes must obey or add a line to, by the name without its suffix."""
 
 _NEAR, _FEW = 0.4, 2
