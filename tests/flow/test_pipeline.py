@@ -249,6 +249,8 @@ def test_answers_that_come_as_json_text_stop_a_list_too() -> None:
     answers = [json.dumps({**dict.fromkeys(FIELDS, False), "reason": REASON})]
     answer = session.raw([*START, *answers, PLAN | {"summary": "Plan."}])
     assert (answer["step"], answer["accepted"]) == (13, 5)
+    answer = session.raw(["{", PLAN | {"summary": "Plan."}])
+    assert (answer["success"], answer["element"]) == (False, 1)
 
 
 def test_a_plan_of_too_many_files_is_refused_and_another_file_makes_another_plan() -> None:

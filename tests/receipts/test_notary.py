@@ -298,11 +298,13 @@ def test_a_submodule_is_part_of_a_checkout_or_is_named(repo: Repo, tmp_path: Pat
 
 def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept() -> None:
     with receipt_folder() as lives:
-        left = lives.parent / "left"
-        (left / "new").mkdir(parents=True)
-        (left / "lock").touch()
+        left, foreign = lives.parent / "left", lives.parent / "foreign"
+        for folder in (left, foreign):
+            (folder / "new").mkdir(parents=True)
+            (folder / "lock").touch()
+        (left / "borrowed-objects").mkdir()
         (left / "new").chmod(0o500)
         with receipt_folder():
-            assert lives.exists()
+            assert lives.exists() and foreign.exists()
             assert not left.exists()
     assert not lives.exists()

@@ -18,15 +18,17 @@ from code_intel_server.errors import CodeIntelError, Rejected
 from code_intel_server.flow import responses
 from code_intel_server.flow.dispatch import Submission, SubmitContext, replayed
 from code_intel_server.flow.handlers.gates import answered_against
-from code_intel_server.flow.payloads import GATE_FIELDS, Payload, chained, digest, parse_object, parsed
+from code_intel_server.flow.payloads import GATE_FIELDS, chained, digest, parse_object, parsed
 from code_intel_server.flow.ports import Ports
 from code_intel_server.flow.session import SessionState
+from code_intel_server.flow.steps import BY_PLACE
 from code_intel_server.flow.turn import Note
 
 Fields = dict[str, JsonValue]
 
 _SEVERAL = 2
-_OF_A_GATE = {*GATE_FIELDS, *(f"{field}_reason" for field in GATE_FIELDS), "reason", *Payload.model_fields}
+_GATES = [step.fields for step in BY_PLACE.values() if not step.fields.isdisjoint(GATE_FIELDS)]
+_OF_OTHER_STEPS = frozenset().union(*(step.fields for step in BY_PLACE.values())) - frozenset().union(*_GATES)
 
 
 class Host(Protocol):
@@ -113,7 +115,7 @@ def submit_list(data: JsonValue, batch: Sequence[JsonValue], host: "Host", contr
     known = None if number else state.place
     answer = replayed(state, contract, ports) if number else Fields()
     # A list that begins with a gate's answer, and nothing else, begins where the assessments were read.
-    read = batch and isinstance(batch[0], dict) and not {*batch[0]} - _OF_A_GATE and _gates_in(batch[:1])
+    read = any(one.keys().isdisjoint(_OF_OTHER_STEPS) for one in _gates_in(batch[:1]))
     while number < len(batch) and (not number or _onward(host.state)):
         if number and not read and _against(host.state, batch[number:], ports):
             break

@@ -86,6 +86,7 @@ def receipt_folder() -> Iterator[Path]:
         raise PermissionError(13, "belongs to somebody else", str(parent))
     _remove_leftovers(parent)
     folder = Path(tempfile.mkdtemp(dir=parent))
+    (folder / BORROWED_OBJECTS).mkdir()  # by which it is known for ours when we are killed
     with (folder / LOCK).open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
@@ -142,7 +143,7 @@ class Checkouts:
         """Make the object folder, and the git directory that converts nothing."""
         theirs = self.git.at.common_dir / "objects"
         (self.folder / "objects").mkdir(parents=True)
-        (self.folder / BORROWED_OBJECTS).mkdir()
+        (self.folder / BORROWED_OBJECTS).mkdir(exist_ok=True)
         folders = [_quoted(str(folder)) for folder in (self.objects, theirs) if folder]
         self._env = {
             "GIT_OBJECT_DIRECTORY": str(self.folder / "objects"),
