@@ -132,6 +132,13 @@ def test_where_the_users_folder_is_in_use_the_branch_is_kept_for_it(root: Path, 
         done = merge(server)
         assert done["phase"] == "SESSION_COMPLETE" and "git push" in done["push"]
         assert f"git merge llm_task_{done['session_id']}" in done["message"]
+        why = {
+            "edit": "README.md is changed there and not committed",
+            "switch": "it is on other",
+            "detach": "it is on no branch",
+            "in the way": "new.py is in the way there, in no commit",
+        }
+        assert f"is in use: {why[use]}." in done["message"]
         assert (git(root, "status", "--porcelain"), git(root, "rev-parse", "HEAD")) == before
         assert git(root, "show", f"llm_task_{done['session_id']}:app.py") == "def main():\n    return 2\n"
         assert len(git(root, "worktree", "list").splitlines()) == 1

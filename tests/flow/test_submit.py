@@ -1248,6 +1248,11 @@ class TestQualityAndMerge:
         session.send(issues=[], quality_prompt_used="quality_review")
         assert session.raw({"summary": "end"})["push"] == "git push origin llm_task_x"
 
+    def test_a_branch_that_is_kept_for_a_folder_in_use_is_said_with_the_cause(self) -> None:
+        session = self.at(push_hint="git push origin llm_task_x", busy="it is on other")
+        session.send(issues=[], quality_prompt_used="quality_review")
+        assert "is in use: it is on other." in str(session.raw({"summary": "end"})["message"])
+
 
 class TestEndings:
     def test_an_investigation_ends_after_its_last_question(self) -> None:

@@ -94,6 +94,7 @@ class World:
     prompt_files: Sequence[str] = ()
     packaged_prompts: bool = False
     push_hint: str = ""
+    busy: str = ""
     merge_trailers: tuple[tuple[str, str], ...] = ()
     brought_back: tuple[str, ...] = ()
     combined: bool = False
@@ -342,7 +343,13 @@ class WorldBranches:
         self.world.current, self.world.current_base = branch.base, ""
         oid = "" if self.world.unmoved else self.world.head()
         return MergeResult(
-            oid, branch.name, branch.base, self.world.push_hint, self.world.brought_back, self.world.combined
+            oid,
+            branch.name,
+            branch.base,
+            self.world.push_hint,
+            self.world.brought_back,
+            self.world.combined,
+            busy=self.world.busy,
         )
 
     def hand_merges(self, branch: TaskBranch, expected_tip: str, pending: GitIntent | None) -> HandMerges:

@@ -155,7 +155,7 @@ class MergeResult:
     `brought_back` are commits (at most twenty, newest first) that the base held when the task branch was made and had lost since.
     `combined` says that the merge holds more than the task branch: the base had moved on, and nobody has verified both together.
     `retired` is the session whose branch it was where another one has continued it, and it is gone now.
-    `busy` says that the branch was kept because the user's own folder could not take the merge.
+    `busy` says why the user's own folder could not take the merge, where the branch was kept for that.
     """
 
     oid: str
@@ -165,7 +165,7 @@ class MergeResult:
     brought_back: tuple[str, ...] = ()
     combined: bool = False
     retired: tuple[str, ...] = ()
-    busy: bool = False
+    busy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -396,7 +396,9 @@ def merge(turn: Turn[MergePayload]) -> Outcome:
     state.pending = None
     where = {"from_branch": result.from_branch, "to_branch": result.to_branch}
     if result.pushed_hint:
-        kept = Note("success.MERGE.branch_kept_busy" if result.busy else "success.MERGE.branch_kept", where)
+        kept = Note("success.MERGE.branch_kept", where)
+        if result.busy:
+            kept = Note("success.MERGE.branch_kept_busy", where | {"why": result.busy})
         return Outcome(Event.MERGED, {"push": result.pushed_hint}, warnings, ending=kept)
     if not result.oid:
         unmoved = Note("success.MERGE.unmoved_branch_removed", where)

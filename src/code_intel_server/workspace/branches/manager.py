@@ -26,7 +26,7 @@ from code_intel_server.workspace.branches.base_branches import (
 from code_intel_server.workspace.branches.commits import Commit, identity_missing
 from code_intel_server.workspace.branches.messages import stamped
 from code_intel_server.workspace.branches.refusals import failed, refuse
-from code_intel_server.workspace.branches.session_worktrees import takes_merge
+from code_intel_server.workspace.branches.session_worktrees import why_in_use
 from code_intel_server.workspace.branches.stale import Cleaned
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
 from code_intel_server.workspace.git.worktrees import bisecting, in_progress, is_shallow
@@ -255,7 +255,7 @@ class BranchManager:
             home = self._home()
             merge = merges.Merge(git, branch, rows, remember, pending, tip=tip, home=home)
             wanted = "branch" in {self._finish, self._finish_now()}
-            busy = not wanted and home is not None and not takes_merge(home, branch.base, tip)
+            busy = "" if wanted or home is None else why_in_use(home, branch.base, tip)
             result = replace(merge.keep_branch(), busy=busy) if wanted or busy else merge.run()
             owner = branch.name.removeprefix(TASK_PREFIX)
             return result if owner == session_id or result.pushed_hint else replace(result, retired=(owner,))

@@ -7,11 +7,12 @@ Later it goes only as `git worktree remove` lets it go: not with anything in it 
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from code_intel_server.common.own_folder import FOLDER, WORKTREES, home_of
+from code_intel_server.common.printable import printable
 from code_intel_server.errors import CodeIntelError, Rejected, UserActionNeeded
 from code_intel_server.workspace.branches import merges
 from code_intel_server.workspace.branches.archive_refs import ArchiveKind, Archiver
@@ -56,13 +57,25 @@ def new_worktree(project: Project, git: Git, session_id: str) -> Iterator[tuple[
         making.release()
 
 
-def takes_merge(home: Git, base: str, tip: str) -> bool:
-    """Whether the user's folder can be brought to a merge of `tip` into `base`: on it, clean, led by no session of its own."""
-    if home.current() != base or in_progress(home) or os.path.lexists(home.at.git_dir / "index.lock"):
-        return False
-    if ProjectLock(private_folder(home.at.git_dir, home.at.root)).owner() is not None or status.unfinished(home):
-        return False
-    return not status.in_the_way(home, split_z(home.must(*DIFFERING, HEADS + base, tip)))
+def why_in_use(home: Git, base: str, tip: str) -> str:
+    """What keeps the user's folder from being brought to a merge of `tip` into `base`; '' where nothing does."""
+    if home.current() != base:
+        return f"it is on {home.current() or 'no branch'}"
+    if under_way := in_progress(home):
+        return f"{under_way} is under way there"
+    if os.path.lexists(home.at.git_dir / "index.lock"):
+        return "git is at work there"
+    if ProjectLock(private_folder(home.at.git_dir, home.at.root)).owner() is not None:
+        return "another session works there"
+    if changed := sorted(status.unfinished(home)):
+        return f"{_named(changed)} changed there and not committed"
+    if blocking := status.in_the_way(home, split_z(home.must(*DIFFERING, HEADS + base, tip))):
+        return f"{_named(blocking)} in the way there, in no commit"
+    return ""
+
+
+def _named(paths: Sequence[str]) -> str:
+    return f"{printable(paths[0])}{f' and {len(paths) - 1} more are' if paths[1:] else ' is'}"
 
 
 def lose_worktree(git: Git, root: Path, branch: TaskBranch) -> None:
