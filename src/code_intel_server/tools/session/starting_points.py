@@ -36,7 +36,7 @@ _MOST_FILES = 200
 """A word that more files hold says nothing of the place."""
 _NAMED, _MENTIONED = 3.0, 2.0
 _LOOKED_UP, _COMMON = 3, 8
-"""Names whose definitions are looked for, and how many of one say nothing of the place."""
+"""Names of a title whose definitions are looked for, and how many of one say nothing of the place."""
 _LEAST = 0.35
 """What a file must be worth compared with the best: a word alone is little."""
 _FIELD = "starting_points"
@@ -101,11 +101,10 @@ def _by_words(explorer: "Explorer", report: IssueReport) -> list[StartingPoint]:
     deadline = time.monotonic() + COLD_SECONDS
     named = [name.rpartition(".")[2] for name in report.names]
     words = [word for word in dict.fromkeys((*named, *query_words(report.title))) if len(word) >= _SHORTEST][:_WORDS]
-    defining = [*_defining(explorer, named, deadline)]
+    holding = [*_holding(explorer, words, named, deadline)]
+    defining = [*_defining(explorer, [name for name in named if name in report.title], deadline)]
     places = {place.path: place for _, place, _ in reversed(defining)}
-    holding = (
-        (worth, places.get(place.path, place), why) for worth, place, why in _holding(explorer, words, named, deadline)
-    )
+    holding = [(worth, places.get(place.path, place), why) for worth, place, why in holding]
     found = fused([*_mentioned(explorer, report), *defining, *holding], least=_LEAST)
     return [_at_a_line(explorer, one, words) if time.monotonic() < deadline else one for one in found]
 
@@ -143,12 +142,14 @@ def _holding(
 
 
 def _defining(explorer: "Explorer", named: Sequence[str], deadline: float) -> Iterator[ScoredRange]:
-    """The definitions of the first names, where there are few."""
+    """The definitions of the first names, the fewer there are the more each is worth."""
     for name in named[:_LOOKED_UP]:
         if time.monotonic() < deadline:
             found = explorer.find_definitions(name, page=Page(_COMMON))
-            for row in found.results if found.total <= _COMMON else ():
-                yield _NAMED, CodeRange(row.path, row.start_line, row.end_line, row.qualified), f"defines {name}"
+            rows = found.results if found.total <= _COMMON else ()
+            worth = _NAMED / max(1, sum(not is_aside(row.path) for row in rows))
+            for row in rows:
+                yield worth, CodeRange(row.path, row.start_line, row.end_line, row.qualified), f"defines {name}"
 
 
 def _at_a_line(explorer: "Explorer", point: StartingPoint, words: Sequence[str]) -> StartingPoint:
