@@ -181,7 +181,28 @@ def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note
     _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
-    assert any(note.startswith("mutant: of 1 tests none was seen") for note in verdict.notes)
+    assert any(note.startswith("mutant: of 1 tests none was seen") and "NoneType" in note for note in verdict.notes)
+
+
+def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo) -> None:
+    _commit(repo, OLD)
+    many = {f"more/part_{number}.py": f"def part():\n    return {number}\n" for number in range(100)}
+    more = {"calc.py": OLD["calc.py"] + "\ndef new():\n    return 1\n", "README.md": "New.\n"}
+    _commit(repo, {**many, **more, "test_calc.py": OLD["test_calc.py"] + "\ndef test_new():\n    calc.new()\n"})
+    verdict = _verdict(repo)
+    assert verdict.good and not verdict.receipt.survived, verdict
+    assert any(note.startswith("mutant: left out") for note in verdict.notes)
+
+
+def test_a_test_of_mere_time_is_named_and_asks_for_nothing(repo: Repo) -> None:
+    slow = "import time\n\ndef wait():\n    time.sleep(0.4)\n"
+    _commit(repo, OLD | {"calc.py": OLD["calc.py"] + slow})
+    test = "\ndef test_quick():\n    began = time.monotonic()\n    calc.wait()\n    assert time.monotonic() - began < 0.3\n"
+    tests = "import time\n" + OLD["test_calc.py"] + test
+    _commit(repo, {"calc.py": OLD["calc.py"] + slow.replace("0.4", "0.001"), "test_calc.py": tests})
+    verdict = _verdict(repo)
+    assert verdict.receipt.survived == verdict.receipt.fail_to_pass == ("test_calc.py::test_quick",)
+    assert not _asked(verdict)
 
 
 def test_a_test_that_hangs_where_new_functions_do_nothing_refuses_nothing(repo: Repo) -> None:

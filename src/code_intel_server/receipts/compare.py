@@ -132,7 +132,8 @@ def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> 
     asked |= dict.fromkeys({*found.broken} & {*found.fail_to_pass}, CHANGED_EXPECTATION)
     if behaviour_tested and not found.fail_to_pass:
         asked[NONE_RED] = "so none shows that it does what it should"
-    if behaviour_tested and found.survived and found.survived == found.fail_to_pass:
+    # Of a mere limit of time a test fails by an assertion, and nothing takes no time.
+    if behaviour_tested and found.new_names and found.survived == found.fail_to_pass:
         asked[ALL_SURVIVED] = "so none shows that these do what they should"
     return asked
 

@@ -430,6 +430,8 @@ class _Work:
         )
         try:
             files = mutants(self._changed, self._checkouts.content)
+            if files is None:
+                self._notes.append("mutant: left out, more files of code changed than are looked at")
             if not files:
                 return ()
             place = self._place("mutant", self._new)
@@ -451,8 +453,9 @@ class _Work:
                 unseen -= done[-1].suite.outcomes.keys()
         suite = self._keep("mutant", done)
         if suite.unavailable or not names & suite.outcomes.keys():
-            why = suite.unavailable or next(iter(suite.unbuilt.values()), "").strip()[-_UNBUILT_CHARACTERS:]
-            self._notes.append(f"mutant: of {len(names)} tests none was seen: {why or 'the time is over'}")
+            printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
+            why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
+            self._notes.append(f"mutant: of {len(names)} tests none was seen: {why}")
             return ()
         return tuple(sorted(names & suite.ended(CaseOutcome.PASSED)))
 

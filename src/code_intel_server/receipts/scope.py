@@ -78,17 +78,14 @@ def _go_parts(text: bytes) -> dict[tuple[str, str], str] | None:
     return parts
 
 
-def mutants(changed: Sequence[Changed], content: Callable[[FileSide], bytes]) -> dict[str, bytes]:
-    """The changed files of the product, those functions doing nothing that none of them had before; {} where they are too many."""
-    from code_intel_server.codebase.syntax.mutants import functions, mutant
+def mutants(changed: Sequence[Changed], content: Callable[[FileSide], bytes]) -> dict[str, bytes] | None:
+    """The changed files of the product, those functions doing nothing that none of them had before; None of too many files."""
+    from code_intel_server.codebase.syntax.mutants import LANGUAGES, functions, mutant
 
-    product = [
-        (one, language)
-        for one in changed
-        if (language := language_of(one.path)) and one.file_class is FileClass.PRODUCT
-    ]
+    named = ((one, language_of(one.path)) for one in changed if one.file_class is FileClass.PRODUCT)
+    product = [(one, language) for one, language in named if language and language.name in LANGUAGES]
     if len(product) > _MUTATED_AT_MOST:
-        return {}
+        return None
     known = {own for one, language in product for own in functions(content(one.old), language)}
     # Nothing is written but regular files: a link may lead out of the checkout.
     regular = [(one, language, content(one.new)) for one, language in product if one.new.mode.startswith("100")]

@@ -64,7 +64,7 @@ _JAVASCRIPT = (
 )
 _OF_GO = ("function_declaration", "method_declaration", "func_literal")
 _GO = f"[{' '.join(f'({kind} result: (_)? @result body: (_) @body)' for kind in _OF_GO)}] @function"
-_LANGUAGES: dict[str, tuple[str, Callable[[Parsed, Captures], Iterator[Insertion]]]] = {
+LANGUAGES: dict[str, tuple[str, Callable[[Parsed, Captures], Iterator[Insertion]]]] = {
     "python": ("(function_definition body: (_) @body) @function", _python),
     **dict.fromkeys(("javascript", "typescript", "tsx"), (_JAVASCRIPT, _javascript)),
     "go": (_GO, _go),
@@ -83,7 +83,7 @@ def mutant(text: bytes, language: Language, known: Collection[bytes]) -> bytes:
         one
         for own, parsed, found in _functions(text, language)
         if own not in known and not found["function"][0].has_error
-        for one in _LANGUAGES[parsed.language.name][1](parsed, found)
+        for one in LANGUAGES[parsed.language.name][1](parsed, found)
     ]
     done, parts = 0, []
     for at, inserted in sorted(insertions, key=lambda one: one[0]):
@@ -93,10 +93,10 @@ def mutant(text: bytes, language: Language, known: Collection[bytes]) -> bytes:
 
 
 def _functions(text: bytes, language: Language) -> Iterator[tuple[bytes, Parsed, Captures]]:
-    parsed = parse(text, language) if language.name in _LANGUAGES else None
+    parsed = parse(text, language) if language.name in LANGUAGES else None
     if parsed is None or parsed.text != text:
         return
-    query = _LANGUAGES[parsed.language.name][0]
+    query = LANGUAGES[parsed.language.name][0]
     found = sorted(matches(parsed, query), key=lambda one: one["function"][0].start_byte)
     pieces: list[list[bytes]] = [[] for _ in found]
     ends = [one["function"][0].start_byte for one in found]
