@@ -9,6 +9,7 @@ import pytest
 
 from code_intel_server.codebase.files.languages import language_of
 from code_intel_server.codebase.syntax.mutants import functions, mutant
+from code_intel_server.receipts import notary
 from code_intel_server.receipts.compare import ALL_SURVIVED
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.receipts.report import seen_tests
@@ -123,11 +124,11 @@ def _commit(repo: Repo, files: dict[str, str]) -> None:
     repo.commit("change")
 
 
-def _verdict(repo: Repo, *argv: str, limit: float | None = None) -> Verdict:
+def _verdict(repo: Repo, *argv: str) -> Verdict:
     git = open_repository(repo.path)
     assert isinstance(git, Git)
-    notary = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=100)], limit=limit, stall=60)
-    return notary.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
+    made = Notary(git, [VerifyCommand(argv=argv or PYTEST, timeout=100)], stall=60)
+    return made.verify(repo.git("rev-parse", "HEAD^"), repo.git("rev-parse", "HEAD"))
 
 
 def _names(ids: tuple[str, ...]) -> set[str]:
@@ -182,6 +183,17 @@ def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note
     verdict = _verdict(repo)
     assert verdict.good and not verdict.receipt.survived, verdict
     assert any(note.startswith("mutant: of 1 tests none was seen") and "NoneType" in note for note in verdict.notes)
+
+
+def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notary, "_MUTANT_SECONDS", 0)
+    monkeypatch.setattr(notary, "_TIMES_THE_SUITE", 0)
+    _commit(repo, OLD)
+    new, test = "\ndef new():\n    return 1\n", "\ndef test_new():\n    calc.new()\n"
+    _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})
+    verdict = _verdict(repo)
+    assert verdict.good and not verdict.receipt.survived, verdict
+    assert "mutant: of 1 tests none was seen: the time is over" in verdict.notes
 
 
 def test_where_too_many_files_changed_to_be_looked_at_a_note_says_so(repo: Repo) -> None:

@@ -428,8 +428,13 @@ class _Work:
             stall=self._short_stall(),
             left=lambda: min(self._notary.left(), until - time.monotonic()),
         )
+        chosen = [
+            (command, seen)
+            for command, run in zip(self._notary.commands, runs, strict=True)
+            if run.runners <= SELECTIVE and (seen := names & run.suite.outcomes.keys())
+        ]
         try:
-            files = mutants(self._changed, self._checkouts.content)
+            files = mutants(self._changed, self._checkouts.content) if chosen else {}
             if files is None:
                 self._notes.append("mutant: left out, more files of code changed than are looked at")
             if not files:
@@ -441,8 +446,7 @@ class _Work:
             self._notes.append(f"mutant: left out, no clean checkout: {error}")
             return ()
         done: list[SuiteRunRecord] = []
-        for command, run in zip(self._notary.commands, runs, strict=True):
-            unseen = names & run.suite.outcomes.keys() if run.runners <= SELECTIVE else set()
+        for command, unseen in chosen:
             for _ in range(_MUTANT_ROUNDS):  # a panic of Go ends the other tests of its package
                 if not unseen or execution.left() <= 0:
                     break
@@ -450,7 +454,7 @@ class _Work:
                 done.append(execution.run(command, place, Selection(ids=tuple(sorted(unseen)))))
                 if not unseen & done[-1].suite.outcomes.keys():
                     break
-                unseen -= done[-1].suite.outcomes.keys()
+                unseen.difference_update(done[-1].suite.outcomes)
         suite = self._keep("mutant", done)
         if suite.unavailable or not names & suite.outcomes.keys():
             printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
