@@ -186,8 +186,7 @@ def test_tests_that_cannot_be_collected_without_what_new_functions_do_are_a_note
 
 
 def test_where_the_time_is_over_a_note_says_so(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notary, "_MUTANT_SECONDS", 0)
-    monkeypatch.setattr(notary, "_TIMES_THE_SUITE", 0)
+    monkeypatch.setattr(notary, "_MUTANT_SECONDS", -1000)
     _commit(repo, OLD)
     new, test = "\ndef new():\n    return 1\n", "\ndef test_new():\n    calc.new()\n"
     _commit(repo, {"calc.py": OLD["calc.py"] + new, "test_calc.py": OLD["test_calc.py"] + test})

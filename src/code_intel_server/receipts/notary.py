@@ -50,8 +50,8 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
-_MUTANT_SECONDS = 30.0
-_TIMES_THE_SUITE = 2
+_MUTANT_SECONDS = 15.0
+_MUTANT_STALL_SECONDS = 2.0
 _MUTANT_ROUNDS = 5
 _UNBUILT_CHARACTERS = 200
 
@@ -357,13 +357,14 @@ class _Work:
         self._notary.tell(f"{name}: {' '.join(command.argv)}")
         execution = self._execution
         if name == "red":
-            execution = replace(execution, stall=self._short_stall())
+            execution = replace(execution, stall=self._short_stall(_RED_STALL_SECONDS))
         return execution.run(command, place, selection)
 
-    def _short_stall(self) -> float:
+    def _short_stall(self, least: float, ids: Collection[str] = ()) -> float:
         """What passes at once with the change is not waited for as long without it."""
-        slowest = max((case.seconds for run in self._runs["new"] for case in run.suite.cases), default=0)
-        return min(self._execution.stall, max(_RED_STALL_SECONDS, _TIMES_THE_SLOWEST * slowest))
+        cases = (case for run in self._runs["new"] for case in run.suite.cases if not ids or case.id in ids)
+        slowest = max((case.seconds for case in cases), default=0)
+        return min(self._execution.stall, max(least, _TIMES_THE_SLOWEST * slowest))
 
     def _left_out(self, name: str) -> SuiteRun:
         self._notes.append(f"{name}: left out, the time for all runs is over")
@@ -422,10 +423,10 @@ class _Work:
     def _survived(self, names: set[str]) -> tuple[str, ...]:
         """Those of the tests that pass where new and changed functions do nothing; a note where none was seen there."""
         runs = self._runs["new"]
-        until = time.monotonic() + max(_MUTANT_SECONDS, _TIMES_THE_SUITE * sum(run.suite.seconds for run in runs))
+        until = time.monotonic() + _MUTANT_SECONDS + sum(run.suite.seconds for run in runs)
         execution = replace(
             self._execution,
-            stall=self._short_stall(),
+            stall=self._short_stall(_MUTANT_STALL_SECONDS, names),
             left=lambda: min(self._notary.left(), until - time.monotonic()),
         )
         chosen = [
