@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.receipts.checkout import Checkouts, receipt_folder
+from code_intel_server.receipts.checkout import BORROWED_OBJECTS, Checkouts, receipt_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
 from code_intel_server.workspace.git.repository import Git, open_repository
@@ -300,6 +300,7 @@ def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_k
     with receipt_folder() as lives:
         left = lives.parent / "left"
         (left / "new").mkdir(parents=True)
+        (left / BORROWED_OBJECTS).mkdir()
         (left / "lock").touch()
         (left / "new").chmod(0o500)
         with receipt_folder():
