@@ -75,6 +75,21 @@ def test_a_test_that_no_longer_passes_needs_a_reason_which_is_kept(stage: Stage)
     assert verify_commit.main(["--project", str(stage.root)]) == 0
 
 
+def test_a_new_function_whose_tests_need_it_to_do_nothing_needs_a_reason_which_is_kept(stage: Stage) -> None:
+    """Noticed by: the new tests, run where new functions do nothing; all of them pass there."""
+    app = APP_DONE + "\n\ndef half(value):\n    return value * 2\n"
+    test = "\n\ndef test_half(monkeypatch):\n    import app\n    monkeypatch.setattr(app, 'half', lambda value: value / 2)\n"
+    before_the_verdict(stage, app, tests__test_app=TESTS + test + "    assert app.half(4) == 2\n")
+    stage.refused("where the functions that it adds or changes do nothing", **verdict())
+    answer = stage.accepted(**verdict(tests_reason=REASON))
+    assert answer["tests"]["survived"] == answer["tests"]["fail_to_pass"] == ["tests/test_app.py::test_half"]
+    stage.accepted(**stage.commit())
+    said = "1 (1 by an import, name or build error; 1 pass where new and changed functions do nothing)"
+    assert f"Code-Intel-Fail-To-Pass: {said}\n" in message(stage)
+    assert f"Code-Intel-Original-Tests: 1 with a reason: {REASON}" in message(stage)
+    assert verify_commit.main(["--project", str(stage.root)]) == 0
+
+
 def test_a_failing_test_refuses_with_its_name_and_message(stage: Stage) -> None:
     before_the_verdict(stage, APP_DONE.replace("return 2\n", "return 3\n", 1), tests__test_app=TESTED)
     stage.refused("1 test failed\ntests/test_app.py::test_main", **verdict())

@@ -58,6 +58,13 @@ def test_how_many_tests_fail_without_the_change_by_no_assertion_is_in_the_traile
     assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", "12 (9 by an import, name or build error)")]
 
 
+@pytest.mark.parametrize(("new_names", "said"), [(0, ""), (9, "9 by an import, name or build error; ")])
+def test_how_many_of_them_pass_where_new_functions_do_nothing_is_in_the_trailer(new_names: int, said: str) -> None:
+    tests = SeenTests({**NONE, "fail_to_pass": 12, "new_names": new_names, "survived": 2})
+    said = f"12 ({said}2 pass where new and changed functions do nothing)"
+    assert trailers(tests, {}) == [("Code-Intel-Fail-To-Pass", said)]
+
+
 def test_changed_code_that_no_test_loads_is_shown_and_becomes_a_trailer() -> None:
     tests = SeenTests(NONE, not_loaded=["a.py", "b.py"])
     assert fields(tests, {})["tests"] == {"fail_to_pass": [], "pass_to_pass": "0 of 0", "not_loaded": ["a.py", "b.py"]}

@@ -122,7 +122,7 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
     """Where the commit's own trailers say otherwise than the runs."""
     found = verdict.receipt
     seen = {
-        "Code-Intel-Fail-To-Pass": fail_to_pass_count(len(found.fail_to_pass), len(found.new_names)),
+        "Code-Intel-Fail-To-Pass": _fail_to_pass(found),
         "Code-Intel-Pass-To-Pass": f"{len(found.pass_to_pass)} of {found.passed_before}",
     }
     flaky, differing = _flaky(git, commit, found)
@@ -133,6 +133,10 @@ def _trailers(git: Git, commit: str, verdict: Verdict) -> list[str]:
             if not _agree(said, now, flaky)
         ]
     return differing
+
+
+def _fail_to_pass(found: RunComparison) -> str:
+    return fail_to_pass_count(*(len(ids) for ids in (found.fail_to_pass, found.new_names, found.survived)))
 
 
 def _flaky(git: Git, commit: str, found: RunComparison) -> tuple[int, list[str]]:
@@ -146,9 +150,10 @@ def _flaky(git: Git, commit: str, found: RunComparison) -> tuple[int, list[str]]
 
 
 def _agree(said: str, now: str, flaky: int) -> bool:
-    """Whether two counts differ by no more than the tests that pass at times; why tests fail, few commits said."""
+    """Whether two counts differ by no more than the tests that pass at times; what is in brackets may be left out."""
+    forms = (now, now.partition(" (")[0], f"{now.partition('; ')[0]})")
     ours, theirs = ([int(number) for number in re.findall(r"\d{1,9}", text)] for text in (now, said))
-    same_words = re.sub(r"\d", "", said) in {re.sub(r"\d", "", text) for text in (now, now.partition(" (")[0])}
+    same_words = re.sub(r"\d", "", said) in {re.sub(r"\d", "", text) for text in forms}
     return same_words and all(abs(a - b) <= flaky for a, b in zip(ours, theirs, strict=False))
 
 
@@ -175,12 +180,12 @@ def _print(verdict: Verdict, commit: str, base: str, differing: list[str], most:
     elif verdict.exit_status_only:
         print("only exit statuses are known: no verify command said which tests it ran")
     else:
-        print(f"fail_to_pass    {fail_to_pass_count(len(found.fail_to_pass), len(found.new_names))}")
+        print(f"fail_to_pass    {_fail_to_pass(found)}")
         print(f"pass_to_pass    {len(found.pass_to_pass)} of {found.passed_before}")
     for name in (*UNEXPLAINED, *_SAID):
         if ids := getattr(found, name):
             print(f"{name:<15} {len(ids)}")
-    for name in ("fail_to_pass", *UNEXPLAINED, *_SAID):
+    for name in ("fail_to_pass", "survived", *UNEXPLAINED, *_SAID):
         _list(name, getattr(found, name), most)
     for run, why in found.not_run.items():
         print(f"run '{run}': {printable(why)}")

@@ -6,9 +6,11 @@ Four runs, each in a clean checkout:
     original   the base's tests on the new product: nothing that the change adds to a test can steer it
     new        the new and changed tests (or the whole suite) on the new product
     red        the new and changed tests on the base's product
+    mutant     on the new product with new and changed functions that do nothing: what fails in `red`
 
 Every test that passed in `base` must be seen to pass in `original`, by its id, or it is named. A test that passes in
-`new` and does not in `red` is what the change is about. Nothing here reads a test; nothing here runs one.
+`new` and does not in `red` is what the change is about; one that passes in `mutant` too does not show what that does.
+Nothing here reads a test; nothing here runs one.
 """
 
 from collections import Counter
@@ -37,10 +39,12 @@ class RunComparison:
 
     `failing` are tests of the new suite that fail and are neither flaky nor failing before: they refuse a verdict.
     `new_names` are those of `fail_to_pass` that no assertion fails without the change: what they name is not there.
+    `survived` are those of `fail_to_pass` that pass where the functions that the change adds or changes do nothing.
     """
 
     fail_to_pass: Ids = ()
     new_names: Ids = ()
+    survived: Ids = ()
     pass_to_pass: Ids = ()
     failing: Ids = ()
     broken: Ids = ()
@@ -113,6 +117,7 @@ _NO_SUCH_CALL = ("unexpected keyword argument", "is not a function", "is not a c
 """How messages begin, and what those of a TypeError hold, where what a test names is not there."""
 
 NONE_RED = "no new or changed test fails without this change"
+ALL_SURVIVED = "every test that fails without this change passes where the functions that it adds or changes do nothing"
 
 
 def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> dict[str, str]:
@@ -127,6 +132,9 @@ def questions(found: RunComparison, *, passing: int, behaviour_tested: bool) -> 
     asked |= dict.fromkeys({*found.broken} & {*found.fail_to_pass}, CHANGED_EXPECTATION)
     if behaviour_tested and not found.fail_to_pass:
         asked[NONE_RED] = "so none shows that it does what it should"
+    # Of a mere limit of time a test fails by an assertion, and nothing takes no time.
+    if behaviour_tested and found.new_names and found.survived == found.fail_to_pass:
+        asked[ALL_SURVIVED] = "so none shows that these do what they should"
     return asked
 
 

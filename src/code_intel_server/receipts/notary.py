@@ -2,6 +2,7 @@
 
 The runs and what they show together are `compare`'s; this module makes them, in the order in which they matter where
 time is short: the original tests on the new product, the new suite, the base, the new tests on the base's product.
+At the end come those that fail there on new functions that do nothing.
 """
 
 import os
@@ -30,7 +31,14 @@ from code_intel_server.receipts.isolation import (
 )
 from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
-from code_intel_server.receipts.scope import changed_functions, changed_tests, mentions, shadowing, tied_by_tests
+from code_intel_server.receipts.scope import (
+    changed_functions,
+    changed_tests,
+    mentions,
+    mutants,
+    shadowing,
+    tied_by_tests,
+)
 from code_intel_server.workspace.git.repository import Git, split_z
 from code_intel_server.workspace.project.config import VerifyCommand
 
@@ -42,6 +50,10 @@ _SIGNALS = 126
 _TIMES_THE_LIMITS = 3
 _RED_STALL_SECONDS = 10.0
 _TIMES_THE_SLOWEST = 20
+_MUTANT_SECONDS = 15.0
+_MUTANT_STALL_SECONDS = 2.0
+_MUTANT_ROUNDS = 5
+_UNBUILT_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +225,8 @@ class _Work:
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
+        if found.fail_to_pass and not found.failing and not self._problems:
+            found = replace(found, survived=self._survived({*found.fail_to_pass}))
         return self._said(found, not new.listed)
 
     def _nothing_seen(self) -> str:
@@ -342,12 +356,15 @@ class _Work:
     def _run(self, name: str, command: VerifyCommand, place: IsolatedCheckout, selection: Selection) -> SuiteRunRecord:
         self._notary.tell(f"{name}: {' '.join(command.argv)}")
         execution = self._execution
-        if name == "red":  # what passes at once with the change is not waited for as long without it
-            slowest = max((case.seconds for run in self._runs["new"] for case in run.suite.cases), default=0)
-            execution = replace(
-                execution, stall=min(execution.stall, max(_RED_STALL_SECONDS, _TIMES_THE_SLOWEST * slowest))
-            )
+        if name == "red":
+            execution = replace(execution, stall=self._short_stall(_RED_STALL_SECONDS))
         return execution.run(command, place, selection)
+
+    def _short_stall(self, least: float, ids: Collection[str] = ()) -> float:
+        """What passes at once with the change is not waited for as long without it."""
+        cases = (case for run in self._runs["new"] for case in run.suite.cases if not ids or case.id in ids)
+        slowest = max((case.seconds for case in cases), default=0)
+        return min(self._execution.stall, max(least, _TIMES_THE_SLOWEST * slowest))
 
     def _left_out(self, name: str) -> SuiteRun:
         self._notes.append(f"{name}: left out, the time for all runs is over")
@@ -402,6 +419,50 @@ class _Work:
                 self._notes.append(f"only tests mention {named}: the original tests ran beside it as it was, too")
                 done.append((run, place))
         return done
+
+    def _survived(self, names: set[str]) -> tuple[str, ...]:
+        """Those of the tests that pass where new and changed functions do nothing; a note where none was seen there."""
+        runs = self._runs["new"]
+        until = time.monotonic() + _MUTANT_SECONDS + sum(run.suite.seconds for run in runs)
+        execution = replace(
+            self._execution,
+            stall=self._short_stall(_MUTANT_STALL_SECONDS, names),
+            left=lambda: min(self._notary.left(), until - time.monotonic()),
+        )
+        chosen = [
+            (command, seen)
+            for command, run in zip(self._notary.commands, runs, strict=True)
+            if run.runners <= SELECTIVE and (seen := names & run.suite.outcomes.keys())
+        ]
+        try:
+            files = mutants(self._changed, self._checkouts.content) if chosen else {}
+            if files is None:
+                self._notes.append("mutant: left out, more files of code changed than are looked at")
+            if not files:
+                return ()
+            place = self._place("mutant", self._new)
+            for path, text in files.items():
+                (place.checkout / path).write_bytes(text)
+        except (Unavailable, OSError) as error:
+            self._notes.append(f"mutant: left out, no clean checkout: {error}")
+            return ()
+        done: list[SuiteRunRecord] = []
+        for command, unseen in chosen:
+            for _ in range(_MUTANT_ROUNDS):  # a panic of Go ends the other tests of its package
+                if not unseen or execution.left() <= 0:
+                    break
+                self._notary.tell(f"mutant: {' '.join(command.argv)}")
+                done.append(execution.run(command, place, Selection(ids=tuple(sorted(unseen)))))
+                if not unseen & done[-1].suite.outcomes.keys():
+                    break
+                unseen.difference_update(done[-1].suite.outcomes)
+        suite = self._keep("mutant", done)
+        if suite.unavailable or not names & suite.outcomes.keys():
+            printed = done[-1].output.decode("utf-8", "replace") if done else "the time is over"
+            why = suite.unavailable or next(iter(suite.unbuilt.values()), printed).strip()[-_UNBUILT_CHARACTERS:]
+            self._notes.append(f"mutant: of {len(names)} tests none was seen: {why}")
+            return ()
+        return tuple(sorted(names & suite.ended(CaseOutcome.PASSED)))
 
     def _flaky(self, base: SuiteRun, suites: Sequence[tuple[SuiteRun, IsolatedCheckout]]) -> set[str]:
         """The tests that fail with the change and pass when they are run again, alone where the runner can."""

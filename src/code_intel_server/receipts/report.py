@@ -14,8 +14,8 @@ from code_intel_server.receipts.results import BAD, Case, CaseOutcome
 from code_intel_server.workspace.values import Change, ChangeKind, CommandRun, ProofStatus, SeenTests
 
 LISTS = (
-    *("fail_to_pass", "failing", "broken", "timeout", "missing", "skipped_now", "not_built", "removed"),
-    *("failing_before", "flaky", "not_judged"),
+    *("fail_to_pass", "survived", "failing", "broken", "timeout", "missing", "skipped_now", "not_built"),
+    *("removed", "failing_before", "flaky", "not_judged"),
 )
 """The lists of a receipt that are counted, as `pass_to_pass` is."""
 _NAMED = LISTS[:-1]
@@ -23,6 +23,7 @@ _NAMED = LISTS[:-1]
 
 NO_TEST_CHANGED = "code changed, and no test"
 _NEW_NAMES = "{} of {} in fail_to_pass fail without the change by an import, name or build error, not by an assertion"
+_SURVIVED = "{} of {} in fail_to_pass pass where the functions that this change adds or changes do nothing (survived)"
 _NOT_JUDGED = "not judged: {} tests of files that do not build without the change"
 REFUSAL_BYTES = 2048
 _LISTED_AT_MOST = 40
@@ -60,6 +61,7 @@ def seen_tests(verdict: Verdict, changes: Sequence[Change], tries: int) -> SeenT
         notes=[
             *([NO_TEST_CHANGED] if code and not steering else []),
             *([_NEW_NAMES.format(len(found.new_names), len(found.fail_to_pass))] if found.new_names else []),
+            *([_SURVIVED.format(len(found.survived), len(found.fail_to_pass))] if found.survived else []),
             *([_NOT_JUDGED.format(len(found.not_judged))] if found.not_judged else []),
             *_notes(verdict),
         ],

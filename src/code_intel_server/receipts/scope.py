@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME
+from code_intel_server.codebase.files.languages import LANGUAGES_BY_NAME, language_of
 from code_intel_server.codebase.files.roles import Role, in_two, is_runner_file, is_test_file, named_as_tests, role
-from code_intel_server.receipts.checkout import Changed
+from code_intel_server.receipts.checkout import Changed, FileSide
 from code_intel_server.receipts.files import FileClass, file_class
 
 _GO_TEST = re.compile(r"func ((?:Test|Example|Fuzz)(?![a-z])(?!Main\()\w*)\(")
@@ -25,6 +25,7 @@ _LOOKED_AT = 30
 """Changed files of the product: in a change of more no part is looked for that tests alone tie to the rest."""
 
 _APART_AT_MOST = 4
+_MUTATED_AT_MOST = 100
 _NAMED_BY_FOLDER = frozenset({"__init__", "index", "mod", "main"})
 _LIBRARIES = ("lib/python*/site-packages", "Lib/site-packages")
 
@@ -75,6 +76,21 @@ def _go_parts(text: bytes) -> dict[tuple[str, str], str] | None:
         elif node.type != "comment" or said.startswith("//go:"):
             parts[node.type, said] = ""
     return parts
+
+
+def mutants(changed: Sequence[Changed], content: Callable[[FileSide], bytes]) -> dict[str, bytes] | None:
+    """The changed files of the product, those functions doing nothing that none of them had before; None of too many files."""
+    from code_intel_server.codebase.syntax.mutants import LANGUAGES, functions, mutant
+
+    named = ((one, language_of(one.path)) for one in changed if one.file_class is FileClass.PRODUCT)
+    product = [(one, language) for one, language in named if language and language.name in LANGUAGES]
+    if len(product) > _MUTATED_AT_MOST:
+        return None
+    known = {own for one, language in product for own in functions(content(one.old), language)}
+    # Nothing is written but regular files: a link may lead out of the checkout.
+    regular = [(one, language, content(one.new)) for one, language in product if one.new.mode.startswith("100")]
+    made = {one.path: (text, mutant(text, language, known)) for one, language, text in regular}
+    return {path: after for path, (before, after) in made.items() if after != before}
 
 
 def shadowing(changed: Iterable[Changed], base: Collection[str], borrowed: Iterable[Path]) -> list[Changed]:

@@ -265,9 +265,14 @@ class SeenTests:
         return not self.only_status and not self.unavailable
 
 
-def fail_to_pass_count(count: int, new_names: int) -> str:
-    """How many tests fail without a change, and how many of them by no assertion, as trailers say it."""
-    return f"{count} ({new_names} by an import, name or build error)" if new_names else str(count)
+def fail_to_pass_count(count: int, new_names: int, survived: int = 0) -> str:
+    """How many tests fail without a change, by no assertion, and pass where its functions do nothing, as trailers say it."""
+    of_these = {
+        "by an import, name or build error": new_names,
+        "pass where new and changed functions do nothing": survived,
+    }
+    said = "; ".join(f"{number} {what}" for what, number in of_these.items() if number)
+    return f"{count} ({said})" if said else str(count)
 
 
 @dataclass(frozen=True, slots=True)

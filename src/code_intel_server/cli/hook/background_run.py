@@ -17,7 +17,7 @@ from code_intel_server.cli.hook.outside_sessions import place_of, settings
 from code_intel_server.cli.hook.sessions import live_session
 from code_intel_server.common import lifetime
 from code_intel_server.errors import CodeIntelError
-from code_intel_server.receipts import NONE_RED
+from code_intel_server.receipts import ALL_SURVIVED, NONE_RED
 from code_intel_server.tools.services import ProjectServices
 from code_intel_server.workspace.project.config import Config, ConfigFile
 from code_intel_server.workspace.proofs import ProofRunner
@@ -121,10 +121,11 @@ def _keep(place: Worktree, seen: TreeState, key: bytes, status: str, text: str) 
 def _status(proof: Proof, *, same: bool) -> ProofStatus:
     """Proven only where no test asks for a reason either, and where all that ran saw these files.
 
-    That none of the tests fails without the change is said, and asked for in sessions only.
+    That no test shows what the change does is said, and asked for in sessions only.
     """
     in_place = proof.tests is None or not proof.tests.seen
-    asked = proof.tests is not None and (proof.tests.questions.keys() - {NONE_RED} or proof.tests.unavailable)
+    said = {NONE_RED, ALL_SURVIVED}
+    asked = proof.tests is not None and (proof.tests.questions.keys() - said or proof.tests.unavailable)
     if proof.status is ProofStatus.PROVEN and (asked or (in_place and not same)):
         return ProofStatus.UNPROVEN
     return proof.status

@@ -73,8 +73,8 @@ def test_trailers(
         rows.append(("Code-Intel-Tests", " ".join(said.split())[:_TRAILER_CHARACTERS]))
     if tests.seen:
         if "red" in tests.runs or tests.counts["fail_to_pass"]:
-            new_names = tests.counts.get("new_names", 0)
-            rows.append(("Code-Intel-Fail-To-Pass", fail_to_pass_count(tests.counts["fail_to_pass"], new_names)))
+            of_these = (tests.counts.get(name, 0) for name in ("new_names", "survived"))
+            rows.append(("Code-Intel-Fail-To-Pass", fail_to_pass_count(tests.counts["fail_to_pass"], *of_these)))
         if tests.passed_before:
             rows.append(("Code-Intel-Pass-To-Pass", _passed(tests)))
         if tests.counts["flaky"]:
