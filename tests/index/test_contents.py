@@ -116,6 +116,22 @@ def test_an_index_of_a_few_edits_answers_as_one_that_was_built_at_once(
         assert answers(cold) == edited
 
 
+def test_of_equally_good_answers_the_order_is_the_same_in_whatever_order_files_came(
+    tmp_path: Path, shared: Path
+) -> None:
+    root, named = tmp_path / "root", [f"src/{letter}.py" for letter in "hgfedcba"]
+    for name in named:  # one after the other, the last of the listing first
+        write_files(root, {name: "def login(user):\n    return user.throttle\n"})
+        with opened(root, shared) as index:
+            index.sync()
+            begun = answers(index)
+    shutil.rmtree(root / ".code-intel")
+    with opened(root, tmp_path / "cold") as cold:
+        cold.sync()
+        assert answers(cold) == begun
+    assert len(begun[0]) == len(named)
+
+
 def test_text_comes_from_the_checkout_and_what_has_changed_is_said(first: Path, second: Path, shared: Path) -> None:
     for root in (first, second):
         with opened(root, shared) as index:
