@@ -5,7 +5,8 @@
 The tree is made by corpus.py; each worktree then changes ten files, adds one and removes one, chosen by seed. Every index
 is built in a process of its own through the server's `ProjectServices`, which is asked one question and then for its symbols.
 What a worktree takes on disk is its own databases and what it adds to those in the common git folder. In every tenth worktree
-a first process is killed on its way; that one and every tenth other is compared with a cold index of the same files.
+a first process is killed on its way; that one and every tenth other is compared with a cold index of the same files, and has its vectors put into ChromaDB:
+what its graph finds is compared with all vectors.
 Prints a Markdown table.
 """
 
@@ -13,6 +14,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -34,6 +36,7 @@ QUESTIONS = (
     "how is an email message parsed", "read configuration from an ini file", "hash of a password", "LineReader", "unpickle",
 )  # fmt: skip
 CHANGED = 10
+ASKED = 300
 
 
 def first_search(root: Path) -> None:
@@ -56,6 +59,47 @@ def first_search(root: Path) -> None:
     said["answers"] = hashlib.sha256(json.dumps([found, symbols]).encode()).hexdigest()
     services.close()
     print(json.dumps(said | {"chunks": report.chunks, "files": report.files}))
+
+
+def graph_recall(root: Path) -> None:
+    """Prints what share of the ten nearest chunks ChromaDB's graph finds in an index that is there, over the first lines of docstrings."""
+    import numpy as np
+
+    from code_intel_server.codebase.files.ignore import project_files
+    from code_intel_server.codebase.files.project import ProjectScope
+    from code_intel_server.index.code_index import CodeIndex
+    from code_intel_server.index.retrieval.search import DENSE_CANDIDATES
+    from code_intel_server.index.storage.rows import unpack
+    from code_intel_server.index.values import ChromaSettings, IndexSettings
+    from code_intel_server.index.vectors.embedding import load_encoder
+    from code_intel_server.tools.services import ProjectServices
+
+    index = CodeIndex(
+        root,
+        IndexSettings(chroma=ChromaSettings(min_chunks=0)),
+        encoder=load_encoder,
+        lister=lambda: project_files(ProjectScope.at(root, ())),
+        shared=ProjectServices(root)._shared,
+    )
+    report = index.sync()
+    assert report.chunks < CHANGED, "nothing of it is made anew"
+    opened = index._open()
+    assert opened.chroma is not None and opened.store is not None and opened.chroma.await_ready(600)
+    ids, blobs = zip(*opened.store.sample_ids(10**9), strict=True)
+    vectors = unpack(blobs, len(blobs[0]) // 2)
+    places = {ident: at for at, ident in enumerate(ids)}
+    said = re.compile(r'"""([A-Z][^"\n]{20,100})')
+    found = sorted({line for path in root.rglob("*.py") for line in said.findall(path.read_text())})
+    questions = random.Random(1).sample(found, min(ASKED, len(found)))
+    met = 0
+    for vector in load_encoder().encode(questions, "query"):
+        exact = vectors @ vector
+        near = opened.chroma.near("forest", vector, DENSE_CANDIDATES)
+        assert near is not None
+        tenth = np.sort(exact)[-10] - 1e-4  # chunks that are equally near count as the same
+        met += min(10, sum(bool(exact[places[ident]] >= tenth) for ident in near))
+    index.close()
+    print(met / 10 / len(questions))
 
 
 def _busy() -> float:
@@ -125,6 +169,9 @@ def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         first_search(Path(sys.argv[2]))
         return
+    if sys.argv[1:2] == ["--recall"]:
+        graph_recall(Path(sys.argv[2]))
+        return
     files, count, seed = (int(one) for one in (*sys.argv[1:], *("5000", "50", "1")[len(sys.argv) - 1 :]))
     folder = Path(tempfile.mkdtemp(prefix="worktrees-"))
     # The modules compiled once, as they are where the server is installed.
@@ -139,6 +186,7 @@ def main() -> None:
         shutil.rmtree(known)
     cold = measured(root)
     begun, compared, same = [], 0, 0
+    recalls: list[float] = []
     for number in range(count):
         other = folder / f"other{number}"
         subprocess.run([*git, "worktree", "add", "-q", "--detach", str(other)], check=True)
@@ -153,6 +201,10 @@ def main() -> None:
             with from_nothing(other):
                 anew = measured(other)
             same += anew["answers"] == one["answers"]
+            done = subprocess.run(
+                [*command(other)[:2], "--recall", str(other)], capture_output=True, text=True, check=True
+            )
+            recalls.append(float(done.stdout))
     shutil.rmtree(folder)
     print(
         f"{measuring.machine('numpy')}\n\n| | cold | {len(begun)} worktrees, median (most) | share |\n|---|---|---|---|"
@@ -165,7 +217,8 @@ def main() -> None:
         print(f"| {name} | {float(cold[name]):.{digits}f} | {middle:.{digits}f} ({max(values):.{digits}f}) | {share} |")
     print(
         f"\nSymbols and answers to {len(QUESTIONS)} questions the same as from a cold index: {same} of {compared} worktrees, "
-        f"{count - len(begun)} of them after a kill."
+        f"{count - len(begun)} of them after a kill. With the graph recall@10 over {ASKED} questions: "
+        f"median {statistics.median(recalls):.4f}, least {min(recalls):.4f}."
     )
 
 

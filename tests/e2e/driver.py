@@ -204,12 +204,17 @@ class Server:
     def _answer(self, method: str, **params: object) -> Fields:
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline():
-            answer: Fields = json.loads(line)
-            if answer.get("id") == self._number:
+        while True:
+            answer = self._read()
+            if answer.get("id") == self._number and "method" not in answer:
                 return answer
-        raise EOFError("the server ended")
+
+    def _read(self) -> Fields:
+        assert self._process.stdout is not None
+        if not (line := self._process.stdout.readline()):
+            raise EOFError("the server ended")
+        message: Fields = json.loads(line)
+        return message
 
     def _send(self, message: Fields) -> None:
         assert self._process.stdin is not None

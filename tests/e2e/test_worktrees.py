@@ -146,6 +146,29 @@ def test_where_the_users_folder_is_in_use_the_branch_is_kept_for_it(root: Path, 
         assert question["phase"] == "DOCUMENT_RESEARCH", "a branch that was kept is no stale one"
 
 
+@pytest.mark.full
+def test_among_two_hundred_worktrees_a_session_has_its_own_and_leaves_theirs(root: Path, tmp_path: Path) -> None:
+    for number in range(200):
+        git(root, "worktree", "add", "-q", "--detach", str(tmp_path / f"other{number}"))
+    gone, used = tmp_path / "other7", tmp_path / "other8"
+    shutil.rmtree(gone)  # as a user does it, without a word to git
+    before = git(root, "worktree", "list", "--porcelain")
+    with Server(used) as theirs, Server(root) as server:
+        start(theirs, only_explore=True)
+        place = begin(server)
+        shutil.rmtree(used)
+        commit(server, place)
+        assert merge(server)["phase"] == "SESSION_COMPLETE"
+        assert theirs.call("find_definitions", symbol="main")["error"] == "folder_removed"
+        assert not used.exists(), "nobody makes anew what the user has removed"
+    assert (root / "app.py").read_text() == "def main():\n    return 2\n"
+    assert not place.exists()
+    listed = git(root, "worktree", "list", "--porcelain").splitlines()
+    assert [one for one in before.splitlines() if one.startswith("worktree")] == [
+        one for one in listed if one.startswith("worktree")
+    ]
+
+
 def test_what_the_user_commits_meanwhile_is_merged_or_to_be_merged_by_hand_in_the_worktree(root: Path) -> None:
     with Server(root) as server:
         place = begin(server)
@@ -296,6 +319,31 @@ def test_a_worktree_that_the_user_removes_ends_its_session_and_its_commits_are_k
         nothing_left(root)
         assert tip in git(root, "rev-list", "--glob", ARCHIVE)
         assert start(server, fast=True, no_doc=True)["phase"] == "QUERY_FRAME"
+
+
+def test_a_folder_of_the_users_that_is_gone_is_not_made_anew_and_a_session_that_comes_back_goes_on(
+    root: Path, tmp_path: Path
+) -> None:
+    side, away = tmp_path / "side", tmp_path / "away"
+    git(root, "worktree", "add", "-q", "-b", "side", str(side))
+    with Server(side) as server:
+        to_ready(server)
+        session_id = plan(server)["session_id"]
+        side.rename(away)
+        arguments: dict[str, Fields] = {"search_text": {"patterns": "x"}, "submit_phase": {"data": {}}}
+        for tool in ("search_text", "sync_index", "get_session_status", "submit_phase", "start_session"):
+            told = server.call(tool, **arguments.get(tool, {}))
+            assert told["error"] == "folder_removed" and str(side) in told["message"], (tool, told)
+        assert not side.exists()
+        away.rename(side)
+        assert server.call("get_session_status")["session_id"] == session_id
+        edit_and_report(server, side)
+        shutil.rmtree(side)
+        assert server.submit(summary="All is done.")["error"] == "folder_removed"
+        assert not side.exists()
+    assert git(root, "branch", "--list", "llm_task_*", "--format=%(refname:short)").strip() == f"llm_task_{session_id}"
+    with Server(root) as server:
+        assert start(server, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
 
 
 def test_a_worktree_removed_after_a_kill_leaves_a_branch_that_can_be_chosen_about(root: Path) -> None:

@@ -116,6 +116,22 @@ def test_an_index_of_a_few_edits_answers_as_one_that_was_built_at_once(
         assert answers(cold) == edited
 
 
+def test_of_equally_good_answers_the_order_is_the_same_in_whatever_order_files_came(
+    tmp_path: Path, shared: Path
+) -> None:
+    root, named = tmp_path / "root", [f"src/{letter}.py" for letter in "hgfedcba"]
+    for name in named:  # one after the other, the last of the listing first
+        write_files(root, {name: "def login(user):\n    return user.throttle\n"})
+        with opened(root, shared) as index:
+            index.sync()
+            begun = answers(index)
+    shutil.rmtree(root / ".code-intel")
+    with opened(root, tmp_path / "cold") as cold:
+        cold.sync()
+        assert answers(cold) == begun
+    assert len(begun[0]) == len(named)
+
+
 def test_text_comes_from_the_checkout_and_what_has_changed_is_said(first: Path, second: Path, shared: Path) -> None:
     for root in (first, second):
         with opened(root, shared) as index:
@@ -167,6 +183,32 @@ def test_a_worktree_that_goes_takes_nothing_of_another(
             assert {unit for one in found.values() for unit in one["unit"].tolist()} == alive
         wanted = "SELECT passage FROM vectors EXCEPT SELECT passage FROM chunks"
         assert connection.execute(wanted).fetchall() == []
+
+
+@pytest.mark.timeout(300)
+def test_two_hundred_worktrees_cost_what_they_differ_by_and_leave_with_what_was_theirs(
+    first: Path, shared: Path, tmp_path: Path
+) -> None:
+    encoder, others = HashEncoder(), [tmp_path / f"other{number}" for number in range(200)]
+    for number, root in enumerate(others):
+        write_files(root, FILES | {"src/own.py": f"def only_in_{number}():\n    return {number}\n"})
+        with opened(root, shared, encoder) as index:
+            assert (index.sync().chunks, encoder.encoded) == (1, number + 1)
+    assert counted(shared, "checkouts") == 201
+    assert counted(shared, "contents") == len(FILES) + 200
+    for root in others[1:]:
+        shutil.rmtree(root)
+    with opened(others[0], shared) as index:
+        index.sync()  # and cleans up
+        found = index.search("only_in_0").hits[0]
+        assert (found.path, found.text) == ("src/own.py", "def only_in_0():\n    return 0")
+        assert index.search("only_in_7").hits[0].text == found.text, "what is gone is found by nobody"
+        begun = answers(index)
+    assert (counted(shared, "checkouts"), counted(shared, "contents")) == (2, len(FILES) + 1)
+    shutil.rmtree(others[0] / ".code-intel")
+    with opened(others[0], tmp_path / "cold") as cold:
+        cold.sync()
+        assert answers(cold) == begun
 
 
 def test_nobody_else_can_read_what_files_hold(first: Path, shared: Path) -> None:

@@ -100,16 +100,19 @@ class CurrentProject:
         answer = self._settled(lambda: sessions.status(discard_active=discard_active, session_id=session_id))
         return answer | ({"warnings": [*left, *rows_of(answer, "warnings")]} if left else {})
 
-    def check_worktree(self) -> None:
-        """End a session whose worktree somebody has removed; Rejected('session_messages.worktree_removed') says what is kept."""
-        active, root = self.sessions.active, self.services.root
-        if self.services.project.home is None or root.is_dir():
+    def check_folder(self) -> None:
+        """End the session of a folder that somebody has removed, and make nothing in it; Rejected says what is kept."""
+        active, root, home = self.sessions.active, self.services.root, self.services.project.home
+        if root.is_dir():
             return
         if active is not None:
             self.sessions.lose()
-        self._go_home()
-        if active is not None:
+        if root != self._home:
+            self._go_to(home or self._home)
+        if active is not None and home is not None:
             raise Rejected("session_messages.worktree_removed", session_id=active.state.session_id, worktree=root)
+        if active is not None or root == self._home:
+            raise Rejected("session_messages.folder_removed", folder=root)
 
     def _settled(self, work: Callable[[], Fields]) -> Fields:
         """What a call answers, the user's folder being the project again where that has ended a session with a worktree."""

@@ -62,11 +62,11 @@ class Guard:
         sessions = self._bench.sessions
         active = sessions.active
         try:
-            self._bench.check_worktree()
+            self._bench.check_folder()
             self._check_phase(tool, active)
             answer = work()
         except CodeIntelError as error:
-            if self._bench.sessions is sessions:  # else its session is over
+            if self._bench.sessions is sessions and sessions.active is active:  # else its session is over
                 self._note(tool, active, "refused", {})
             return self._refused(self._bench.sessions, error)
         except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)

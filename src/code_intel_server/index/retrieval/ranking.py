@@ -83,7 +83,8 @@ def rank_candidates(
     weights: Weights = WEIGHTS,
 ) -> list[Candidate]:
     """The best `limit` candidates in order, scores between 0 and about 10, reasons filled in."""
-    found = list(candidates)
+    # Not as they came: numbers of chunks differ between checkouts, and equal scores are told apart by rank.
+    found = sorted(candidates, key=lambda one: (one.row.chunk.path, one.row.chunk.start_line))
     weights = _for_length(question, weights)
     _fuse(question, found, weights)
     _cover(question, found, idf, weights)

@@ -476,21 +476,24 @@ class Sessions:
         return str((self._ends.final() or {}).get("session_id", ""))
 
     def lose(self) -> None:
-        """End the active session without its worktree, which somebody has removed: its branch is kept in the trash."""
+        """End the active session without its folder, which somebody has removed: the branch of its own worktree is kept in the trash."""
         with self._services.mutex:
-            active = self.active
+            active, home = self.active, self._services.project.home
             assert active is not None  # noqa: S101 - the caller has looked
-            home = ProjectServices(self._services.project.home or self._services.root)
             try:
-                learning.record_end(home, active.state, "abandoned", "its worktree was removed", now())
-                git = home.git
-                if active.state.task_branch is not None and not isinstance(git, str):
-                    with contextlib.suppress(CodeIntelError):  # moved, it still has the branch checked out: that stays
-                        lose_worktree(git, self._services.root, active.state.task_branch)
+                if home is not None:  # else there is nowhere to write, and the branch stays where it is
+                    self._lose_worktree(ProjectServices(home), active.state)
             finally:
-                home.close()
                 self.active = None
                 self._services.lock.release()
+
+    def _lose_worktree(self, home: ProjectServices, state: SessionState) -> None:
+        with contextlib.closing(home):
+            learning.record_end(home, state, "abandoned", "its worktree was removed", now())
+            git = home.git
+            if state.task_branch is not None and not isinstance(git, str):
+                with contextlib.suppress(CodeIntelError):  # moved, it still has the branch checked out: that stays
+                    lose_worktree(git, self._services.root, state.task_branch)
 
     def drop(self) -> tuple[str, ...]:
         """Give up the active session for one of another worktree; what to report of what it has left."""
