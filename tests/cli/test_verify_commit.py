@@ -77,22 +77,27 @@ def test_why_tests_fail_without_a_commit_may_be_left_out_and_not_be_wrong(clone:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("said", "mutants", "status"),
     [
-        ("1 (1 by an import, name or build error; 1 pass where new and changed functions do nothing)", 0),
-        ("1 (1 by an import, name or build error; 0 pass where new and changed functions do nothing)", 1),
-        ("1 (1 by an import, name or build error)", 0),
+        ("1 (1 by an import, name or build error; 1 pass where new and changed functions do nothing)", True, 0),
+        ("1 (1 by an import, name or build error; 0 pass where new and changed functions do nothing)", True, 1),
+        ("1 (1 by an import, name or build error)", True, 0),
+        ("1 (1 by an import, name or build error; 1 pass where new and changed functions do nothing)", False, 0),
+        ("1 (1 pass where new and changed functions do nothing)", False, 0),
     ],
 )
 def test_a_test_that_passes_where_new_functions_do_nothing_is_named_whatever_the_commit_says(
-    clone: Repo, said: str, status: int, capsys: Said
+    clone: Repo, said: str, mutants: bool, status: int, capsys: Said
 ) -> None:
     clone.git("checkout", "-q", "--detach", "honest")
+    clone.write(".code-intel/config.json", json.dumps({"verify_commands": [COMMAND], "verify_mutants": mutants}))
+    clone.commit("Set the run of mutants")
+    Approvals().trust(clone.path / ".code-intel" / "config.json")
     clone.write("calc.py", clone.read("calc.py") + "\n\ndef twice(a):\n    return 2 * a\n")
     clone.write("test_twice.py", "from calc import twice\n\ndef test_twice():\n    assert 2 * 2 == 4\n")
     clone.commit(f"Add twice\n\nCode-Intel-Fail-To-Pass: {said}\n")
     assert main(["HEAD", "--project", str(clone.path)]) == status
-    assert "survived:\n  test_twice.py::test_twice\n" in capsys.readouterr().out
+    assert ("survived:\n  test_twice.py::test_twice\n" in capsys.readouterr().out) is mutants
 
 
 def test_a_commit_is_compared_with_what_its_session_began_from(clone: Repo, capsys: Said) -> None:

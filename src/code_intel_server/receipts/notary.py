@@ -95,6 +95,7 @@ class Notary:
 
     `limit` in seconds is for all runs together (three times the commands' own by default), `stall` for one test. `check`
     is called several times a second while a command runs; what it raises ends the command and goes on to the caller.
+    `mutants` adds the run of new tests where functions do nothing: code that nobody wrote, with the user's rights.
     """
 
     git: Git
@@ -105,6 +106,7 @@ class Notary:
     tell: Callable[[str], None] = lambda _: None
     mount: bool | None = None
     check: Callable[[], None] = lambda: None
+    mutants: bool = False
     _deadline: float = 0.0
 
     def verify(self, base: str, new: str, objects: Path | None = None, before: BaseRun | None = None) -> Verdict:
@@ -225,7 +227,7 @@ class _Work:
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
-        if found.fail_to_pass and not found.failing and not self._problems:
+        if self._notary.mutants and found.fail_to_pass and not found.failing and not self._problems:
             found = replace(found, survived=self._survived({*found.fail_to_pass}))
         return self._said(found, not new.listed)
 

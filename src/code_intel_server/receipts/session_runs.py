@@ -321,8 +321,8 @@ def _notary(
     tell: Callable[[str], None],
     check: Callable[[], None],
 ) -> Notary:
-    limit = config.verify_limit or None
-    return Notary(git, commands, limit=limit, borrow=config.borrowed_folders, tell=tell, check=check)
+    limit, borrow = config.verify_limit or None, config.borrowed_folders
+    return Notary(git, commands, limit=limit, borrow=borrow, tell=tell, check=check, mutants=config.verify_mutants)
 
 
 def _key(commands: Sequence[VerifyCommand], *parts: str) -> str:

@@ -54,6 +54,7 @@ ABOUT: Mapping[str, str] = {
     "verify_commands.cwd": "the folder it runs in, below the root",
     "verify_commands.in_place": "run it in the project as it is, never in a clean checkout",
     "verify_limit": "seconds for all runs of one verdict together; 0 for three times the commands' own",
+    "verify_mutants": "run the new tests once more where new and changed functions do nothing, and name those that pass all the same. Mutated code runs with your rights: what a guard would stop goes through, so set it where tests can harm nothing",
     "borrowed_folders": "folders that git ignores and tests need: clean checkouts get them, at the root and beside manifests",
     "resolution.scip": "a SCIP index of the project (`index.scip`), below the root: what it knows of a name goes before what the server tells from the text",
     "resolution.language_servers": "the same from language servers that speak over standard input and output: argument lists by language (`python`, `typescript`, ...). They run the repository's code, so only what `trust` allowed is started",
@@ -163,6 +164,7 @@ class Config(_Part):
     sync_on_start: bool = True
     verify_commands: tuple[VerifyCommand, ...] = Field(default=(), max_length=50, strict=False)
     verify_limit: Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)] = 0.0
+    verify_mutants: bool = False
     borrowed_folders: tuple[_Text, ...] = Field(default=(".venv", "venv", "node_modules"), max_length=50, strict=False)
     outside_sessions: Literal["off", "remind", "verify"] = "remind"
     lane: Literal["auto", "fast", "quick", "full", "advised"] = "auto"
