@@ -63,6 +63,18 @@ command -v "$python" >/dev/null || fail "PYTHON=$python cannot be found"
 "$python" -c 'import ensurepip, venv' 2>/dev/null \
     || fail "$python has no venv. Debian, Ubuntu: apt install python3-venv"
 
+# -- a dry run -----------------------------------------------------------------------------------------------------------
+
+for argument in "${arguments[@]}"; do
+    [ "$argument" = --dry-run ] || continue
+    if ! "$venv/bin/python" -c 'import code_intel_server' 2>/dev/null; then
+        echo "would install code-intel-server into $venv (about 470 MB), and then say what it writes: run it without --dry-run"
+        exit 0
+    fi
+    echo "would install code-intel-server from $here into $venv in place of what is there"
+    PYTHONPATH="$here/src" exec "$venv/bin/python" -m code_intel_server init "${arguments[@]}"
+done
+
 # -- the environment ---------------------------------------------------------------------------------------------------
 
 # ChromaDB asks for these and uses them only for what we never do (its own embedding model, clusters): 260 of 750 MB.

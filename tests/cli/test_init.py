@@ -19,7 +19,7 @@ from code_intel_server.cli.init.scaffold import Manifest
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import Said, fingerprint, own_state, project
-from tests.e2e.driver import git
+from tests.e2e.driver import Server, git
 
 QUICK = ["--no-proof", "--no-index"]
 
@@ -257,6 +257,34 @@ def test_an_upgrade_while_a_session_is_under_way_proves_itself_and_commits_nothi
     assert "SESSION_COMPLETE after" in said
     assert "not committed: llm_task_20260101_000000 belongs to a session" in said
     assert git(root, "for-each-ref") == before
+
+
+def test_a_session_that_is_not_over_is_ended_before_an_upgrade_or_the_user_wants_it_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    """Found by a user: the agent that went on with it was told to undo what the upgrade had written."""
+    own_state(monkeypatch, tmp_path)
+    root = project(tmp_path / "repo")
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+    with Server(root) as server:
+        session_id = server.call("start_session", query="Change it", intent="MODIFY")["session_id"]
+    before = fingerprint(root)
+    assert init.main([str(root), *QUICK]) == 1
+    assert f"session {session_id} is not over" in capsys.readouterr().err
+    assert fingerprint(root) == before
+    assert init.main([str(root), *QUICK, "--yes"]) == 0
+
+
+def test_a_server_that_is_open_keeps_the_index_and_the_set_up_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    """Found by a user: with a client open the set-up stopped at the index, without proof and next steps."""
+    own_state(monkeypatch, tmp_path)
+    root = project(tmp_path / "repo")
+    with Server(root) as server:
+        assert server.call("sync_index")["success"]
+        assert init.main([str(root), "--yes", "--no-proof"]) == 0
+    assert "index: kept by a server that is open" in capsys.readouterr().out
 
 
 PYTEST = ["python3", "-m", "pytest", "-q"]

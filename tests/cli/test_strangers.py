@@ -374,3 +374,17 @@ def test_the_script_says_what_is_wrong_before_it_installs(tmp_path: Path) -> Non
     assert _script(here, **home, PYTHON="no-such-python") == "PYTHON=no-such-python cannot be found\n"
     assert "is too old: needs Python 3.11" in _script(here, **home, PYTHON=str(old))
     assert [path.name for path in tmp_path.iterdir()] == ["python-old"]
+
+
+def test_a_dry_run_of_the_script_installs_nothing_and_shows_what_this_checkout_would_write(tmp_path: Path) -> None:
+    """Found by a user: the way to look at an upgrade was the upgrade."""
+    project, script = tmp_path / "project", Path(__file__).parents[2] / "init-project.sh"
+    project.mkdir()
+    environment = {**os.environ, "HOME": str(tmp_path / "home")}
+    first = ran(["bash", script, "--venv", tmp_path / "nothing", project, "--dry-run"], env=environment)
+    assert (first.returncode, "would install code-intel-server" in first.stdout) == (0, True)
+    assert not (tmp_path / "nothing").exists() and not (tmp_path / "home").exists()
+    there = ran(["bash", script, "--venv", sys.prefix, project, "--dry-run"], env=environment)
+    assert there.returncode == 0, there.stderr
+    assert f"would install code-intel-server from {script.parent}" in there.stdout
+    assert "would be created" in there.stdout and not [*project.iterdir()]

@@ -493,3 +493,15 @@ def test_a_lookup_that_ends_behind_its_session_leaves_no_ledger(current: Current
     go_on.set()
     looking.join(20)
     assert list((current.services.project.logs / "ledger").glob("*")) == []
+
+
+def test_a_program_that_was_replaced_under_its_server_is_said_to_be_so(current: CurrentProject) -> None:
+    """Found by a user: after an upgrade with a client open the advice was to try once more."""
+
+    def work() -> dict[str, object]:
+        from code_intel_server import moved_elsewhere  # type: ignore[attr-defined]
+
+        return {"moved": moved_elsewhere}
+
+    answer = Guard(current).call("query", work).fields  # type: ignore[arg-type]
+    assert answer["error"] == "program_replaced" and "start it again" in str(answer)

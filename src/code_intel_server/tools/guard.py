@@ -156,6 +156,8 @@ class Guard:
 
 def _sick_machine(error: Exception) -> Unavailable | None:
     """The typed error for a disk or a system that fails, which is no mistake of ours; None for anything else."""
+    if isinstance(error, ImportError):  # what is imported late was there when the server began
+        return Unavailable("tool_errors.generic.program_replaced")
     if isinstance(error, OSError) and error.errno in _SICK:
         path, why = error.filename or "the disk", error.strerror or str(error)
     elif isinstance(error, sqlite3.OperationalError):

@@ -23,6 +23,7 @@ from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.common import globs
 from code_intel_server.common.printable import printable
 from code_intel_server.contract import CLIENTS_BY_NAME, CODEX, Client, clients_named
+from code_intel_server.errors import Rejected
 from code_intel_server.workspace.paths import FOLDER
 from code_intel_server.workspace.project.config import ConfigFile
 
@@ -72,6 +73,8 @@ def _init(options: argparse.Namespace) -> int:
     if options.dir.is_dir() and _holds_everything(root := options.dir.resolve()):
         raise Failed(f"{root} holds more than one project: name the folder of one, or make it a git repository first")
     root = _checked_root(options.dir)
+    if not options.dry_run:
+        _no_session_under_way(root, yes=options.yes)
     print(f"code-intel {__version__}: setting up {root}")
     scaffold = Scaffold(root, dry_run=options.dry_run)
     agreed = "verify_commands" not in scaffold.manifest.options
@@ -124,6 +127,19 @@ def _checked_root(given: Path) -> Path:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise Failed(f"{folder} is no folder: move it away first")
     return root
+
+
+def _no_session_under_way(root: Path, *, yes: bool) -> None:
+    """Stop where a session is not over, unless the user wants it so: its agent would be asked about all that is written now."""
+    from code_intel_server.workspace.paths import Project
+
+    names = ", ".join(sorted(path.stem for path in Project(root).sessions.glob("*.json")))
+    question = f"Session {names} is not over, and its agent will be asked about each file that is written now. Go on?"
+    if names and not ask(question, yes=yes):
+        raise Failed(
+            f"session {names} is not over: its agent would be asked about each file that is written now. End it first "
+            "(`/code --resume` goes on with it, `code-intel-server abandon` gives it up), or use --yes"
+        )
 
 
 def _holds_everything(root: Path) -> bool:
@@ -326,6 +342,13 @@ def _index(root: Path) -> None:
             synced = services.index.sync(progress=report)
             services.explorer.refresh_all()
             services.index.settle(report)
+    except Rejected as refused:
+        if refused.key != "tool_errors.sync_index.not_owner":
+            raise
+        print(
+            "  index: kept by a server that is open. End its client and start it again, so that it runs this version."
+        )
+        return
     finally:
         services.close()
     written = f"{synced.chunks} chunks written" if synced.chunks else "up to date"
