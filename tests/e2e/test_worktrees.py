@@ -547,7 +547,7 @@ class TestCommands:
         doctor.main([])
         assert "1 interrupted" in self.said(capsys)
         assert abandon.main(["--yes"]) == 0
-        assert "trash" in self.said(capsys)
+        assert "1 task branch(es) archived, 1 checkpoint(s) removed, HEAD on main." in self.said(capsys)
         nothing_left(root)
         assert trash.main(["list"]) == 0
         assert place.name in self.said(capsys)

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,11 +42,14 @@ class Endings:
     def __init__(self, services: ProjectServices) -> None:
         self._services = services
 
-    def clean(self, settings: SessionSettings, states: Sequence[SessionState]) -> Fields:
-        """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base."""
+    def clean(self, settings: SessionSettings, states: Sequence[SessionState], others: Sequence[Fields] = ()) -> Fields:
+        """Archive the work of these sessions, remove stale branches and all checkpoints, go back to base.
+
+        `others` are the answers of the same in worktrees of sessions: what they name is named here too.
+        """
         branches = self._services.branches(settings.config)
         before = {branch.name for branch in branches.stale()}
-        left: list[str] = []
+        left = [*_rows(others, "warnings")]
         for state in states:
             left += self.abandon(settings, state).warnings
             learning.record_end(self._services, state, "abandoned", "clean", now())
@@ -55,9 +58,9 @@ class Endings:
             )
         cleaned = branches.cleanup_stale()
         # What had to stay, or was gone before (the user renamed it), is in no archive of ours.
-        removed = sorted(before - {branch.name for branch in branches.stale()})
+        removed = [*_rows(others, "branches_removed"), *sorted(before - {branch.name for branch in branches.stale()})]
         left += [f"{name}: {why}" for name, why in (cleaned.left or {}).items()]
-        gone = self._services.store.delete_all()
+        gone = [*_rows(others, "checkpoints_removed"), *self._services.store.delete_all()]
         for state in states:
             self.forget(state.session_id)
         self._services.tree.tidy()
@@ -67,10 +70,10 @@ class Endings:
             "phase": str(End.ABANDONED),
             "call": "none",
             "message": responses.say(settings.contract, Note("success.session.clean_done", values)),
-            "branches_removed": [*removed],
-            "checkpoints_removed": [*gone],
+            "branches_removed": removed,
+            "checkpoints_removed": gone,
         }
-        return answer | {"warnings": [*left]} if left else answer
+        return answer | {"warnings": left} if left else answer
 
     def abandon(self, settings: SessionSettings, state: SessionState) -> Abandoned:
         """Shelve a session's branch and uncommitted work; what was untracked at its start stays, as it was then where the session may have written to it."""
@@ -210,3 +213,9 @@ def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:
 def _marker_in(folder: Path, session_id: str) -> Path:
     """Made once: it is looked for with every submit."""
     return folder / f"{session_id}.compacted"
+
+
+def _rows(answers: Sequence[Fields], name: str) -> Iterator[JsonValue]:
+    for answer in answers:
+        rows = answer.get(name)
+        yield from rows if isinstance(rows, list) else ()

@@ -461,14 +461,11 @@ class Sessions:
         settings = self.active.settings if self.active else self._services.read_kit()
         others = [_given_up(root) for root in idle_worktrees(self._services)]
         with self.active.ledger.ending() if self.active else contextlib.nullcontext():
-            answer = self._ends.clean(settings, [self.active.state] if self.active else self._ends.restorable())
+            states = [self.active.state] if self.active else self._ends.restorable()
+            answer = self._ends.clean(settings, states, others)
         self.active = None
         if others:
             self._prepare_folders()
-        for other in others:
-            for name in ("branches_removed", "checkpoints_removed", "warnings"):
-                rows = [*rows_of(other, name), *rows_of(answer, name)]
-                answer |= {name: rows} if rows or name in answer else {}
         return answer
 
     def last_ended(self) -> str:
