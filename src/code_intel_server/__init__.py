@@ -1,3 +1,3 @@
 """code-intel: an MCP server that takes coding agents through a verified workflow."""
 
-__version__ = "1.16.0"
+__version__ = "2.0.0"

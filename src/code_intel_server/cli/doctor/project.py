@@ -81,10 +81,12 @@ def scaffold(root: Path) -> Iterator[Finding]:
             "scaffold", f"written by {manifest.version or 'an unknown version'}, this is {__version__}", again
         )
     if fresh:
+        contract = any(path.endswith("phase_contract.yml.new") for path in fresh)
         yield warning(
             "scaffold",
-            f"new defaults beside yours: {', '.join(fresh[:_NAMED])}",
-            "compare, merge, delete the .new file",
+            f"new defaults beside yours: {', '.join(fresh[:_NAMED])}"
+            + ("; each text that your phase_contract.yml holds is used, also one of a former version" * contract),
+            "compare, merge, delete the .new file" + ("; keep only the keys that you changed in yours" * contract),
         )
     if not missing and manifest.version == __version__:
         edited = sum(_edited(root / path, digest) for path, digest in manifest.files.items())

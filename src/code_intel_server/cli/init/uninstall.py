@@ -63,7 +63,8 @@ def _stays(root: Path, git: Git | None) -> Iterator[tuple[str, str]]:
     """What is left of us on this machine: where it lies, and what takes it away."""
     if (root / FOLDER).is_dir():
         left = [*leftovers(root)]
-        yield f"{FOLDER}/", f"{len(left)} file(s) that you edited or added: {', '.join(left[:5])}"
+        more = f" and {len(left) - 5} more" if left[5:] else ""
+        yield f"{FOLDER}/", f"{len(left)} file(s) that you edited or added: {', '.join(left[:5])}{more}"
     if git is not None:
         yield from _stays_in_git(git)
     if state_home().exists():
