@@ -15,13 +15,13 @@ from code_intel_server.workspace.git.repository import Git, open_repository, spl
 from code_intel_server.workspace.paths import Project
 from code_intel_server.workspace.project.config import ConfigFile
 from code_intel_server.workspace.project.trust import Approvals
-from code_intel_server.workspace.values import fail_to_pass_count
+from code_intel_server.workspace.values import WHERE_SURVIVED, fail_to_pass_count
 
 NOTHING_SEEN = 3
 _SHOWN = 20
 _SAID = ("removed", "failing_before", "flaky", "not_judged")
 _ORIGINAL = "Code-Intel-Original-Tests"
-_OF_MUTANTS = re.compile(r"; \d+ pass where [^)]*(?=\))| \(\d+ pass where [^)]*\)")
+_OF_MUTANTS = re.compile(rf"; \d{{1,9}} {WHERE_SURVIVED}(?=\))| \(\d{{1,9}} {WHERE_SURVIVED}\)")
 """What a commit says of a run that is made only where `verify_mutants` is set."""
 
 

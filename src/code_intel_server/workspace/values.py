@@ -265,11 +265,15 @@ class SeenTests:
         return not self.only_status and not self.unavailable
 
 
+WHERE_SURVIVED = "pass where new and changed functions do nothing"
+"""What the trailer says of tests that survive a mutant."""
+
+
 def fail_to_pass_count(count: int, new_names: int, survived: int = 0) -> str:
     """How many tests fail without a change, by no assertion, and pass where its functions do nothing, as trailers say it."""
     of_these = {
         "by an import, name or build error": new_names,
-        "pass where new and changed functions do nothing": survived,
+        WHERE_SURVIVED: survived,
     }
     said = "; ".join(f"{number} {what}" for what, number in of_these.items() if number)
     return f"{count} ({said})" if said else str(count)
