@@ -133,7 +133,7 @@ def _no_session_under_way(root: Path, *, yes: bool) -> None:
     """Stop where a session is not over, unless the user wants it so: its agent would be asked about all that is written now."""
     from code_intel_server.workspace.paths import Project
 
-    names = ", ".join(sorted(path.stem for path in Project(root).sessions.glob("*.json")))
+    names = ", ".join(sorted(printable(path.stem) for path in Project(root).sessions.glob("*.json")))
     question = f"Session {names} is not over, and its agent will be asked about each file that is written now. Go on?"
     if names and not ask(question, yes=yes):
         raise Failed(

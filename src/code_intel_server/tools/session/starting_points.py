@@ -102,7 +102,9 @@ def _by_words(explorer: "Explorer", report: IssueReport) -> list[StartingPoint]:
     named = [name.rpartition(".")[2] for name in report.names]
     words = [word for word in dict.fromkeys((*named, *query_words(report.title))) if len(word) >= _SHORTEST][:_WORDS]
     holding = [*_holding(explorer, words, named, deadline)]
-    defining = [*_defining(explorer, [name for name in named if name in report.title], deadline)]
+    in_few_files = {why for _, _, why in holding}  # a definition is looked for in all files that hold the name
+    titled = [name for name in named if name in report.title and f"has {name}" in in_few_files]
+    defining = [*_defining(explorer, titled, deadline)]
     places = {place.path: place for _, place, _ in reversed(defining)}
     holding = [(worth, places.get(place.path, place), why) for worth, place, why in holding]
     found = fused([*_mentioned(explorer, report), *defining, *holding], least=_LEAST)
