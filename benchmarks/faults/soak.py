@@ -29,6 +29,7 @@ DESCRIPTORS, DESCRIPTORS_A_THREAD = 20, 6
 
 BOUNDS = {
     "rss_kib": 32 * 1024,
+    "folders": 2,
     "threads": 8,
     "children": 4,
     "cache_bytes": 24 * 1024 * 1024,
@@ -44,10 +45,11 @@ the symbols, which SQLite empties at 4 MB each, and one damaged store set aside.
 
 
 def measure(server: Wire) -> dict[str, int]:
-    """Memory in KiB, open descriptors, threads, processes below it, bytes on disk."""
+    """Memory in KiB, open descriptors and how many of them are folders, threads, processes below it, bytes on disk."""
     return {
         "rss_kib": server.resident() // 1024,
         "descriptors": len(list(Path(f"/proc/{server.pid}/fd").iterdir())),
+        "folders": sum(path.is_dir() for path in Path(f"/proc/{server.pid}/fd").iterdir()),
         "threads": len(list(Path(f"/proc/{server.pid}/task").iterdir())),
         "children": len(descendants(server.pid)),
         "cache_bytes": sum(_bytes(server.root / ".code-intel" / name) for name in CACHES),

@@ -23,7 +23,17 @@ def test_sessions_with_faults_between_leave_nothing_behind(tmp_path: Path) -> No
 
 
 def test_growth_beyond_a_bound_is_told() -> None:
-    names = ("rss_kib", "descriptors", "threads", "children", "cache_bytes", "record_bytes", "git_bytes", "state_bytes")
+    names = (
+        "rss_kib",
+        "descriptors",
+        "folders",
+        "threads",
+        "children",
+        "cache_bytes",
+        "record_bytes",
+        "git_bytes",
+        "state_bytes",
+    )
     first = dict.fromkeys(names, 0)
     assert over(first, first, 1) == {}
     grown = first | {"threads": 2, "descriptors": 37, "git_bytes": 10 * BOUNDS["git_bytes_a_session"]}

@@ -40,15 +40,17 @@ def test_a_link_is_followed_only_on_request_and_then_to_a_plain_file_alone(tmp_p
     (lambda path: path.symlink_to("b"), errno.ELOOP),
     (lambda path: path.symlink_to("/etc/passwd"), errno.ELOOP),
     (os.mkfifo, errno.EINVAL),
-    (lambda path: path.mkdir(), None),
+    (lambda path: path.mkdir(), errno.EINVAL),
     (lambda path: None, errno.ENOENT),
 ], ids=["dangling", "link", "fifo", "folder", "nothing"])  # fmt: skip
-def test_what_is_no_plain_file_is_not_read(tmp_path: Path, make: object, number: int | None) -> None:
+def test_what_is_no_plain_file_is_not_read_and_nothing_stays_open(tmp_path: Path, make: object, number: int) -> None:
     assert callable(make)
     make(tmp_path / "a")
+    before = len([*Path("/dev/fd").iterdir()])
     with pytest.raises(OSError, match=r".") as raised:
         read_regular(tmp_path / "a", 100)
-    assert number is None or raised.value.errno == number
+    assert raised.value.errno == number
+    assert len([*Path("/dev/fd").iterdir()]) == before
 
 
 def test_a_new_file_has_the_given_mode_and_one_that_exists_keeps_its_own(tmp_path: Path) -> None:

@@ -27,10 +27,12 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags)
-    with open(descriptor, "rb", buffering=0):  # noqa: PTH123 - a descriptor, opened with our own flags
+    try:  # `open` would refuse a folder's descriptor and leave it open
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         return _read_whole(descriptor, limit, str(path))
+    finally:
+        os.close(descriptor)
 
 
 def read_beneath(root: Path, path: str, limit: int) -> tuple[bytes, os.stat_result]:

@@ -295,7 +295,10 @@ def _oid(git: str, name: str) -> str:
 def _bytes(path: str, limit: int) -> bytes:
     """What a regular file holds, through no link and without waiting for a pipe. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb", buffering=0) as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open
             raise OSError(f"{path} is no regular file")
-        return stream.read(limit + 1)
+        with open(descriptor, "rb", buffering=0, closefd=False) as stream:
+            return stream.read(limit + 1)
+    finally:
+        os.close(descriptor)

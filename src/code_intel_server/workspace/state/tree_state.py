@@ -209,10 +209,17 @@ def _read(path: str) -> bytes:
     """What a regular file holds; nothing where there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as stream:
-            return stream.read(_READ_LIMIT) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     except OSError:
         return b""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open
+            return b""
+        with open(descriptor, "rb", closefd=False) as stream:
+            return stream.read(_READ_LIMIT)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _modified(path: str) -> int:
