@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 
 class Role(StrEnum):
@@ -135,7 +134,7 @@ def _is_collected(path: str) -> bool:
 
 def named_as_tests(path: str) -> bool:
     """Whether a file has a name by which common runners collect tests, whatever its folder."""
-    return _COLLECTED.fullmatch(PurePosixPath(path).name) is not None
+    return _COLLECTED.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def is_runner_file(path: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from code_intel_server.codebase.files.languages import Language, LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
@@ -131,13 +131,13 @@ def _with_fields(root: Path, path: str, tags: Sequence[Tag]) -> tuple[Tag, ...]:
 def _prefers_tree(path: str) -> bool:
     if role(path) is Role.VENDORED:
         return False  # other people's bundles: large, and rarely asked about
-    language = language_of(PurePosixPath(path).name)
+    language = language_of(path)
     # A name that tells nothing may be a script, whose first line tells; ctags would not look.
     return language is None or language.tree
 
 
 def _is_misread(root: Path, path: str) -> bool:
-    language = language_of(PurePosixPath(path).name)
+    language = language_of(path)
     pattern = _MISREAD.get(language.name) if language else None
     return pattern is not None and pattern.search(read_bytes(root, path) or b"") is not None
 
