@@ -34,15 +34,22 @@ while [ $# -gt 0 ]; do
 done
 [ ${#arguments[@]} -gt 0 ] || usage 2
 
-# Said before anything is installed, which takes its time.
+# Said before anything is installed, which takes its time and replaces what a session under way was begun with.
 value=0
+folders=()
 for argument in "${arguments[@]}"; do
     case "$value$argument" in
         0--client | 0--include | 0--exclude) value=1; continue ;;
         1* | 0-*) ;;
-        *) [ -d "$argument" ] || fail "$argument is no folder" ;;
+        *) [ -d "$argument" ] || fail "$argument is no folder"; folders+=("$argument") ;;
     esac
     value=0
+done
+for folder in "${folders[@]+"${folders[@]}"}"; do
+    case " ${arguments[*]} " in *" --yes "* | *" --dry-run "*) break ;; esac
+    for session in "$folder"/.code-intel/{,worktrees/*/.code-intel/}sessions/*.json; do
+        [ ! -e "$session" ] || fail "session $(basename "$session" .json) is not over: end it first, or use --yes (docs/how-to/upgrading.md)"
+    done
 done
 
 # -- what the machine must have ----------------------------------------------------------------------------------------

@@ -273,6 +273,11 @@ def test_a_session_that_is_not_over_is_ended_before_an_upgrade_or_the_user_wants
     assert f"session {session_id} is not over" in capsys.readouterr().err
     assert fingerprint(root) == before
     assert init.main([str(root), *QUICK, "--yes"]) == 0
+    with Server(root) as server:
+        server.call("start_session", query="", flags={"clean": True})
+        begun = server.call("start_session", query="Change it", intent="MODIFY", flags={"worktree": True})
+    assert init.main([str(root), *QUICK]) == 1
+    assert f"session {begun['session_id']} is not over" in capsys.readouterr().err
 
 
 def test_a_server_that_is_open_keeps_the_index_and_the_set_up_goes_on(

@@ -374,6 +374,12 @@ def test_the_script_says_what_is_wrong_before_it_installs(tmp_path: Path) -> Non
     assert _script(here, **home, PYTHON="no-such-python") == "PYTHON=no-such-python cannot be found\n"
     assert "is too old: needs Python 3.11" in _script(here, **home, PYTHON=str(old))
     assert [path.name for path in tmp_path.iterdir()] == ["python-old"]
+    for folder, name in ((".", "first"), (".code-intel/worktrees/second", "second")):
+        sessions = tmp_path / folder / ".code-intel/sessions"
+        sessions.mkdir(parents=True)
+        (sessions / f"{name}.json").touch()
+        assert _script(here, **home).startswith(f"session {name} is not over: end it first")
+        (sessions / f"{name}.json").unlink()
 
 
 def test_a_dry_run_of_the_script_installs_nothing_and_shows_what_this_checkout_would_write(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from code_intel_server.workspace.project.trust import Approvals
 from tests.cli.helpers import own_state
 from tests.e2e.driver import Fields, Server, git, repository
 from tests.e2e.fast_session import FILES, edit_and_report, plan, start, to_ready
+from tests.faults.test_process import Wire, descendants, until
 
 ARCHIVE, FORMAT = "refs/code-intel/archive", "--format=%(refname)"
 CONFIG = json.dumps({"verify_commands": [["true"]]})
@@ -344,6 +345,40 @@ def test_a_folder_of_the_users_that_is_gone_is_not_made_anew_and_a_session_that_
     assert git(root, "branch", "--list", "llm_task_*", "--format=%(refname:short)").strip() == f"llm_task_{session_id}"
     with Server(root) as server:
         assert start(server, fast=True, no_doc=True)["phase"] == "BRANCH_INTERVENTION"
+
+
+def test_a_folder_that_is_gone_is_not_made_anew_by_calls_that_come_at_once_nor_by_a_run_in_the_background(
+    root: Path, tmp_path: Path
+) -> None:
+    side, began = tmp_path / "side", tmp_path / "began"
+    git(root, "worktree", "add", "-q", "-b", "side", str(side))
+    test = f"import pathlib, time\n\ndef test_it():\n    pathlib.Path({str(began)!r}).touch()\n    time.sleep(60)\n"
+    (side / "test_it.py").write_text(test)
+    config = {"verify_commands": [[sys.executable, "-m", "pytest", "-q", "test_it.py"]]}
+    (side / ".code-intel/config.json").write_text(json.dumps(config))
+    git(side, "add", "-A")
+    git(side, "commit", "-qm", "A test that takes its time")
+    Approvals().trust(side / ".code-intel/config.json")
+    with Wire(side) as server:
+        to_ready(server)
+        until(began.exists)
+        shutil.rmtree(side)
+        for _ in range(4):
+            server.ask("search_text", patterns="main")
+        answers = [server.answer()["result"]["structuredContent"]["error"] for _ in range(4)]
+        assert {*answers} == {"folder_removed"}
+        until(lambda: not descendants(server.pid))
+        assert server.call("search_text", patterns="main")["error"] == "folder_removed"
+    assert not side.exists()
+
+
+def test_a_project_that_is_removed_while_its_session_is_in_a_worktree_of_it_is_not_made_anew(root: Path) -> None:
+    with Server(root) as server:
+        commit(server, begin(server))
+        shutil.rmtree(root)
+        for _ in range(2):
+            assert server.call("search_text", patterns="main")["error"] == "folder_removed"
+    assert not root.exists()
 
 
 def test_a_worktree_removed_after_a_kill_leaves_a_branch_that_can_be_chosen_about(root: Path) -> None:

@@ -916,7 +916,22 @@ class TestPreCommit:
         session.send(**payload)
         assert session.error == "failures.PRE_COMMIT.shown_in_part"
         session.edit("app.py", "def main():\n    return 2\n")
-        assert session.send(**payload)["success"], "the first look showed it so"
+        session.edit("new.py", "x = 1\n")
+        session.state.added_files["new.py"] = "needed for the change at hand"
+        session.world.call("review_changes", "app.py", tree=session.ports.tree.snapshot())
+        payload["reviewed_files"] = ["app.py", junk, "new.py"]
+        session.send(**payload)
+        assert session.error == "failures.PRE_COMMIT.changed_meanwhile", "no look showed new.py"
+        session.world.call("review_changes", "new.py", tree=session.ports.tree.snapshot())
+        assert session.send(**payload)["success"], "the first look showed app.py so"
+
+    def test_of_more_files_than_the_ledger_names_one_look_at_all_is_enough(self) -> None:
+        session = self.at()
+        session.edit("app.py", "def main():\n    return 3\n")
+        session.world.call("review_changes", results=300, tree=session.ports.tree.snapshot())
+        assert session.send(reviewed_files=["app.py"], commit_message="Add it", review_prompt_used="garbage_detection")[
+            "success"
+        ]
 
     @pytest.mark.parametrize(("mine", "more"), [((), 0), (("mine.txt",), 1)])
     def test_tests_that_saw_what_is_left_out_of_the_commit_run_again_without_it(

@@ -1,5 +1,6 @@
 """What the tools see of the index: answers, their worth, Map, and every kind of trouble."""
 
+import errno
 import os
 import sqlite3
 import subprocess
@@ -9,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.index.code_index import CodeIndex
+from code_intel_server.index.storage.ownership import OwnerLock
 from code_intel_server.index.values import ChromaMode, ChromaSettings, Collection, IndexSettings
 from code_intel_server.index.vectors.embedding import Encoder, load_encoder
 from tests.index.builders import SAMPLE, HashEncoder, lister, make_index, write_files
@@ -356,6 +359,16 @@ def test_a_damaged_store_that_cannot_be_replaced_is_said_until_it_can(index: Cod
     in_the_way.rename(database.with_name("elsewhere"))
     index.sync()
     assert paths(index, "login throttle")[0] == "src/auth/throttle.py"
+
+
+def test_an_index_that_could_not_be_owned_on_a_full_disk_is_owned_once_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = OwnerLock(tmp_path / "index.lock")
+    with monkeypatch.context() as full, pytest.raises(OSError, match="full"):
+        full.setattr(os, "write", Mock(side_effect=OSError(errno.ENOSPC, "the disk is full")))
+        lock.acquire()
+    assert OwnerLock(tmp_path / "index.lock").acquire()
 
 
 def test_a_folder_that_cannot_be_made_is_worked_around(project: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from code_intel_server.receipts.checkout import Checkouts, receipt_folder
 from code_intel_server.receipts.isolation import can_mount
 from code_intel_server.receipts.notary import Notary, Verdict
+from code_intel_server.receipts.runners.events import written_since
 from code_intel_server.workspace.git.repository import Git, open_repository
 from code_intel_server.workspace.project.config import VerifyCommand
 from code_intel_server.workspace.tree.tree import TreeJudge
@@ -296,15 +297,26 @@ def test_a_submodule_is_part_of_a_checkout_or_is_named(repo: Repo, tmp_path: Pat
     assert (first.lacking, second.lacking) == (set(), {"lib"})
 
 
-def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept() -> None:
+def test_what_a_killed_run_left_is_removed_at_the_next_start_and_what_lives_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with receipt_folder() as lives:
-        left, foreign = lives.parent / "left", lives.parent / "foreign"
-        for folder in (left, foreign):
+        left, linked, foreign, fifo = (lives.parent / name for name in ("left", "linked", "foreign", "fifo"))
+        for folder in (left, linked, foreign, fifo):
             (folder / "new").mkdir(parents=True)
             (folder / "lock").touch()
         (left / "borrowed-objects").mkdir()
+        (linked / "borrowed-objects").symlink_to("/where/no/project/is")  # as where nothing can be mounted
         (left / "new").chmod(0o500)
+        (fifo / "lock").unlink()
+        os.mkfifo(fifo / "lock")
         with receipt_folder():
-            assert lives.exists() and foreign.exists()
-            assert not left.exists()
+            assert lives.exists() and foreign.exists() and fifo.exists()
+            assert not left.exists() and not linked.exists()
     assert not lives.exists()
+
+
+def test_a_results_file_that_a_test_made_a_fifo_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "results")
+    assert written_since(tmp_path / "results", 0) == b""

@@ -127,7 +127,7 @@ class ChildLink(ChildPipes):
         self, module: str, folder: Path, environment: Mapping[str, str], should_stop: Callable[[], bool] | None = None
     ) -> None:
         """Run a module of ours, as `ChildPipes` runs programs."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         # -P: no module may be loaded from the folder, whoever put it there.
         super().__init__([sys.executable, "-P", "-m", module], folder, environment, should_stop)
 

@@ -50,8 +50,9 @@ class BackgroundSync:
         """Start a sync unless one runs; `first` orders the files. Returns the thread that does it."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._work, args=(first,), name="index-sync", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, args=(first,), name="index-sync", daemon=True)
+                thread.start()  # may fail where there are no more threads
+                self._thread = thread
             return self._thread
 
     def start_if_due(self) -> None:

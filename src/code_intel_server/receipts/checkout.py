@@ -20,6 +20,7 @@ from pathlib import Path
 
 from code_intel_server.errors import Unavailable
 from code_intel_server.receipts.files import FileClass, file_class, merged_file
+from code_intel_server.workspace.files import open_regular
 from code_intel_server.workspace.git.child import Manner, environment_config, succeeded
 from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES
 from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, split_z
@@ -97,9 +98,9 @@ def receipt_folder() -> Iterator[Path]:
 
 def _remove_leftovers(parent: Path) -> None:
     for folder in parent.iterdir():
-        with contextlib.suppress(OSError), (folder / LOCK).open("rb") as lock:
+        with contextlib.suppress(OSError), open(open_regular(folder / LOCK), "rb") as lock:  # noqa: PTH123 - as it may be a FIFO
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held by a run that lives: BlockingIOError
-            if not (folder / BORROWED_OBJECTS).is_dir():
+            if not os.path.lexists(folder / BORROWED_OBJECTS):  # a link, where nothing can be mounted
                 continue  # another program's: the name of the folder above says nothing of us
             end_marked(folder)
             remove_folder(folder)

@@ -109,7 +109,7 @@ class CurrentProject:
             self.sessions.lose()
         if root != self._home:
             self._go_to(home or self._home)
-        if active is not None and home is not None:
+        if active is not None and home is not None and home.is_dir():
             raise Rejected("session_messages.worktree_removed", session_id=active.state.session_id, worktree=root)
         if active is not None or root == self._home:
             raise Rejected("session_messages.folder_removed", folder=root)

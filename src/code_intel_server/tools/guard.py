@@ -66,12 +66,11 @@ class Guard:
             self._check_phase(tool, active)
             answer = work()
         except CodeIntelError as error:
-            if self._bench.sessions is sessions and sessions.active is active:  # else its session is over
-                self._note(tool, active, "refused", {})
+            self._note(tool, sessions, active, "refused", {})
             return self._refused(self._bench.sessions, error)
         except Exception as error:  # noqa: BLE001 - the one broad except, at the boundary (DESIGN 4.7)
             _LOG.exception("%s failed", tool)
-            self._note(tool, active, "failed", {})
+            self._note(tool, sessions, active, "failed", {})
             sick = _sick_machine(error)
             if sick is not None:
                 return self._refused(sessions, sick)
@@ -79,7 +78,7 @@ class Guard:
                 "tool_errors.generic.internal_error", tool=tool, log=f"standard error ({type(error).__name__})"
             )
             return self._refused(sessions, where, failed=True)
-        self._note(tool, active, "ok", answer)
+        self._note(tool, sessions, active, "ok", answer)
         return self._bounded(answer)
 
     def misfit(self, tool: str, problems: Sequence[tuple[str, str]]) -> Reply:
@@ -104,10 +103,10 @@ class Guard:
             allowed = ", ".join(sorted(ACCESS[tool].phases)) or "no phase: only while no session is active"
             raise Rejected(key, tool=tool, phase=phase or "none", allowed=allowed)
 
-    def _note(self, tool: str, active: Active | None, outcome: str, answer: Fields) -> None:
-        if active is None or ACCESS[tool].group is Group.SESSION:
-            return
-        note_call(active, tool, outcome, answer)
+    def _note(self, tool: str, sessions: Sessions, active: Active | None, outcome: str, answer: Fields) -> None:
+        over = self._bench.sessions is not sessions or sessions.active is not active
+        if active is not None and not over and ACCESS[tool].group is not Group.SESSION:
+            note_call(active, tool, outcome, answer)
 
     def _refused(self, sessions: Sessions, error: CodeIntelError, *, failed: bool = False) -> Reply:
         """A refusal, with where the session is if one is active."""
@@ -178,7 +177,8 @@ def note_call(active: Active, tool: str, outcome: str, answer: Fields) -> None:
     tree = str(answer.get("tree", ""))
     asked = answer.get("cut" if tool == "review_changes" else "must_verify")
     asks = [str(entry) for entry in asked] if isinstance(asked, list) else []
-    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(answer), tree, asks)
+    shown = answer.get("results", []) if tool == "review_changes" else answer  # else also what it says of other files
+    active.ledger.add(tool, str(active.state.phase), outcome, _rows_of(answer), _files_shown(shown), tree, asks)
 
 
 def _rows_of(answer: Fields) -> int:
@@ -190,7 +190,7 @@ def _rows_of(answer: Fields) -> int:
     return sum(len(one) if isinstance(one, list) else 1 for one in rows)
 
 
-def _files_shown(answer: Fields) -> list[str]:
+def _files_shown(answer: JsonValue) -> list[str]:
     """The project paths that an answer named, each once; those that it refused aside."""
     found: dict[str, None] = {}
     stack: list[JsonValue] = [answer]

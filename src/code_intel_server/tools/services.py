@@ -246,7 +246,8 @@ class ProjectServices:
 
     def warm_up(self) -> None:
         """Start what a session will want soon, in the background; a session never waits for it (SPEC 9)."""
-        threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # no more threads: the first lookup does it
+            threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
 
     def _warm_up(self) -> None:
         with contextlib.suppress(*_IN_VAIN):

@@ -13,7 +13,7 @@ import re
 import stat
 from pathlib import Path
 
-from code_intel_server.common import safe_open
+from code_intel_server.common import own_folder, safe_open
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -25,14 +25,21 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
     Never blocks, never reads beyond the limit. Raises OSError: ENOENT, ELOOP for a symbolic link (unless `follow`), EFBIG
     beyond the limit, EINVAL for what is no regular file.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags)
-    try:  # `open` would refuse a folder's descriptor and leave it open
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+    descriptor = open_regular(path, follow=follow)
+    try:
         return _read_whole(descriptor, limit, str(path))
     finally:
         os.close(descriptor)
+
+
+def open_regular(path: Path, *, follow: bool = False) -> int:
+    """A descriptor of a regular file, to be read. Never blocks; raises OSError as `read_regular`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    # `open` would refuse a folder's descriptor and leave it open.
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
 
 
 def read_beneath(root: Path, path: str, limit: int) -> tuple[bytes, os.stat_result]:
@@ -128,9 +135,14 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path, mode: int = 0o755) -> None:
-    """Make a folder and its parents durably; one that exists already is left as it is."""
+    """Make a folder and its parents durably; one that exists already is left as it is.
+
+    Raises OSError; FileNotFoundError where a project or repository was removed that it would be in.
+    """
     if folder.is_dir():
         return
+    if folder.name == ".git" or (folder.name == own_folder.FOLDER and not folder.parent.is_dir()):
+        raise FileNotFoundError(errno.ENOENT, "its project was removed", str(folder))
     make_folder(folder.parent, mode)
     folder.mkdir(mode, exist_ok=True)
     sync_folder(folder.parent)

@@ -22,6 +22,7 @@ from code_intel_server.cli.hook.sessions import (
     live_session,
     lock_folder,
     nearest_project,
+    regular_bytes,
     session_root,
     worktrees_of,
 )
@@ -252,8 +253,7 @@ def _why(session: Session, path: str, *, exists: bool) -> Why:
 def _reads(session: Session) -> set[str]:
     """What the client has read by itself, as `_note_reads` left it."""
     try:
-        with open(_note_of(session, "reads"), encoding="utf-8") as stream:
-            return {str(json.loads(line)) for line in stream.read(_READ_LIMIT).splitlines()}
+        return {str(json.loads(line)) for line in regular_bytes(_note_of(session, "reads"), _READ_LIMIT).splitlines()}
     except (OSError, ValueError):
         return set()
 

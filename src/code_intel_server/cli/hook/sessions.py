@@ -158,7 +158,7 @@ def interrupted(root: str) -> list[Session]:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
         if not names:
             return []
-        key = _bytes(os.path.join(key_folder(root), "key"), _KEY_BYTES)
+        key = regular_bytes(os.path.join(key_folder(root), "key"), _KEY_BYTES)
     except OSError:
         return []
     from code_intel_server.workspace.state.signature import ID
@@ -173,7 +173,7 @@ def is_here(session: Session) -> bool:
     """Whether HEAD is where an interrupted session left it; where that cannot be known (no git, refs in tables), it is."""
     git = _git_folder(session.root)
     try:
-        head = _bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        head = regular_bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return True
     if _in_tables(git):
@@ -190,7 +190,9 @@ def _restorable(root: str, file: str, key: bytes) -> Session | None:
 
     for end in (".json", ".previous.json"):
         try:
-            session = Session(root, os.path.basename(file), verified(key, _bytes(file + end, _READ_LIMIT)), live=False)
+            session = Session(
+                root, os.path.basename(file), verified(key, regular_bytes(file + end, _READ_LIMIT)), live=False
+            )
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             continue
         git = _git_folder(root)
@@ -225,7 +227,7 @@ def head_of(root: str) -> tuple[str, str, str, str]:
     while not os.path.lexists(os.path.join(top, ".git")):
         top = os.path.dirname(top)
     try:
-        head = _bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        head = regular_bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except OSError:
         head = ""
     if head.startswith("ref:"):
@@ -236,7 +238,7 @@ def head_of(root: str) -> tuple[str, str, str, str]:
 def signing_key(common: str) -> bytes:
     """The key that checkpoints are signed with; nothing where there is none."""
     try:
-        return _bytes(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
+        return regular_bytes(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
     except OSError:
         return b""
 
@@ -267,7 +269,7 @@ def _git_folder(root: str) -> str:
 def _common(git: str) -> str:
     """The git directory that all worktrees share."""
     try:
-        target = _bytes(os.path.join(git, "commondir"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        target = regular_bytes(os.path.join(git, "commondir"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except FileNotFoundError:
         return git
     return os.path.normpath(os.path.join(git, target))
@@ -281,19 +283,19 @@ def _oid(git: str, name: str) -> str:
     """The object that a ref names, '' where there is no such ref."""
     common = _common(git)
     try:
-        return _bytes(os.path.join(common, name), _READ_LIMIT).decode().strip()
+        return regular_bytes(os.path.join(common, name), _READ_LIMIT).decode().strip()
     except OSError:
         pass
     try:
-        packed = _bytes(os.path.join(common, "packed-refs"), _REFS_LIMIT)
+        packed = regular_bytes(os.path.join(common, "packed-refs"), _REFS_LIMIT)
     except OSError:
         return ""
     found = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
     return found[1].decode() if found else ""
 
 
-def _bytes(path: str, limit: int) -> bytes:
-    """What a regular file holds, through no link and without waiting for a pipe. Raises OSError."""
+def regular_bytes(path: str, limit: int) -> bytes:
+    """What a regular file holds, a byte more than `limit` at most, through no link and without waiting for a pipe. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open

@@ -21,6 +21,7 @@ from code_intel_server.cli.init import proposals, unattended_runs
 from code_intel_server.cli.init.project_files import found, planned_files
 from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
 from code_intel_server.common import globs
+from code_intel_server.common.own_folder import WORKTREES
 from code_intel_server.common.printable import printable
 from code_intel_server.contract import CLIENTS_BY_NAME, CODEX, Client, clients_named
 from code_intel_server.errors import Rejected
@@ -131,9 +132,14 @@ def _checked_root(given: Path) -> Path:
 
 def _no_session_under_way(root: Path, *, yes: bool) -> None:
     """Stop where a session is not over, unless the user wants it so: its agent would be asked about all that is written now."""
+    from code_intel_server.workspace.git.repository import open_repository
     from code_intel_server.workspace.paths import Project
 
-    names = ", ".join(sorted(printable(path.stem) for path in Project(root).sessions.glob("*.json")))
+    git, project = open_repository(root), Project(root)
+    below = "" if isinstance(git, str) else git.at.prefix
+    folders = [root, *(place / below for place in (project.folder / WORKTREES).glob("*"))]
+    checkpoints = [path for folder in folders for path in Project(folder).sessions.glob("*.json")]
+    names = ", ".join(sorted({printable(path.stem) for path in checkpoints}))
     question = f"Session {names} is not over, and its agent will be asked about each file that is written now. Go on?"
     if names and not ask(question, yes=yes):
         raise Failed(

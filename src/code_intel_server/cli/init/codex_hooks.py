@@ -80,8 +80,8 @@ def _asking(root: Path) -> Iterator[AskCodex]:
     except OSError as error:
         raise Unanswered(str(error)) from error
     limit = threading.Timer(_SECONDS, process.end_group, [child])
-    limit.start()
     try:
+        limit.start()
         yield _talk(child)
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise Unanswered(

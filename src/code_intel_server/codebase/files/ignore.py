@@ -86,8 +86,9 @@ class SkipCounter:
             return
         with self._beginning:
             if self._first is None:
-                self._first = Thread(target=self._count_first, name="skip-count", daemon=True)
-                self._first.start()
+                first = Thread(target=self._count_first, name="skip-count", daemon=True)
+                first.start()  # may fail where there are no more threads
+                self._first = first
         self._first.join(FIRST_SECONDS)
 
     def _count_first(self) -> None:

@@ -59,7 +59,7 @@ def pre_commit(turn: Turn[CommitPayload]) -> Outcome:
     now = turn.ports.tree.snapshot(contents=True)
     changes = turn.ports.tree.changes(state.trees.base, now)
     review = reviewed(turn, changes, now)
-    _refuse_unseen(turn, review.keep, now)
+    _refuse_unseen(turn, review.keep, changes, now)
     request = _request(turn, review, now, changes)
     archived: tuple[str, ...] = ()
     if review.discard:
@@ -97,7 +97,7 @@ def _judged_again(turn: Turn[CommitPayload], now: str, left: Sequence[str]) -> t
     return f"no longer in what was to be committed: {'; '.join(items)}", items, note
 
 
-def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> None:
+def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], changes: Sequence[Change], now: str) -> None:
     """What is to be committed was looked at as it is: refused are files shown only in part, or changed since the last look."""
     looks = [call for call in turn.calls() if call.tool == "review_changes" and call.tree]
     if not looks or not now:
@@ -105,11 +105,13 @@ def _refuse_unseen(turn: Turn[CommitPayload], keep: Sequence[str], now: str) -> 
     trees = {look.tree for look in looks} - {now}
     moved = {tree: {change.path for change in turn.ports.tree.changes(tree, now)} for tree in trees} | {now: set()}
     named = {path for look in looks for path in look.files}
-    unseen = {*keep}
+    renamed = {change.old_path: change.path for change in changes}
+    unseen = {renamed.get(path, path) for path in keep}
     partly: set[str] = set()
     for look in looks:
         # Of more files than a line of the ledger names, the look itself is all that is known.
-        shown = {path for path in unseen - moved[look.tree] if path in look.files or path not in named}
+        shortened = look.results > len(look.files)
+        shown = {path for path in unseen - moved[look.tree] if path in look.files or (shortened and path not in named)}
         partly |= shown & {*look.asks}
         unseen -= shown - {*look.asks}
     partly &= unseen

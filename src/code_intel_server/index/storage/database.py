@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
+from code_intel_server.workspace.files import make_folder
 from code_intel_server.workspace.paths import aimed_elsewhere
 
 BUSY_SECONDS = 10.0
@@ -57,9 +58,9 @@ class Database:
     def _open_for_writing(self) -> None:
         try:
             self._check_place()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             self._writer = self._prepare()
-        except (sqlite3.OperationalError, PermissionError, NotADirectoryError) as error:
+        except (sqlite3.OperationalError, PermissionError, NotADirectoryError, FileExistsError) as error:
             if not _cannot_write(error):
                 raise
             self._temporary = tempfile.TemporaryDirectory(prefix="code-intel-index-")

@@ -8,6 +8,7 @@ import os
 import time
 from pathlib import Path
 
+from code_intel_server.workspace.files import make_folder
 from code_intel_server.workspace.paths import aimed_elsewhere
 
 
@@ -24,18 +25,18 @@ class OwnerLock:
             return True
         if aimed_elsewhere(self._path):  # what we write would empty whatever file a repository aimed it at
             raise OSError(errno.ELOOP, "a link leads out of it", str(self._path))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(handle, 0)
+            os.write(handle, json.dumps({"pid": os.getpid(), "since": int(time.time())}).encode())
         except BlockingIOError:
             os.close(handle)
             return False
         except OSError:
             os.close(handle)
             raise
-        os.ftruncate(handle, 0)
-        os.write(handle, json.dumps({"pid": os.getpid(), "since": int(time.time())}).encode())
         self._handle = handle
         return True
 

@@ -179,8 +179,9 @@ class ChromaManager:
                 return
             self._asked = True
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="chroma", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="chroma", daemon=True)
+                thread.start()  # may fail where there are no more threads; it waits for the lock
+                self._thread = thread
 
     def await_ready(self, timeout: float) -> bool:
         """Wait until ChromaDB has everything; False where `timeout` seconds were not enough or it is not used."""

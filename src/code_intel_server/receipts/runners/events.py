@@ -10,6 +10,7 @@ from typing import Any
 from code_intel_server.receipts.identity import distinct, normal_id
 from code_intel_server.receipts.results import Case, CaseOutcome, SuiteRun
 from code_intel_server.receipts.runners.texts import CargoText
+from code_intel_server.workspace.files import open_regular
 
 LINE_AT_MOST = 256 * 1024
 _MESSAGE_CHARACTERS = 1500
@@ -166,7 +167,7 @@ class Events:
 def written_since(file: Path, offset: int) -> bytes:
     """What was appended to a file behind an offset, a few MiB at a time; b'' where it is not there."""
     try:
-        with file.open("rb") as opened:
+        with open(open_regular(file), "rb") as opened:  # noqa: PTH123 - a test may have put a FIFO there
             opened.seek(offset)
             return opened.read(_READ_BYTES)
     except OSError:

@@ -476,10 +476,15 @@ class Sessions:
         """End the active session without its folder, which somebody has removed: the branch of its own worktree is kept in the trash."""
         with self._services.mutex:
             active, home = self.active, self._services.project.home
-            assert active is not None  # noqa: S101 - the caller has looked
+            if active is None:  # another call has
+                return
+            self._services.runs.stop()
             try:
-                if home is not None:  # else there is nowhere to write, and the branch stays where it is
-                    self._lose_worktree(ProjectServices(home), active.state)
+                with active.ledger.ending():
+                    if (
+                        home is not None and home.is_dir()
+                    ):  # else there is nowhere to write; the branch stays where it is
+                        self._lose_worktree(ProjectServices(home), active.state)
             finally:
                 self.active = None
                 self._services.lock.release()

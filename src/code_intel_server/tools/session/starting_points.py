@@ -93,7 +93,7 @@ class StartingPoints:
             if points:
                 return points
             return _by_words(self._lookups.explorer, report) if self._points is None else self._points
-        return []
+        return self._points or []
 
 
 def _by_words(explorer: "Explorer", report: IssueReport) -> list[StartingPoint]:

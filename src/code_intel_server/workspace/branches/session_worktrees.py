@@ -107,7 +107,11 @@ def sweep_worktrees(project: Project, git: Git) -> dict[Path, str]:
             led = ProjectLock(private_folder(record, root)).owner() is not None
             if led or _has_checkpoint(root):
                 continue
-            if why := _remove(git, Path(path)):
+            try:
+                why = _remove(git, Path(path))
+            except CodeIntelError as error:  # the others are looked at all the same
+                why = str(error.params.get("error") or error.key)
+            if why:
                 kept[root] = why
             else:
                 _drop_unmoved(git, TASK_PREFIX + Path(path).name)

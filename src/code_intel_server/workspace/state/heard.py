@@ -68,7 +68,7 @@ def _rows(file: Path, key: bytes) -> HeardRows:
 
 def _drop_old(folder: Path) -> None:
     """Keep the files last written: conversations end without a word, and a kill leaves a temporary file behind."""
-    with suppress(OSError):
-        stamped = sorted((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in os.scandir(folder))
+    with suppress(OSError), os.scandir(folder) as entries:
+        stamped = sorted((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in entries)
         for _, path in stamped[:-FILES_AT_MOST]:
             discard(Path(path))

@@ -118,10 +118,9 @@ class Worktree:
                 return "folder"
             if status.st_size > _HASHED_BYTES or number >= _HASHED_FILES:
                 return f"{status.st_size} {status.st_mtime_ns}"
-            with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-                content = stream.read(_HASHED_BYTES + 1)
         except OSError:
             return "gone"
+        content = _read(place, _HASHED_BYTES + 1)
         return f"{hashlib.sha256(content).hexdigest()[:24]}{' x' if status.st_mode & stat.S_IXUSR else ''}"
 
     # -- git ------------------------------------------------------------------------------------------------------------
@@ -205,8 +204,8 @@ def replace(path: str, data: bytes) -> None:
     os.replace(fresh, path)
 
 
-def _read(path: str) -> bytes:
-    """What a regular file holds; nothing where there is none."""
+def _read(path: str, limit: int = _READ_LIMIT) -> bytes:
+    """What a regular file holds, up to a limit; nothing where there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -215,7 +214,7 @@ def _read(path: str) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open
             return b""
         with open(descriptor, "rb", closefd=False) as stream:
-            return stream.read(_READ_LIMIT)
+            return stream.read(limit)
     except OSError:
         return b""
     finally:
