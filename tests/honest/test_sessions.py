@@ -787,6 +787,16 @@ def test_what_could_not_be_checked_is_said_to_the_user(stage: Stage) -> None:
     assert "not run: mypy: not installed;" in merged(stage)["instruction"]
 
 
+def test_a_waiver_that_the_user_gave_under_release_1_16_is_theirs_after_the_upgrade(stage: Stage) -> None:
+    stage.user_wants(["false"])
+    stage.completed()
+    session_id = stage.call("get_session_status")["session_id"]
+    row = {"argv": ["false"], "reason": "red before this session", "at": "2026-01-01T00:00:00+00:00"}
+    file = stage.approvals._waiver_file(stage.root, session_id)
+    stage.approvals._write(file, {"session_id": session_id, "waivers": [row]})
+    assert stage.accepted(**verdict())["decisions"] == {"waiver of false": "typed at a terminal"}
+
+
 # -- repositories of their own -----------------------------------------------------------------------------------------
 
 

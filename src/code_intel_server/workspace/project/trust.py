@@ -101,8 +101,8 @@ class Approvals:
         rows = self._read(self._waiver_file(root, session_id)).get("waivers")
         if not isinstance(rows, list):
             return ()
-        return tuple(  # signed by us: our own form, or that of 1.16, which did not know how a waiver was made
-            Waiver(tuple(row["argv"]), row["reason"], row["at"], row.get("typed", False)) for row in rows
+        return tuple(  # signed by us: our own form, or that of 1.16, where the user's own command was the only way
+            Waiver(tuple(row["argv"]), row["reason"], row["at"], row.get("typed", True)) for row in rows
         )
 
     def forget(self, root: Path, session_id: str) -> None:
