@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from code_intel_server.common.own_folder import WORKTREES, home_of
+from code_intel_server.contract import Contract
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.flow.session import SessionState
 from code_intel_server.tools.services import ProjectServices
@@ -41,6 +42,19 @@ def recoverable(services: ProjectServices) -> list[JsonValue]:
                 }
                 rows.append(row | ({} if root == services.root else {"worktree": str(root)}))
     return rows[:_AT_MOST]
+
+
+def unrestorable(services: ProjectServices, contract: Contract) -> list[JsonValue]:
+    """What is kept of sessions and cannot be restored as things are, each with the way back."""
+    errors = [one.as_error() for one in services.store.unusable()]
+    messages = [contract.message(error.key, error.params) for error in errors]
+    said: list[JsonValue] = [f"{message.text} {message.instruction}" for message in messages]
+    if isinstance(git := services.git, str):
+        return said
+    known = {path for _, path in session_worktrees(git)}
+    tops = [top for top in (services.project.folder / WORKTREES).glob("*") if str(top) not in known]
+    moved = [top for top in tops if any(Project(top / git.at.prefix).sessions.glob("*.json"))]
+    return said + [contract.message("warnings.worktree_moved", {"worktree": top}).text for top in moved]
 
 
 def idle_worktrees(services: ProjectServices) -> list[Path]:

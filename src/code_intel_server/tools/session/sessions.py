@@ -33,7 +33,7 @@ from code_intel_server.tools.session.beginning import fresh, fresh_id
 from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.session.endings import Endings, with_cleaned
 from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
-from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore
+from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore, unrestorable
 from code_intel_server.tools.session.user_words import Ask, SessionUser, nobody
 from code_intel_server.workspace.branches import lose_worktree, new_worktree, sweep_worktrees
 from code_intel_server.workspace.paths import exclude_from_git
@@ -141,7 +141,8 @@ class Sessions:
         route, advice = lanes.route_in_lane(self._services, settings, query, Route(intent, flags), chosen=chosen)
         if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        begin = _Begin(route, query, marks, advice, recoverable(self._services))
+        others, lost = recoverable(self._services), unrestorable(self._services, settings.contract)
+        begin = _Begin(route, query, marks, advice, others, lost)
         if route.flags.worktree and route.runs(READY_PLAN) and self._services.project.home is None:
             return self._begin_in_worktree(begin, survey)
         self._services.lock.acquire()
@@ -186,6 +187,8 @@ class Sessions:
         if begin.advice is not None:
             answer["lane_advice"] = responses.say(settings.contract, begin.advice)
         answer |= begun
+        if begin.lost:
+            answer["warnings"] = [*begin.lost, *rows_of(answer, "warnings")]
         state.last_submit = first_instruction(answer)
         self._ends.forget_final()
         self._services.store.save(state.session_id, state.to_checkpoint())
@@ -554,6 +557,7 @@ def _given_up(root: Path) -> Fields:
         return ends.clean(services.read_kit(), ends.restorable())
     finally:
         services.close()
+    lost: list[JsonValue]
 
 
 def rows_of(answer: Fields, name: str) -> list[JsonValue]:
