@@ -117,8 +117,14 @@ def build(late: LazyTools) -> MCPServer:
     mcp.late = late
 
     def call(tool: str, work: "Callable[[], Fields]") -> CallToolResult:
-        """Run a tool's work behind the guard."""
-        return result_of(late.guard.call(tool, work))
+        """Run a tool's work behind the guard; what nobody waits for any more was shown to nobody."""
+
+        def answered() -> "Fields":
+            answer = work()
+            anyio.from_thread.check_cancelled()
+            return answer
+
+        return result_of(late.guard.call(tool, answered))
 
     def listed(
         tool: str, limit: int, offset: int, ask: "Callable[[Explorer, Page], LookupAnswer[object]]"
@@ -249,7 +255,7 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
         def work() -> "Fields":
             current = late.current
             answer = current.submit(data, reporting(ctx), asking(ctx, mcp))
-            return tools.writing.with_review(current, answer)
+            return tools.writing.with_review(current, answer, anyio.from_thread.check_cancelled)
 
         return call("submit_phase", work)
 

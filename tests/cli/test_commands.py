@@ -13,6 +13,7 @@ import pytest
 from code_intel_server import __main__
 from code_intel_server.cli import abandon, doctor, find, init, resume, status, sync, trash, trust, waive
 from code_intel_server.cli.doctor import clients as checkup_clients
+from code_intel_server.cli.doctor import project as checkup_project
 from code_intel_server.flow.tasks import ChecklistItem, ItemStatus, TaskModel, TaskStatus
 from code_intel_server.tools.services import ProjectServices
 from tests.cli.helpers import Said, own_state, parsed, project, session, state
@@ -333,6 +334,14 @@ def test_doctor_finds_a_healthy_project_healthy(
         "verify commands",
     ):
         assert graded[name] == "ok", name
+
+
+def test_doctor_calls_no_branch_of_a_session_that_is_not_over_left_over(root: Path) -> None:
+    for session_id in ("20260201_123456", "20250101_000000"):
+        git(root, "branch", f"llm_task_{session_id}")
+    with session(root, state(session_id="20260201_123456")):
+        (found,) = [one for one in checkup_project.repository(root) if one.name == "task branches"]
+    assert found.text == "1 left over"
 
 
 def test_doctor_finds_what_is_broken_and_says_what_to_do(

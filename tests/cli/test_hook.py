@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,22 @@ def test_a_file_made_during_the_session_may_be_written_again(root: Path, ask: As
         assert ask(write(root, "pkg/made.py")).status == 0
     with session(root, state(explored_files=["pkg/a.py"], started_at=after)):
         assert ask(write(root, "pkg/made.py")).status == 2
+
+
+def test_in_a_copy_of_the_project_what_was_there_before_the_session_is_not_taken_for_new(
+    root: Path, ask: Ask, tmp_path: Path
+) -> None:
+    """All files of a copy were made just now, and the session that it holds began before."""
+    key, began = root / ".git/code-intel/key", int(time.time()) - 60
+    with left(root, explored_files=["pkg/a.py"], started_at=datetime.fromtimestamp(began, UTC).isoformat()):
+        (root / "pkg/b.py").write_text("y = 1\n")
+        os.utime(root / "pkg/b.py", (began - 60, began - 60))
+        assert key.is_file()
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", str(root), str(copy)], check=True)
+    assert ask(write(copy, "pkg/new.py")).status == 0
+    refused = ask(write(copy, "pkg/b.py"))
+    assert refused.status == 2 and "it has not explored this file" in refused.err
 
 
 @pytest.mark.parametrize(("tool", "event", "given"), [

@@ -67,6 +67,8 @@ def test_what_the_user_edited_is_kept_and_a_new_default_lands_beside_it(tmp_path
     assert guide.read_text() == "# Ours\n"
     assert guide.with_name("task_planning.md.new").read_text() == default
     assert "new default beside it" in capsys.readouterr().out
+    init.main([str(root), *QUICK])
+    assert "compare with .code-intel/task_planning.md.new" in capsys.readouterr().out, "it waits for the user"
     assert init.main([str(root), "--uninstall"]) == 0
     assert guide.read_text() == "# Ours\n"
     assert not guide.with_name("task_planning.md.new").exists()

@@ -112,7 +112,35 @@ class TestRecovery:
         with Server(root) as server:
             answer = server.call("get_session_status", session_id=session_id)
             assert answer["success"] is False
-            assert "recovery_available" not in start(server)
+            answer = start(server)
+            assert "recovery_available" not in answer
+            assert f"Checkpoint {session_id}.json was not written by this installation" in answer["warnings"][0]
+
+    def test_where_the_users_state_has_moved_a_start_says_so_and_the_way_back_restores_it(self, tmp_path: Path) -> None:
+        """Without git the key of a checkpoint is there."""
+        root = tmp_path / "plain"
+        root.mkdir()
+        (root / "app.py").write_text("def main():\n    return 1\n")
+        with Server(root) as server:
+            session_id = start(server, quick=True)["session_id"]
+            server.kill()
+        with Server(root, XDG_STATE_HOME=str(tmp_path / "moved")) as server:
+            assert "XDG_STATE_HOME or this folder has moved" in start(server, quick=True)["warnings"][0]
+            server.kill()
+        with Server(root) as server:
+            assert server.call("get_session_status")["session_id"] == session_id
+
+    def test_where_the_project_was_renamed_a_start_says_how_git_finds_a_sessions_worktree(self, root: Path) -> None:
+        with Server(root) as server:
+            place = Path(start(server, fast=True, no_doc=True, worktree=True)["worktree"])
+            server.kill()
+        renamed = root.rename(root.with_name("renamed"))
+        with Server(renamed) as server:
+            said = start(server, fast=True, no_doc=True)["warnings"][0]
+            assert f"after `git worktree repair {renamed / place.relative_to(root)}`" in said
+            git(renamed, *said.partition("`git ")[2].partition("`")[0].split())
+            back = server.call("get_session_status", discard_active=True)
+            assert back["session_id"] == place.name and back["restored"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -299,6 +299,24 @@ class TestVerifyCommands:
 
 
 class TestSideBySide:
+    def test_a_review_that_was_cancelled_was_shown_to_nobody(self, root: Path) -> None:
+        rows = "".join(f"\n\nROW_{number} = {number}\n" for number in range(800))
+        with Wire(root) as server:
+            at_verification(root, server)
+            (root / "app.py").write_text(f"def main():\n    return 2\n{rows}")
+            assert "review" not in server.call("submit_phase", data=VERDICT)
+            kept = {"reviewed_files": ["app.py"], "commit_message": "Two", "review_prompt_used": "garbage_detection"}
+            before = descendants(server.pid)
+            number = server.ask("review_changes")
+            server.notify("notifications/cancelled", requestId=number, reason="the user pressed escape")
+            status = server.ask("get_session_status")
+            until(lambda: server.answer()["id"] == status)
+            until(lambda: alive(descendants(server.pid)) <= before)
+            refused = server.submit(**kept)
+            assert not refused["success"] and "review_changes" in refused["message"]
+            assert server.call("review_changes")["results"]
+            server.accepted(**kept)
+
     def test_of_two_hundred_submits_at_once_one_wins_and_none_is_lost(self, root: Path, server: Wire) -> None:
         for move in moves(root)[:2]:
             move(server)

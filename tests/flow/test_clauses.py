@@ -255,6 +255,22 @@ def test_a_refusal_names_the_fields_it_did_not_look_at() -> None:
     assert "PRE_COMMIT" in str(elsewhere["hints"]) and "ignored_fields" not in elsewhere
 
 
+def test_the_whole_payload_of_another_step_ends_none_that_asks_for_nothing() -> None:
+    """A field too many is only named."""
+    session = Session(Flags(no_quality=True)).to_ready()
+    session.plan("t1")
+    session.edit().report("t1")
+    verdict = {"passed": True, "verifier_used": "tests", "details": "green"}
+    refused = session.send(**verdict)
+    assert refused["message"] == "Currently in READY phase; this payload belongs to POST_IMPL_VERIFY."
+    assert "hints" not in refused and refused["ignored_fields"] == sorted(verdict)
+    assert session.send(details="green")["phase"] == "POST_IMPL_VERIFY"
+    session.send(**verdict)
+    assert session.commit()["phase"] == "MERGE"
+    assert "belongs to PRE_COMMIT" in str(session.commit("README.md")["message"])
+    assert session.send(summary="Merged.")["phase"] == "SESSION_COMPLETE"
+
+
 @pytest.mark.parametrize("quote", ["fix the \x1b[31mred text", "fix the \\x1b[31mred text", "RED text"])
 def test_a_quote_is_taken_as_the_query_was_shown_too(quote: str) -> None:
     """Users paste what a terminal printed; answers show its control characters as escapes."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from code_intel_server.cli import init
 from tests.e2e.driver import Fields, git, repository
 from tests.e2e.stage import (
     APP,
@@ -785,6 +786,37 @@ def test_what_could_not_be_checked_is_said_to_the_user(stage: Stage) -> None:
     stage.accepted(**verdict(not_run=["mypy: not installed", " "]))
     stage.accepted(**stage.commit())
     assert "not run: mypy: not installed;" in merged(stage)["instruction"]
+
+
+def test_a_waiver_that_the_user_gave_under_release_1_16_is_theirs_after_the_upgrade(stage: Stage) -> None:
+    stage.user_wants(["false"])
+    stage.completed()
+    session_id = stage.call("get_session_status")["session_id"]
+    row = {"argv": ["false"], "reason": "red before this session", "at": "2026-01-01T00:00:00+00:00"}
+    file = stage.approvals._waiver_file(stage.root, session_id)
+    stage.approvals._write(file, {"session_id": session_id, "waivers": [row]})
+    assert stage.accepted(**verdict())["decisions"] == {"waiver of false": "typed at a terminal"}
+
+
+def test_what_a_set_up_in_the_middle_has_committed_is_not_said_to_be_left(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(stage.root.parent / "state"))
+    stage.begin(fast=True, no_doc=True)
+    stage.accepted(action_type="change", target_symbols=["main"])
+    assert init.main([str(stage.root), "--no-proof", "--no-index", "--yes"]) == 0
+    assert stage.git("log", "-1", "--format=%s") == "Set up code-intel\n"
+    written = [*stage.git("show", "--name-only", "--format=", "HEAD").split(), ".code-intel/config.json.new"]
+    stage.explain("app.py", *written)
+    stage.accepted(**plan())
+    stage.edit()
+    stage.accepted(**report())
+    left = [{"path": path, "decision": "leave", "reason": "of the set-up"} for path in written]
+    stage.accepted(summary="All tasks are done.")
+    stage.accepted(**verdict())
+    stage.call("review_changes", path="app.py")
+    stage.accepted(**stage.commit("app.py", *left))
+    assert "Code-Intel-Left: .code-intel/config.json.new\n" in stage.git("log", "-1", "--format=%B")
 
 
 # -- repositories of their own -----------------------------------------------------------------------------------------

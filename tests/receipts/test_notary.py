@@ -138,6 +138,24 @@ def test_a_part_of_the_product_that_only_tests_mention_may_change_beside_another
     assert len(verdict.receipt.pass_to_pass) == 5
 
 
+def test_the_tests_of_a_file_that_was_only_renamed_are_those_of_before(repo: Repo) -> None:
+    repo.git("mv", "test_calc.py", "test_sums.py")
+    verdict = _verdict(repo, calc__py=FIXED)
+    found = verdict.receipt
+    assert (found.failing_before, found.removed) == (("test_sums.py::test_fails",), ())
+    assert len(found.pass_to_pass) == found.passed_before == 4
+    assert verdict.good, verdict
+
+
+def test_each_run_beside_files_as_they_were_is_in_the_receipt(repo: Repo) -> None:
+    for name in ("one", "two"):
+        repo.write(f"{name}.txt", "1\n")
+        repo.write(f"test_{name}.py", f"def test_{name}():\n    assert open('{name}.txt').read()\n")
+    repo.commit("two files that only tests read")
+    verdict = _verdict(repo, calc__py=FIXED, one__txt="2\n", two__txt="2\n")
+    assert {name for name in verdict.runs if name.startswith("apart")} == {"apart-1", "apart-2"}
+
+
 def test_a_conftest_that_runs_nothing_is_seen_and_steers_no_original_test(repo: Repo) -> None:
     loop = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_runtestloop():\n    return True\n"
     verdict = _verdict(repo, conftest__py=loop)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from code_intel_server.errors import Rejected, UserActionNeeded
+from code_intel_server.errors import Rejected, Unavailable, UserActionNeeded
 from code_intel_server.workspace.branches.manager import BranchManager
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import GitIntent, MergeResult, TaskBranch
@@ -479,3 +479,12 @@ def test_a_checkout_that_fails_leaves_head_on_the_task_branch(work: Work) -> Non
     assert (repo.git("symbolic-ref", "--short", "HEAD"), repo.read("a.py")) == (TASK, "one = 'task'\n")
     repo.git("config", "filter.broken.smudge", "cat")
     assert work.merge(work.intents[-1]).oid == repo.git("rev-parse", "HEAD")
+
+
+def test_what_keeps_a_session_from_being_saved_is_said_in_words(work: Work) -> None:
+    class Full(list[GitIntent]):
+        def append(self, _: GitIntent) -> None:
+            raise Unavailable("tool_errors.generic.checkpoint_not_saved", error="No space left on device")
+
+    work.intents = Full()
+    assert work.refused()["output"] == "No space left on device"

@@ -192,3 +192,21 @@ def test_a_folder_that_only_claims_to_be_a_worktree_is_not_trusted(tmp_path: Pat
     for name in (".git", "config.json"):
         (tmp_path / "claims" / name).write_bytes((tmp_path / "second" / name).read_bytes())
     assert not approvals.trusted(tmp_path / "claims" / "config.json", digest)
+
+
+def test_where_gits_folder_lies_elsewhere_the_main_worktrees_trust_is_that_of_the_linked_ones(
+    tmp_path: Path, approvals: Approvals
+) -> None:
+    root = repository(tmp_path / "main", {"sub/config.json": "{}"})
+    git(root, "init", "-q", "--separate-git-dir", str(tmp_path / "store"))
+    git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "second"))
+    main, second = root / "sub/config.json", tmp_path / "second/sub/config.json"
+    digest = approvals.trust(main)
+    assert approvals.trusted(second, digest) and approvals.trusted(main, digest)
+    (tmp_path / "claims/sub").mkdir(parents=True)
+    (tmp_path / "claims/.git").write_bytes((root / ".git").read_bytes())
+    claiming = tmp_path / "claims/sub/config.json"
+    claiming.write_text("{}")
+    assert not approvals.trusted(claiming, digest), "who only claims to be the main worktree asks in vain"
+    assert approvals.revoke(main)
+    assert not approvals.trusted(second, digest)

@@ -33,6 +33,7 @@ from code_intel_server.flow.transitions import PIPELINED, QUALITY_LIMIT, Settled
 from code_intel_server.flow.turn import Note, Outcome, Turn
 
 LOOKUP_GROUP = "lookup"
+_FITS_ANOTHER = "common_failures.payload_fits_other_phase"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,9 @@ def _refuse(
 ) -> Submission:
     extra: dict[str, JsonValue] = {}
     at = ready_place(data) if state.phase is Phase.READY else state.place
-    other = fits_another(at, data)
+    other = fits_another(at, data) if error.key != _FITS_ANOTHER else None
     if other is not None:
-        note = Note("common_failures.payload_fits_other_phase", {"phase": state.phase, "other_phase": other})
+        note = Note(_FITS_ANOTHER, {"phase": state.phase, "other_phase": other})
         extra["hints"] = [responses.say(contract, note)]
     else:
         extra |= _named_fields(at, data, contract, error.key)
@@ -132,6 +133,8 @@ def _accept(
     context: SubmitContext,
 ) -> Submission:
     place = _place(state, data)
+    if not BY_PLACE[place].fields:
+        _refuse_of_another(place, data, contract)
     draft = state.draft()
     expected = contract.phase(place.contract_key).expected_payload
     turn, judge = BY_PLACE[place].begin(draft, data, expected, ports)
@@ -183,6 +186,13 @@ def _place(state: SessionState, data: Mapping[str, JsonValue]) -> Place:
         register = "tasks" in data
         raise Rejected(f"failures.READY.phase_mismatch_{'register' if register else 'complete'}")
     return state.place
+
+
+def _refuse_of_another(place: Place, data: Mapping[str, JsonValue], contract: Contract) -> None:
+    """Refuse the whole payload of another phase at a place that asks for nothing of its own, where any would do."""
+    other = fits_another(place, data)
+    if other is not None and not missing_fields(data, contract.phase(other).expected_payload):
+        raise Rejected(_FITS_ANOTHER, phase=place.phase, other_phase=other)
 
 
 def _require_tools(turn: Turn[Payload], place: Place, contract: Contract) -> None:

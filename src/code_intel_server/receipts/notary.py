@@ -29,13 +29,14 @@ from code_intel_server.receipts.isolation import (
     fingerprint,
     inventory,
 )
-from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across
+from code_intel_server.receipts.results import BAD, CaseOutcome, SuiteRun, across, under_new_path, under_new_paths
 from code_intel_server.receipts.runners.instruments import SELECTIVE, Instruments, Selection
 from code_intel_server.receipts.scope import (
     changed_functions,
     changed_tests,
     mentions,
     mutants,
+    renamed_files,
     shadowing,
     tied_by_tests,
 )
@@ -224,6 +225,9 @@ class _Work:
         if differing:
             named = ", ".join(os.path.relpath(path, top) for path in dict.fromkeys(differing[:_NAMED_FILES]))
             self._problems.append(f"changed while the tests ran: {named}")
+        if renamed := renamed_files(self._changed):
+            base, original = under_new_paths(base, renamed), under_new_paths(original, renamed)
+            flaky = {under_new_path(id_, renamed) for id_ in flaky}
         seen = Runs(base if base.listed else None, original, new, red)
         found = receipt(seen, flaky, same_environment=not differing)
         self._judge(new, base, found)
@@ -407,13 +411,12 @@ class _Work:
             groups, unsure = [], sorted(one.path for one in self._changed if one.file_class is FileClass.PRODUCT)
         self._uncompared += unsure
         done: list[tuple[SuiteRun, IsolatedCheckout]] = []
-        for number, group in enumerate(groups):
-            place = self._place(f"apart-{number}", self._new, [*steering, *self._shadows, *group.files])
+        for number, group in enumerate(groups, 1):
+            name = f"apart-{number}"
+            place = self._place(name, self._new, [*steering, *self._shadows, *group.files])
             collected = all(map(named_as_tests, group.readers))
             known = self._runs["original"]
-            run = (
-                self._chosen("apart", place, group.readers, known) if collected else self._suite("apart", place, known)
-            )
+            run = self._chosen(name, place, group.readers, known) if collected else self._suite(name, place, known)
             named = ", ".join(one.path for one in group.files[:_NAMED_FILES])
             if run.unavailable or run.unbuilt:
                 self._uncompared += (one.path for one in group.files)

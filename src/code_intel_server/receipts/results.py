@@ -1,6 +1,6 @@
 """What one run of a test suite showed, test by test (SPEC 4, Receipts)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -63,6 +63,20 @@ class SuiteRun:
     def ended(self, *outcomes: CaseOutcome) -> set[str]:
         """The ids of the tests that ended so."""
         return {case.id for case in self.cases if case.outcome in outcomes}
+
+
+def under_new_path(id_: str, renamed: Mapping[str, str]) -> str:
+    """A test's id after its file was renamed, where it begins with that."""
+    return next((new + id_.removeprefix(old) for old, new in renamed.items() if id_.startswith(old)), id_)
+
+
+def under_new_paths(run: SuiteRun, renamed: Mapping[str, str]) -> SuiteRun:
+    """A run of before with the tests of renamed files as they are called now."""
+    cases = (
+        replace(one, id=under_new_path(one.id, renamed), unit=renamed.get(one.unit, one.unit)) for one in run.cases
+    )
+    unbuilt = {renamed.get(unit, unit): why for unit, why in run.unbuilt.items()}
+    return replace(run, cases=tuple(cases), unbuilt=unbuilt)
 
 
 def across(runs: Iterable[SuiteRun]) -> SuiteRun:

@@ -47,6 +47,12 @@ def changed_tests(steering: Sequence[Changed], units: Collection[str]) -> frozen
     return frozenset(collected)
 
 
+def renamed_files(changed: Sequence[Changed]) -> dict[str, str]:
+    """The files that were renamed and nothing else, each with its new path."""
+    added = {one.new.oid: one.path for one in changed if not one.old.there}
+    return {one.path: added.pop(one.old.oid) for one in changed if not one.new.there and one.old.oid in added}
+
+
 def changed_functions(old: bytes, new: bytes) -> frozenset[str] | None:
     """The tests that a Go file gets or changes; None where another change in it can bear on the tests of its package."""
     before, after = _go_parts(old), _go_parts(new)

@@ -1,6 +1,6 @@
 """check_write_target, add_explored_files, review_changes: what may be written, and what was (SPEC 2, 4)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -191,8 +191,11 @@ def review_changes(current: CurrentProject, path: str | None, limit: int, offset
     return answer | weak
 
 
-def with_review(current: CurrentProject, answer: Fields) -> Fields:
-    """The answer to a submit, at PRE_COMMIT with the changes where they are small: then nobody has to ask for them."""
+def with_review(current: CurrentProject, answer: Fields, check: Callable[[], None]) -> Fields:
+    """The answer to a submit, at PRE_COMMIT with the changes where they are small: then nobody has to ask for them.
+
+    `check` raises where nobody waits for the answer.
+    """
     active = current.sessions.active
     if active is None or not answer.get("success") or answer.get("phase") != Phase.PRE_COMMIT:
         return answer
@@ -202,6 +205,7 @@ def with_review(current: CurrentProject, answer: Fields) -> Fields:
         return answer  # review_changes says why
     if not found["complete"] or size_of(found) > DEFAULT_CHARACTERS - AROUND - size_of(answer):
         return answer
+    check()
     note_call(active, "review_changes", "ok", found)
     return answer | {"review": found["results"]} | _weak_evidence(active.state)
 

@@ -230,11 +230,11 @@ def _from_root(pattern: str) -> str:
     return f"/{pattern.removeprefix('./').lstrip('/')}{below}"
 
 
-def in_main_worktree(path: Path) -> Path:
+def in_main_worktree(path: Path, *, claimed: bool = False) -> Path:
     """The same place in the main worktree of its repository: itself unless it is in a linked worktree.
 
     A linked worktree is one of which the repository itself has a record, and that leads back to it: no folder can claim to
-    be another's.
+    be another's. Of a main worktree whose git directory lies elsewhere there is no record: `claimed` believes its claim.
     """
     real = Path(os.path.realpath(path))
     for top in real.parents:
@@ -245,6 +245,8 @@ def in_main_worktree(path: Path) -> Path:
         return real
     try:
         record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # noqa: PTH118 - it may be relative
+        if claimed and not (record / "commondir").exists():
+            return Path(os.path.realpath(record)) / real.relative_to(top)
         common = Path(os.path.realpath(record / _line(record / "commondir")))
         if Path(os.path.realpath(record)).parent != common / "worktrees":
             return real

@@ -16,6 +16,7 @@ from code_intel_server.cli.status.index_view import look_at_index
 from code_intel_server.cli.status.view import read_view
 from code_intel_server.common.printable import printable
 from code_intel_server.errors import Unavailable
+from code_intel_server.workspace.git.repository import TASK_PREFIX
 from code_intel_server.workspace.paths import FOLDER, Project
 
 _NAMED = 5
@@ -50,10 +51,8 @@ def repository(root: Path) -> Iterator[Finding]:
         yield warning(
             "working tree", f"{len(survey.dirty)} uncommitted change(s): {shown}", "commit them before a session"
         )
-    if survey.stale:
-        yield warning(
-            "task branches", f"{len(survey.stale)} left over", "/code asks about them, or: code-intel-server abandon"
-        )
+    if left := {*survey.stale} - {TASK_PREFIX + one.session_id for one in read_view(root).sessions}:
+        yield warning("task branches", f"{len(left)} left over", "/code asks about them, or: code-intel-server abandon")
     for said in survey.warnings:
         yield warning("repository", said, "until then commits or merges of a session may be refused")
 

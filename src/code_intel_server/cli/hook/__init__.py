@@ -18,6 +18,7 @@ from code_intel_server.cli.hook.sessions import (
     Session,
     interrupted,
     is_here,
+    key_folder,
     led,
     live_session,
     lock_folder,
@@ -226,7 +227,7 @@ def write_refusal(session: Session, path: str) -> str:
     """Why a file of the project may not be written now; '' where it may."""
     why = _why(session, path, exists=True)
     if why is Why.UNEXPLORED:  # only then does it matter when the file was made
-        why = _why(session, path, exists=_existed(os.path.join(session.root, path), session.started_at))
+        why = _why(session, path, exists=_existed(os.path.join(session.root, path), session))
     if why not in {Why.EARLY, Why.UNEXPLORED}:
         return ""
     place = f"in step {session.step}{'' if session.live else ' of 19'} ({session.phase})"
@@ -258,16 +259,23 @@ def _reads(session: Session) -> set[str]:
         return set()
 
 
-def _existed(path: str, started_at: str) -> bool:
+def _existed(path: str, session: Session) -> bool:
     """Whether a file was there when the session began: as good as its times tell, for what is written since is new."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
     from datetime import datetime
 
-    # A session begins in a whole second, in which the files of its own worktree may have been checked out.
-    return int(getattr(status, "st_birthtime", status.st_ctime)) <= datetime.fromisoformat(started_at).timestamp()
+    began = datetime.fromisoformat(session.started_at).timestamp()
+    try:
+        status = os.lstat(path)
+        # The key is older than any session: where it seems newer the folder is a copy, in which all files are.
+        copied = _made(os.lstat(os.path.join(key_folder(session.root), "key"))) > began
+    except OSError:
+        return False
+    return (int(status.st_mtime) if copied else _made(status)) <= began
+
+
+def _made(status: os.stat_result) -> int:
+    """When a file was made: a session begins in a whole second, in which its own worktree may have been checked out."""
+    return int(getattr(status, "st_birthtime", status.st_ctime))
 
 
 def _note_caller(event: Fields, root: str, *, allow: bool) -> None:

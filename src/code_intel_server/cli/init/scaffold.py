@@ -160,7 +160,9 @@ class Scaffold:
             self._write(wanted.path, data, created=False)
             return Done(wanted.path, Did.UPDATED)
         if _digest(data) in {known, self.manifest.offered.get(wanted.path)}:
-            return Done(wanted.path, Did.KEPT)
+            if self._present(f"{wanted.path}.new") is None:
+                return Done(wanted.path, Did.KEPT)
+            return Done(wanted.path, Did.BESIDE, f"compare with {wanted.path}.new")
         self.manifest.offered[wanted.path] = _digest(data)
         return self._beside(wanted.path, data, Did.BESIDE)
 

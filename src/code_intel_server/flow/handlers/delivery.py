@@ -233,7 +233,7 @@ def _commit(
 ) -> Outcome:
     """Commit, and hold the commit against what was reviewed: a filter, a hook or a write at that moment is named."""
     state, ports = turn.state, turn.ports
-    state.left = [*request.leave]
+    state.left = _left(turn, request, reviewed)
     # What lay there uncommitted before the session is committed with it, and the review showed only what came on top.
     unseen = ports.tree.uncommitted(state.trees.base, _start(state), request.keep)
     unseen_row = (("Code-Intel-Unreviewed", " ".join(list_of_paths(unseen).split())),) if unseen else ()
@@ -259,7 +259,7 @@ def _commit(
         again = (*again, Note("warnings.committed_unseen", {"files": list_of_paths(unseen)}))
     if beside and result.oid:
         again = (*again, Note("warnings.proven_beside", {"files": list_of_paths(beside)}))
-    state.left = [path for path in request.leave if path not in state.altered]
+    state.left = [path for path in state.left if path not in state.altered]
     if undecided := disposal.settle_entries(state, request.keep):
         again = (*again, Note("warnings.impact_undecided", {"places": list_of_paths(undecided)}))
     if state.left:
@@ -268,6 +268,14 @@ def _commit(
         items = "; ".join(f"{item}: {reason}" for item, reason in state.undone.items())
         again = (*again, Note("warnings.work_undone", {"items": items}))
     return Outcome(Event.COMMITTED, fields, (*again, *_receipt_warnings(state), *other))
+
+
+def _left(turn: Turn[CommitPayload], request: CommitRequest, reviewed: str) -> list[str]:
+    """What is left uncommitted: somebody may have committed it where the branch was to begin."""
+    tree = turn.ports.tree
+    changes = tree.changes(tree.head_snapshot(request.expected_tip), reviewed) if request.leave else ()
+    differing = {path for change in changes for path in (change.path, change.old_path)}
+    return [path for path in request.leave if path in differing]
 
 
 def _beside(turn: Turn[CommitPayload], request: CommitRequest, proven: str) -> list[str]:

@@ -3,13 +3,14 @@
 They are in the project, and in the worktrees that its sessions have for themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from code_intel_server.common.own_folder import WORKTREES, home_of
+from code_intel_server.contract import Contract
 from code_intel_server.errors import Rejected, Unavailable
 from code_intel_server.flow.session import SessionState
 from code_intel_server.tools.services import ProjectServices
@@ -41,6 +42,19 @@ def recoverable(services: ProjectServices) -> list[JsonValue]:
                 }
                 rows.append(row | ({} if root == services.root else {"worktree": str(root)}))
     return rows[:_AT_MOST]
+
+
+def unrestorable(services: ProjectServices, contract: Contract) -> list[JsonValue]:
+    """What is kept of sessions and cannot be restored as things are, each with the way back."""
+    errors = [one.as_error() for one in services.store.unusable()]
+    messages = [contract.message(error.key, error.params) for error in errors]
+    said: list[JsonValue] = [f"{message.text} {message.instruction}" for message in messages]
+    if isinstance(git := services.git, str):
+        return said
+    known = {path for _, path in session_worktrees(git)}
+    tops = [top for top in (services.project.folder / WORKTREES).glob("*") if str(top) not in known]
+    moved = [top for top in tops if any(Project(top / git.at.prefix).sessions.glob("*.json"))]
+    return said + [contract.message("warnings.worktree_moved", {"worktree": top}).text for top in moved]
 
 
 def idle_worktrees(services: ProjectServices) -> list[Path]:
@@ -89,9 +103,9 @@ def to_restore(store: CheckpointStore, session_id: str | None, dropped: str) -> 
     raise Rejected("session_messages.no_active_session_short")
 
 
-def lost_submits(decisions: Journal, final: Mapping[str, JsonValue] | None, state: SessionState) -> int:
+def lost_submits(decisions: Journal, finals: Sequence[Mapping[str, JsonValue]], state: SessionState) -> int:
     """How many submits of the session were accepted, as the decision log says, and are not in its state."""
     accepted = accepted_submits(decisions.tail().records, state.session_id)
     # A last submit that a kill came behind is in the log, and is to be sent again.
-    ended = final is not None and final.get("session_id") == state.session_id
+    ended = any(final.get("session_id") == state.session_id for final in finals)
     return max(0, accepted - ended - state.submits)

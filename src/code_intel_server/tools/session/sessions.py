@@ -33,7 +33,7 @@ from code_intel_server.tools.session.beginning import fresh, fresh_id
 from code_intel_server.tools.session.decisions import Decision, decision_of, decision_row
 from code_intel_server.tools.session.endings import Endings, with_cleaned
 from code_intel_server.tools.session.flags import chooses_lane, parse_flags, parse_intent
-from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore
+from code_intel_server.tools.session.recovery import idle_worktrees, lost_submits, recoverable, to_restore, unrestorable
 from code_intel_server.tools.session.user_words import Ask, SessionUser, nobody
 from code_intel_server.workspace.branches import lose_worktree, new_worktree, sweep_worktrees
 from code_intel_server.workspace.paths import exclude_from_git
@@ -141,7 +141,8 @@ class Sessions:
         route, advice = lanes.route_in_lane(self._services, settings, query, Route(intent, flags), chosen=chosen)
         if survey.blocker and route.runs(READY_PLAN) and not route.flags.quick:
             raise Rejected("tool_errors.start_session.branch_setup_failed", error=survey.blocker)
-        begin = _Begin(route, query, marks, advice, recoverable(self._services))
+        others, lost = recoverable(self._services), unrestorable(self._services, settings.contract)
+        begin = _Begin(route, query, marks, advice, others, lost)
         if route.flags.worktree and route.runs(READY_PLAN) and self._services.project.home is None:
             return self._begin_in_worktree(begin, survey)
         self._services.lock.acquire()
@@ -186,6 +187,8 @@ class Sessions:
         if begin.advice is not None:
             answer["lane_advice"] = responses.say(settings.contract, begin.advice)
         answer |= begun
+        if begin.lost:
+            answer["warnings"] = [*begin.lost, *rows_of(answer, "warnings")]
         state.last_submit = first_instruction(answer)
         self._ends.forget_final()
         self._services.store.save(state.session_id, state.to_checkpoint())
@@ -333,7 +336,7 @@ class Sessions:
 
         The session is taken up, so that the submit comes to its end.
         """
-        final = self._ends.final()
+        final = self._final(data)
         if final is None or not _is_last(data, final):
             return False
         loaded = next((one for one in self._services.store.usable() if one.session_id == final.get("session_id")), None)
@@ -349,7 +352,7 @@ class Sessions:
         return True
 
     def _without_session(self, data: JsonValue) -> Fields:
-        final = self._ends.final()
+        final = self._final(data)
         if final is not None and isinstance(response := final.get("response"), dict) and _is_last(data, final):
             batch, number = pipeline.elements(data), final.get("number")
             if batch is None or not isinstance(number, int):
@@ -442,7 +445,7 @@ class Sessions:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
             warnings.append(responses.say(settings.contract, problem))
-        elif missing := lost_submits(self._services.decisions, self._ends.final(), state):
+        elif missing := lost_submits(self._services.decisions, self._ends.finals(), state):
             warnings.append(responses.say(settings.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
@@ -468,9 +471,20 @@ class Sessions:
             self._prepare_folders()
         return answer
 
-    def last_ended(self) -> str:
-        """The session whose last answer is kept; '' where none is."""
-        return str((self._ends.final() or {}).get("session_id", ""))
+    def last_ended(self, data: JsonValue) -> str:
+        """The session whose last answer is kept for `data`; '' where none is."""
+        return str((self._final(data) or {}).get("session_id", ""))
+
+    def _final(self, data: JsonValue) -> Fields | None:
+        """The kept answer that `data` asks for again, else one that it does not.
+
+        Of a session that had a worktree to itself only where no other is interrupted: their last submits may be alike.
+        """
+        kept = self._ends.finals()
+        asked = [one for one in kept if _is_last(data, one)]
+        waiting = [row["session_id"] for row in recoverable(self._services) if isinstance(row, dict)] if asked else []
+        given = (one for one in asked if not one.get("worktree") or {*waiting} <= {one["session_id"]})
+        return next(given, None) or next((one for one in kept if one not in asked), None)
 
     def lose(self) -> None:
         """End the active session without its folder, which somebody has removed: the branch of its own worktree is kept in the trash."""
@@ -548,6 +562,7 @@ class _Begin:
     marks: dict[str, str]
     advice: Note | None
     others: list[JsonValue]
+    lost: list[JsonValue]
 
 
 def _given_up(root: Path) -> Fields:

@@ -18,7 +18,9 @@ _WITHOUT_OUTPUT = {
 def words(error: CodeIntelError) -> str:
     """What went wrong in a git effect, as one sentence for people."""
     said = str(error.params.get("output") or "")
-    return said or _WITHOUT_OUTPUT.get(error.key, "").format_map(error.params) or str(error)
+    return (
+        said or _WITHOUT_OUTPUT.get(error.key, "").format_map(error.params) or str(error.params.get("error") or error)
+    )
 
 
 def refuse(reason: str, output: str, **details: object) -> UserActionNeeded:

@@ -47,11 +47,11 @@ class Approvals:
 
     def trusted(self, path: Path, digest: str) -> bool:
         """Whether the user has trusted this file with this very content (SHA-256 as hexadecimal digits)."""
-        return bool(digest) and digest in self._digests(path)
+        return bool(digest) and digest in self._digests(self._trust_file(path))
 
     def superseded(self, path: Path, digest: str) -> bool:
         """Whether the user has trusted this content, and another one of the file since."""
-        digests = self._digests(path)
+        digests = self._digests(self._trust_file(path))
         return digest in digests and digests[-1] != digest
 
     def trust(self, path: Path) -> str:
@@ -60,15 +60,17 @@ class Approvals:
         Raises OSError where it cannot be read, Unavailable('tool_errors.generic.state_unavailable') where nothing can be kept.
         """
         digest = hashlib.sha256(read_regular(path, MAX_TRUST_BYTES)).hexdigest()
-        kept = [known for known in self._digests(path) if known != digest][-(MAX_DIGESTS - 1) :]
-        self._write(self._trust_file(path), {"path": os.path.realpath(path), "digests": [*kept, digest]})
+        for file in self._granted_files(path):
+            kept = [known for known in self._digests(file) if known != digest][-(MAX_DIGESTS - 1) :]
+            self._write(file, {"path": os.path.realpath(path), "digests": [*kept, digest]})
         return digest
 
     def revoke(self, path: Path) -> bool:
         """Trust no content of a file any more; whether there was any."""
-        existed = self._trust_file(path).exists()
-        discard(self._trust_file(path))
-        return existed
+        existed = [file.exists() for file in self._granted_files(path)]
+        for file in self._granted_files(path):
+            discard(file)
+        return any(existed)
 
     def waive(self, root: Path, session_id: str, argv: Sequence[str], reason: str, *, typed: bool = False) -> Waiver:
         """Take a command out of the proof of one session of the project at `root`, with a reason of 10+ characters.
@@ -101,20 +103,24 @@ class Approvals:
         rows = self._read(self._waiver_file(root, session_id)).get("waivers")
         if not isinstance(rows, list):
             return ()
-        return tuple(  # signed by us: our own form, or that of 1.16, which did not know how a waiver was made
-            Waiver(tuple(row["argv"]), row["reason"], row["at"], row.get("typed", False)) for row in rows
+        return tuple(  # signed by us: our own form, or that of 1.16, where the user's own command was the only way
+            Waiver(tuple(row["argv"]), row["reason"], row["at"], row.get("typed", True)) for row in rows
         )
 
     def forget(self, root: Path, session_id: str) -> None:
         """Drop the waivers of a session that has ended."""
         discard(self._waiver_file(root, session_id))
 
-    def _digests(self, path: Path) -> list[str]:
-        digests = self._read(self._trust_file(path)).get("digests")
+    def _digests(self, file: Path) -> list[str]:
+        digests = self._read(file).get("digests")
         return [str(digest) for digest in digests] if isinstance(digests, list) else []
 
-    def _trust_file(self, path: Path) -> Path:
-        return self._state / "trust" / f"{path_hash(in_main_worktree(path))}.json"
+    def _trust_file(self, path: Path, *, claimed: bool = False) -> Path:
+        return self._state / "trust" / f"{path_hash(in_main_worktree(path, claimed=claimed))}.json"
+
+    def _granted_files(self, path: Path) -> set[Path]:
+        """What the user's word is for: where the folder only claims to be a repository's, that repository's worktrees too."""
+        return {self._trust_file(path), self._trust_file(path, claimed=True)}
 
     def _waiver_file(self, root: Path, session_id: str) -> Path:
         return self._state / "waivers" / f"{path_hash(root)}-{valid_id(session_id)}.json"
