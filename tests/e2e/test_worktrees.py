@@ -227,6 +227,21 @@ def test_two_clients_in_one_folder_work_in_worktrees_of_their_own(root: Path) ->
         nothing_left(root)
 
 
+def test_of_two_sessions_in_worktrees_each_has_its_last_answer_again(root: Path) -> None:
+    with Server(root) as first, Server(root) as second:
+        one, other = begin(first), begin(second)
+        commit(first, one)
+        commit(second, other)
+        ends = [(first, {"summary": "The first is merged."}), (second, {"summary": "The second is merged."})]
+        answers = [server.call("submit_phase", data=data) for server, data in ends]
+        assert [server.call("submit_phase", data=data) for server, data in ends] == answers
+        place = begin(second)
+        second.kill()
+    with Server(root) as again:
+        interrupted = again.call("submit_phase", data={"summary": "The first is merged."})
+        assert interrupted["recovery_available"][0]["worktree"] == str(place), "it may be this one's last submit"
+
+
 def test_two_clients_in_two_worktrees_of_the_users_lead_a_session_each(root: Path, tmp_path: Path) -> None:
     side = tmp_path / "side"
     git(root, "worktree", "add", "-q", "-b", "side", str(side))

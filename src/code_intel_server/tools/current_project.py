@@ -80,7 +80,7 @@ class CurrentProject:
     def submit(self, data: JsonValue, progress: ToolProgress, ask: Ask) -> Fields:
         """`Sessions.submit`; the last submit of a session, sent again, finds it in the worktree where a kill left it."""
         sessions = self.sessions
-        if sessions.active is None and (session_id := sessions.last_ended()):
+        if sessions.active is None and (session_id := sessions.last_ended(data)):
             self._go_to(kept_at(sessions.services, session_id, ""))
         return self._settled(lambda: self.sessions.submit(data, progress, ask))
 

@@ -34,6 +34,7 @@ Fields = dict[str, JsonValue]
 
 MAX_LAST_ANSWER_BYTES = 1024 * 1024
 _FINAL = "last_answer{}.json"
+_KEPT_FINALS = 8
 
 
 class Endings:
@@ -165,14 +166,12 @@ class Endings:
         """Where the client's hook notes that the agent's memory was compacted (SPEC 7)."""
         return _marker_in(self._services.project.sessions, session_id)
 
-    @property
-    def _final_file(self) -> Path:
-        """Where the last answer is kept: each project of a worktree has its own."""
+    def _final_file(self, of: str = "") -> Path:
+        """Where the last answer is kept: each project of a worktree has its own, and each session `of` its own worktree."""
         git = self._services.git
         prefix = b"" if isinstance(git, str) else os.fsencode(git.at.prefix)
-        return self._services.home_local / _FINAL.format(
-            f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else ""
-        )
+        name = f".{hashlib.sha256(prefix).hexdigest()[:16]}" if prefix else ""
+        return self._services.home_local / _FINAL.format(f"{name}-{of}" if of else name)
 
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
@@ -183,21 +182,30 @@ class Endings:
             "digest": last.digest if last else "",
             "number": last.number if last else 0,
             "chain": last.chain if last else "",
+            "worktree": self._services.project.home is not None,
             "response": submission.response,
         }
-        write_whole(self._final_file, json.dumps(record).encode())
+        write_whole(self._final_file(state.session_id if record["worktree"] else ""), json.dumps(record).encode())
+        for old in self._worktree_finals()[_KEPT_FINALS:]:
+            old.unlink(missing_ok=True)
 
-    def final(self) -> Fields | None:
-        """The last answer that was kept, with the digest of its payload."""
-        try:
-            record = json.loads(read_regular(self._final_file, MAX_LAST_ANSWER_BYTES))
-        except (OSError, ValueError):
-            return None
-        return record if isinstance(record, dict) else None
+    def finals(self) -> list[Fields]:
+        """The last answers that were kept, each with the digest of its payload: of the project, then of worktrees, newest first."""
+        found: list[Fields] = []
+        for file in (self._final_file(), *self._worktree_finals()):
+            with contextlib.suppress(OSError, ValueError):
+                if isinstance(record := json.loads(read_regular(file, MAX_LAST_ANSWER_BYTES)), dict):
+                    found.append(record)
+        return found
+
+    def _worktree_finals(self) -> list[Path]:
+        one = self._final_file("*")
+        return sorted(one.parent.glob(one.name), reverse=True)
 
     def forget_final(self) -> None:
-        """Forget the last answer."""
-        self._final_file.unlink(missing_ok=True)
+        """Forget the project's last answer as a session begins; one with a worktree to itself is in the way of none."""
+        if self._services.project.home is None:
+            self._final_file().unlink(missing_ok=True)
 
 
 def with_cleaned(answer: Fields, cleaned: Fields) -> Fields:

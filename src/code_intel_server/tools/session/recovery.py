@@ -3,7 +3,7 @@
 They are in the project, and in the worktrees that its sessions have for themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -103,9 +103,9 @@ def to_restore(store: CheckpointStore, session_id: str | None, dropped: str) -> 
     raise Rejected("session_messages.no_active_session_short")
 
 
-def lost_submits(decisions: Journal, final: Mapping[str, JsonValue] | None, state: SessionState) -> int:
+def lost_submits(decisions: Journal, finals: Sequence[Mapping[str, JsonValue]], state: SessionState) -> int:
     """How many submits of the session were accepted, as the decision log says, and are not in its state."""
     accepted = accepted_submits(decisions.tail().records, state.session_id)
     # A last submit that a kill came behind is in the log, and is to be sent again.
-    ended = final is not None and final.get("session_id") == state.session_id
+    ended = any(final.get("session_id") == state.session_id for final in finals)
     return max(0, accepted - ended - state.submits)

@@ -336,7 +336,7 @@ class Sessions:
 
         The session is taken up, so that the submit comes to its end.
         """
-        final = self._ends.final()
+        final = self._final(data)
         if final is None or not _is_last(data, final):
             return False
         loaded = next((one for one in self._services.store.usable() if one.session_id == final.get("session_id")), None)
@@ -352,7 +352,7 @@ class Sessions:
         return True
 
     def _without_session(self, data: JsonValue) -> Fields:
-        final = self._ends.final()
+        final = self._final(data)
         if final is not None and isinstance(response := final.get("response"), dict) and _is_last(data, final):
             batch, number = pipeline.elements(data), final.get("number")
             if batch is None or not isinstance(number, int):
@@ -445,7 +445,7 @@ class Sessions:
             answer["restored_previous"] = True
             problem = Note("warnings.restored_previous", {"error": loaded.why})
             warnings.append(responses.say(settings.contract, problem))
-        elif missing := lost_submits(self._services.decisions, self._ends.final(), state):
+        elif missing := lost_submits(self._services.decisions, self._ends.finals(), state):
             warnings.append(responses.say(settings.contract, Note("warnings.rolled_back", {"count": str(missing)})))
         changed = self._changed_files(self.active)
         if changed:
@@ -471,9 +471,20 @@ class Sessions:
             self._prepare_folders()
         return answer
 
-    def last_ended(self) -> str:
-        """The session whose last answer is kept; '' where none is."""
-        return str((self._ends.final() or {}).get("session_id", ""))
+    def last_ended(self, data: JsonValue) -> str:
+        """The session whose last answer is kept for `data`; '' where none is."""
+        return str((self._final(data) or {}).get("session_id", ""))
+
+    def _final(self, data: JsonValue) -> Fields | None:
+        """The kept answer that `data` asks for again, else one that it does not.
+
+        Of a session that had a worktree to itself only where no other is interrupted: their last submits may be alike.
+        """
+        kept = self._ends.finals()
+        asked = [one for one in kept if _is_last(data, one)]
+        waiting = [row["session_id"] for row in recoverable(self._services) if isinstance(row, dict)] if asked else []
+        given = (one for one in asked if not one.get("worktree") or {*waiting} <= {one["session_id"]})
+        return next(given, None) or next((one for one in kept if one not in asked), None)
 
     def lose(self) -> None:
         """End the active session without its folder, which somebody has removed: the branch of its own worktree is kept in the trash."""
@@ -546,6 +557,7 @@ class _Begin:
     marks: dict[str, str]
     advice: Note | None
     others: list[JsonValue]
+    lost: list[JsonValue]
 
 
 def _given_up(root: Path) -> Fields:
@@ -557,7 +569,6 @@ def _given_up(root: Path) -> Fields:
         return ends.clean(services.read_kit(), ends.restorable())
     finally:
         services.close()
-    lost: list[JsonValue]
 
 
 def rows_of(answer: Fields, name: str) -> list[JsonValue]:
