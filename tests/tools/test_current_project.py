@@ -431,7 +431,7 @@ def test_a_submit_that_was_overtaken_takes_up_no_session_of_the_project_left(
     session_id = before.start("Change main", "MODIFY", QUICK)["session_id"]
     before.active = None  # as a kill between the last answer and the end leaves it
     services.lock.release()
-    monkeypatch.setattr(before._ends, "final", lambda: {"session_id": session_id, "digest": digest(data)})
+    monkeypatch.setattr(before._ends, "finals", lambda: [{"session_id": session_id, "digest": digest(data)}])
     current.take_up("../other")
     with pytest.raises(Unavailable):
         before.submit(data)

@@ -487,4 +487,5 @@ def test_what_keeps_a_session_from_being_saved_is_said_in_words(work: Work) -> N
             raise Unavailable("tool_errors.generic.checkpoint_not_saved", error="No space left on device")
 
     work.intents = Full()
-    assert work.refused()["output"] == "No space left on device"
+    details = work.refused()
+    assert (details["output"], "error" in details) == ("No space left on device", False)

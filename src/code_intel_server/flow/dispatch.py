@@ -133,7 +133,7 @@ def _accept(
     context: SubmitContext,
 ) -> Submission:
     place = _place(state, data)
-    if not BY_PLACE[place].fields:
+    if place == state.place and not BY_PLACE[place].fields:
         _refuse_of_another(place, data, contract)
     draft = state.draft()
     expected = contract.phase(place.contract_key).expected_payload

@@ -14,6 +14,7 @@ from code_intel_server.workspace.values import Survey, TaskBranch
 def fresh_id(services: ProjectServices, survey: Survey) -> str:
     """An id that no branch and no checkpoint bears."""
     taken = {name.removeprefix(TASK_PREFIX) for name in survey.stale}
+    taken |= {file.stem for file in services.project.sessions.glob("*.json")}
     return new_session_id(datetime.now(), services.private, taken.__contains__)  # noqa: DTZ005 - read by people
 
 

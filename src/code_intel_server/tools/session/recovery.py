@@ -6,6 +6,7 @@ They are in the project, and in the worktrees that its sessions have for themsel
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 from pydantic import JsonValue
 
@@ -54,7 +55,7 @@ def unrestorable(services: ProjectServices, contract: Contract) -> list[JsonValu
     known = {path for _, path in session_worktrees(git)}
     tops = [top for top in (services.project.folder / WORKTREES).glob("*") if str(top) not in known]
     moved = [top for top in tops if any(Project(top / git.at.prefix).sessions.glob("*.json"))]
-    return said + [contract.message("warnings.worktree_moved", {"worktree": top}).text for top in moved]
+    return said + [contract.message("warnings.worktree_moved", {"worktree": quote(str(top))}).text for top in moved]
 
 
 def idle_worktrees(services: ProjectServices) -> list[Path]:

@@ -32,4 +32,5 @@ def failed(key: str, error: CodeIntelError, **params: object) -> UserActionNeede
     """The phase's own message around a refusal or a failure of git; details carry `reason` and `output`."""
     output = words(error)
     details = {"reason": error.key.rpartition(".")[2], **error.params, "output": output, **error.details}
+    details.pop("error", None)  # the name that the answer itself has for what is wrong
     return UserActionNeeded(key, details=details, output=output, errors=output, **params)
