@@ -22,7 +22,7 @@ _MOST_BOUND = 4
 
 # A logistic regression over commits of 10 repositories: `python benchmarks/impact_recall.py --fit` makes it anew. Ties that
 # moved nothing (types, overrides, state, what is farther away) are left out.
-_WEIGHTS: Mapping[str, float] = {
+WEIGHTS: Mapping[str, float] = {
     "one": -4.97,
     "share": 2.5,
     "recent": 4.05,
@@ -73,7 +73,7 @@ class ImpactLedger:
         return {*self.places, *self.together}
 
     def features(self, path: str) -> dict[str, float]:
-        """What is known of a file, as numbers: what `_WEIGHTS` weigh."""
+        """What is known of a file, as numbers: what `WEIGHTS` weigh."""
         found = {"one": 1.0, f"is_{_group(path)}": 1.0, "similarity": self.similarity.get(path, 0.0)}
         for place in self.places.get(path, {}).values():
             if place.depth == 1:
@@ -84,7 +84,7 @@ class ImpactLedger:
 
     def chance(self, path: str) -> float:
         """How likely a file is to change too."""
-        return 1 / (1 + math.exp(-sum(_WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items())))
+        return 1 / (1 + math.exp(-sum(WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items())))
 
     def rows(self) -> list[ImpactRow]:
         """A row for every file: the targets' own, those that must be verified, and the others, each the likeliest first."""
