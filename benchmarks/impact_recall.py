@@ -31,6 +31,7 @@ from code_intel_server.codebase.explorer import Explorer
 from code_intel_server.codebase.files.languages import LanguageKind, language_of
 from code_intel_server.codebase.files.roles import Role, role
 from code_intel_server.codebase.impact.analyzer import FIRST_IMPACTS, gathered
+from code_intel_server.codebase.impact.evidence import WEIGHTS
 from code_intel_server.tools.exploration import impact_fields
 from code_intel_server.tools.shaping import answer_text
 from code_intel_server.workspace.git.history import LOG, changed_paths
@@ -191,7 +192,7 @@ def line(name: str, found: Sequence[Trial]) -> None:
 def fitted(found: Sequence[Trial]) -> dict[str, float]:
     """The weights by logistic regression, each commit counting once (Newton's method, ridge of 1)."""
     starts = Counter(one.commit for one in found)
-    names = sorted({name for one in found for features in one.features.values() for name in features})
+    names = [*map(str, WEIGHTS)]
     rows = [(one, path) for one in found for path in one.features]
     known = np.array([[one.features[path].get(name, 0.0) for name in names] for one, path in rows])
     changed = np.array([path in one.others for one, path in rows], float)

@@ -137,7 +137,7 @@ def test_a_name_that_many_share_weighs_less_than_one_of_its_own(tmp_path: Path) 
     many = {f"m{number}.py": f"class M{number}:\n    def save(self): pass\n" for number in range(20)}
     files = {**many, "own.py": "def save_invoice(): pass\n", "use.py": "x.save()\n", "use2.py": "save_invoice()\n"}
     found = explorer(tmp_path, files)
-    shared = by_path(found.analyze_impact(["M1.save"]))["use.py"]
+    shared = by_path(found.analyze_impact(["M1.save"], page=Page(50)))["use.py"]
     own = by_path(found.analyze_impact(["save_invoice"]))["use2.py"]
     assert own.chance > shared.chance
     assert own.must_verify
@@ -186,6 +186,31 @@ def test_a_css_name_is_a_target_of_its_own(tmp_path: Path, name: str, paths: set
     impact = explorer(tmp_path, PAGE_FILES).analyze_impact([name])
     assert by_path(impact).keys() == paths
     assert len(impact.must_verify) == len(paths)
+
+
+def test_of_files_alike_in_all_else_the_one_with_the_rare_words_of_the_changed_code_is_likelier(tmp_path: Path) -> None:
+    use = "from shop.price import net_price\n\n\ndef {}(): return net_price(1)\n"
+    files = {
+        "shop/price.py": "def net_price(item):\n    return item * discount_table()\n",
+        "shop/first.py": use.format("first_use"),
+        "shop/last.py": f"{use.format('last_use')}# discount_table\n",
+        **{f"shop/more{number}.py": use.format(f"more_{number}") for number in range(6)},
+    }
+    paths = [row.path for row in explorer(tmp_path, files).analyze_impact(["net_price"]).answer.results]
+    assert paths[:2] == ["shop/price.py", "shop/last.py"]
+
+
+def test_of_files_tied_alike_the_one_that_the_last_commit_changed_is_likelier_than_one_that_changed_twice_before(
+    tmp_path: Path,
+) -> None:
+    use = "from shop.price import net_price\n\n\ndef {}(): return net_price(1)\n"
+    files = {
+        "shop/price.py": FILES["shop/price.py"],
+        **{f"shop/{name}.py": use.format(f"{name}_use") for name in ("first", "last")},
+    }
+    commits = [("shop/last.py",), *[("docs/page.md",)] * 40, *[("shop/first.py",)] * 2]
+    impact = explorer(tmp_path, files).analyze_impact(["net_price"], history=lambda: commits)
+    assert [row.path for row in impact.answer.results[:3]] == ["shop/price.py", "shop/last.py", "shop/first.py"]
 
 
 def test_files_that_history_saw_change_together_are_told_with_how_often(tmp_path: Path) -> None:

@@ -14,7 +14,12 @@ from code_intel_server.codebase.files.project import ProjectScope, there
 from code_intel_server.codebase.files.text import counted
 from code_intel_server.codebase.impact.history import changed_together
 from code_intel_server.codebase.impact.run import Analysis
-from code_intel_server.codebase.impact.surroundings import tie_by_file_name, tie_by_markup, tie_by_test_name
+from code_intel_server.codebase.impact.surroundings import (
+    tie_by_file_name,
+    tie_by_markup,
+    tie_by_test_name,
+    word_similarity,
+)
 from code_intel_server.codebase.impact.targets import is_style, names_of
 from code_intel_server.codebase.impact.uses import follow
 from code_intel_server.codebase.impact.values import Impact, ImpactRow
@@ -104,6 +109,7 @@ def gathered(
     tie_by_markup(run, homes, [target for target in asked if is_style(project, target)])
     run.evidence.homes = frozenset(homes)
     if history is not None and homes:
-        run.evidence.together = changed_together(homes, history())
+        run.evidence.together = changed_together(homes, history(), tied=run.evidence.paths)
     run.evidence.keep(set(there(project.root, run.evidence.paths)))
+    run.evidence.similarity = word_similarity(run)
     return run

@@ -20,32 +20,28 @@ _MUST_CHANCE = 0.25
 """What is as likely as this to change too must be verified, and so must the likeliest of what certainly means the target:"""
 _MOST_BOUND = 4
 
-# A logistic regression over commits of 13 repositories: `python benchmarks/impact_recall.py --fit` makes it anew.
-_WEIGHTS: Mapping[str, float] = {
-    "one": -4.6,
-    "share": 3.12,
-    "recent": 3.92,
-    "often": 0.55,
-    "often_where_little_is_known": 0.17,
-    "beside": 0.32,
-    Tie.CALL: 1.12,
-    Tie.ATTRIBUTE: 0.36,
-    Tie.TYPE: 0.48,
-    Tie.OTHER: 0.99,
-    Tie.OVERRIDE: 0.16,
-    Tie.SAME_NAME: 0.41,
-    Tie.STATE: 0.55,
-    Tie.USED: 1.08,
-    Tie.MARKUP: 0.68,
-    Tie.NAMES_FILE: 0.84,
-    Tie.TEST_NAME: 1.61,
-    Tie.MENTION: 1.61,
-    "far": 0.3,
-    "is_code": -1.79,
-    "is_tests": -1.1,
-    "is_markup": -0.96,
-    "is_documentation": -0.43,
-    "is_configuration": -0.32,
+# A logistic regression over commits of 10 repositories: `python benchmarks/impact_recall.py --fit` makes it anew. Ties that
+# moved nothing (types, overrides, state, what is farther away) are left out.
+WEIGHTS: Mapping[str, float] = {
+    "one": -4.97,
+    "share": 2.5,
+    "recent": 4.05,
+    "often": 0.68,
+    "ever": -0.22,
+    "fresh": 0.52,
+    "similarity": 2.65,
+    Tie.CALL: 0.72,
+    Tie.ATTRIBUTE: 0.56,
+    Tie.OTHER: 1.1,
+    Tie.USED: 0.51,
+    Tie.MARKUP: 0.39,
+    Tie.NAMES_FILE: 1.42,
+    Tie.TEST_NAME: 1.75,
+    Tie.MENTION: 1.4,
+    "is_code": -0.91,
+    "is_tests": -0.55,
+    "is_markup": -0.71,
+    "is_documentation": -0.23,
 }
 
 
@@ -55,6 +51,8 @@ class ImpactLedger:
 
     places: dict[str, dict[int | Tie, AffectedLine]] = field(default_factory=dict)
     together: dict[str, Together] = field(default_factory=dict)
+    similarity: dict[str, float] = field(default_factory=dict)
+    """How similar files are to the changed code in their rare words."""
     homes: frozenset[str] = frozenset()
     """The files of the targets."""
 
@@ -75,16 +73,18 @@ class ImpactLedger:
         return {*self.places, *self.together}
 
     def features(self, path: str) -> dict[str, float]:
-        """What is known of a file, as numbers: what `_WEIGHTS` weigh."""
-        found = {"one": 1.0, f"is_{_group(path)}": 1.0, "beside": float(_folder(path) in map(_folder, self.homes))}
+        """What is known of a file, as numbers: what `WEIGHTS` weigh."""
+        found = {"one": 1.0, f"is_{_group(path)}": 1.0, "similarity": self.similarity.get(path, 0.0)}
         for place in self.places.get(path, {}).values():
-            name = place.tie.value if place.depth == 1 else "far"
-            found[name] = max(found.get(name, 0.0), place.strength)
+            if place.depth == 1:
+                found[place.tie.value] = max(found.get(place.tie.value, 0.0), place.strength)
         if (together := self.together.get(path)) is not None:
-            seldom = 1 - min(1, together.changes / 10)
-            found |= {"share": together.share, "recent": together.recent, "often": together.often}
-            found["often_where_little_is_known"] = together.often * seldom
+            found |= together.features
         return found
+
+    def chance(self, path: str) -> float:
+        """How likely a file is to change too."""
+        return 1 / (1 + math.exp(-sum(WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items())))
 
     def rows(self) -> list[ImpactRow]:
         """A row for every file: the targets' own, those that must be verified, and the others, each the likeliest first."""
@@ -104,20 +104,13 @@ class ImpactLedger:
         # History is a witness of its own: it is reported besides the places, never in their stead.
         said = (AffectedLine(0, Tie.TOGETHER, together.why),) if together and (together.times or not places) else ()
         chosen = (*places[: MOST_PLACES - len(said)], *said) or tuple(places[:1])
-        chance = 1 / (
-            1 + math.exp(-sum(_WEIGHTS.get(name, 0.0) * value for name, value in self.features(path).items()))
-        )
         more = len(places) - sum(place.tie is not Tie.TOGETHER for place in chosen)
-        return ImpactRow(valid_text(path), _group(path), chance, chosen, more)
+        return ImpactRow(valid_text(path), _group(path), self.chance(path), chosen, more)
 
 
 def _by_witness(row: ImpactRow) -> tuple[bool, bool]:
     """What is certainly bound first, then what changed together, then what is only spoken of."""
     return not row.places[0].certain, all(place.tie is not Tie.TOGETHER for place in row.places)
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0]
 
 
 def _group(path: str) -> Role:

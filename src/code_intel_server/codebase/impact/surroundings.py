@@ -1,6 +1,8 @@
-"""The softer ties of an impact analysis: file names, tests by their name, CSS names (SPEC 8)."""
+"""The softer ties of an impact analysis: file names, tests by their name, CSS names, words (SPEC 8)."""
 
+import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -8,11 +10,16 @@ from code_intel_server.codebase.files import ripgrep
 from code_intel_server.codebase.files.ignore import project_files
 from code_intel_server.codebase.files.ripgrep import Query
 from code_intel_server.codebase.files.roles import Role, role
-from code_intel_server.codebase.files.text import decode, read_text
+from code_intel_server.codebase.files.text import decode, is_binary, read_text
 from code_intel_server.codebase.impact.run import IMPORTING, Analysis, by_hand, module_word
 from code_intel_server.codebase.impact.values import AffectedLine, Tie
 from code_intel_server.codebase.references.classify import occurrences
 from code_intel_server.codebase.syntax import markup
+
+# What is less likely, or generated, is not worth the time to read it.
+_MOST_COMPARED = 400
+_MOST_COMPARED_BYTES = 400_000
+_WORD = re.compile(rb"[A-Za-z_]\w{3,}")
 
 
 def tie_by_file_name(run: Analysis, homes: Sequence[str]) -> None:
@@ -102,3 +109,20 @@ def tie_by_markup(run: Analysis, homes: Sequence[str], asked: Sequence[str]) -> 
                     ),
                 )
     run.unresolved += [name for name in asked if name not in spoken_of]
+
+
+def word_similarity(run: Analysis) -> dict[str, float]:
+    """How similar the likeliest files are to the changed code by the words they share with it, the rarer the more."""
+    asked = {word.encode("utf-8", "replace") for word in run.words}
+    shared: dict[str, set[bytes]] = {}
+    lengths: dict[str, float] = {}
+    others = run.evidence.paths - run.evidence.homes
+    for path in sorted(others, key=lambda path: (-run.evidence.chance(path), path))[:_MOST_COMPARED]:
+        content = run.standing.content(path) if asked and not run.late else None
+        if content and len(content) <= _MOST_COMPARED_BYTES and not is_binary(content):
+            words = set(_WORD.findall(content))
+            shared[path], lengths[path] = words & asked, math.sqrt(len(words) + 1)
+    files = Counter(word for words in shared.values() for word in words)
+    rare = {word: math.log((len(shared) + 1) / number) ** 2 for word, number in files.items()}
+    most = math.sqrt(sum(rare.values()))
+    return {path: sum(rare[word] for word in words) / most / lengths[path] for path, words in shared.items() if words}
