@@ -15,7 +15,7 @@ import pytest
 
 from code_intel_server import process
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace.git import borrowed_objects
+from code_intel_server.workspace.git import isolated_directory
 from code_intel_server.workspace.tree import alterations, snapshot_index, tree
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import Beside, Change, ChangeKind, Hunk
@@ -80,7 +80,7 @@ def test_lines_that_read_like_headers_do_not_mislead(repo: Repo) -> None:
 def test_content_that_the_repository_only_happened_to_have_outlives_its_garbage_collection(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, *, later: bool
 ) -> None:
-    monkeypatch.setattr(borrowed_objects, "_AT_ONCE", 20)
+    monkeypatch.setattr(isolated_directory, "_AT_ONCE", 20)
     judge = TreeJudge(repo.path)
     if later:
         judge.snapshot()
