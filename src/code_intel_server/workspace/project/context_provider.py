@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.common.printable import printable
 from code_intel_server.contract import Broken, Node, Scalar, Table
 from code_intel_server.contract import Sequence as ListNode
-from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.errors import Rejected, state_unavailable
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.project.context_edit import with_values
@@ -120,11 +120,7 @@ class ContextProvider:
                 "tool_errors.update_context.context_broken", line=broken.line, error=broken.problem
             ) from None
         except OSError as error:
-            raise Unavailable(
-                "tool_errors.generic.state_unavailable",
-                path=f"{FOLDER}/{path.name}",
-                error=error.strerror or str(error),
-            ) from error
+            raise state_unavailable(f"{FOLDER}/{path.name}", error) from error
         self.context = load_context(path)
         return self.project_rules()
 

@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.common.strict_numbers import finite, no_constant
-from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable, state_unavailable
 from code_intel_server.workspace import files
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
 from code_intel_server.workspace.state.signature import (
@@ -341,9 +341,7 @@ def new_session_id(now: datetime, folder: Path, taken: Callable[[str], bool]) ->
                 return candidate
         raise OSError(errno.EEXIST, "no session id is left for this second")
     except OSError as error:
-        raise Unavailable(
-            "tool_errors.generic.state_unavailable", path=str(reserved), error=error.strerror or str(error)
-        ) from error
+        raise state_unavailable(reserved, error) from error
 
 
 def _reserve(path: Path) -> bool:
