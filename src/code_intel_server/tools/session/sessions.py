@@ -150,7 +150,7 @@ class Sessions:
     def _begin_in_worktree(self, begin: "_Begin", here: Survey) -> Fields:
         """Begin in a new worktree of the session's own, which this process works for until the session is over."""
         git = self._services.git
-        assert self._move is not None and not isinstance(git, str)  # noqa: S101 - a survey without a blocker has git
+        assert self._move is not None and not isinstance(git, str)  # a survey without a blocker has git
         self._prepare_folders()
         project, session_id = self._services.project, fresh_id(self._services, here)
         with new_worktree(project, git, session_id) as (root, branch):
@@ -253,7 +253,7 @@ class Sessions:
         with self._services.mutex:
             if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
-            assert self.active is not None  # noqa: S101 - just looked at
+            assert self.active is not None  # just looked at
             self._keep_lock()
             self._ask = ask
             batch = pipeline.elements(data)
@@ -281,7 +281,7 @@ class Sessions:
 
     def _accept(self, active: Active, submission: Submission, began: float) -> None:
         state = submission.state
-        assert state is not None  # noqa: S101 - checked by the caller
+        assert state is not None  # checked by the caller
         changed = self._changed_files(active)
         if changed:
             note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
@@ -373,14 +373,14 @@ class Sessions:
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
         active = self.active
-        assert active is not None  # noqa: S101 - intents are recorded only inside a submit
+        assert active is not None  # intents are recorded only inside a submit
         state = active.state.model_copy(update={"pending": intent})
         self._services.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
     def _keep_lock(self) -> None:
         """Take the lock again where its file was removed behind our back; refuse where somebody else has it."""
-        assert self.active is not None  # noqa: S101 - called with a session
+        assert self.active is not None  # called with a session
         if not self._services.lock.held():
             self._services.lock.acquire(self.active.state.session_id)
 
@@ -476,7 +476,7 @@ class Sessions:
         """End the active session without its folder, which somebody has removed: the branch of its own worktree is kept in the trash."""
         with self._services.mutex:
             active, home = self.active, self._services.project.home
-            assert active is not None  # noqa: S101 - the caller has looked
+            assert active is not None  # the caller has looked
             try:
                 if home is not None:  # else there is nowhere to write, and the branch stays where it is
                     self._lose_worktree(ProjectServices(home), active.state)
@@ -496,7 +496,7 @@ class Sessions:
         """Give up the active session for one of another worktree; what to report of what it has left."""
         with self._services.mutex:
             active = self.active
-            assert active is not None  # noqa: S101 - the caller has looked
+            assert active is not None  # the caller has looked
             with active.ledger.ending():
                 left = self._ends.drop(active.settings, active.state)
             self.active = None
@@ -525,7 +525,7 @@ class Sessions:
 
     def next_step(self) -> Fields:
         """What is to be done where the session is now, after a tool that has changed it."""
-        assert self.active is not None  # noqa: S101 - callers have looked
+        assert self.active is not None  # callers have looked
         standing = self._standing(self.active)
         return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}
 
@@ -577,7 +577,7 @@ class _Host:
     def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
         """Judge one payload and keep what it led to."""
         self.progress(0, 1, "")
-        assert self.sessions.active is not None  # noqa: S101 - a list ends with its session
+        assert self.sessions.active is not None  # a list ends with its session
         return self.sessions.submit_one(self.sessions.active, data, context, self.progress)
 
 
