@@ -77,19 +77,9 @@ class Project:
         return self.folder / "cache"
 
     @cached_property
-    def chroma(self) -> Path:
-        """ChromaDB's own folder."""
-        return self.folder / "chroma"
-
-    @cached_property
     def logs(self) -> Path:
         """Decisions, outcomes, ledgers and the server's log."""
         return self.home_folder / "logs"
-
-    @cached_property
-    def agreements(self) -> Path:
-        """The Map's pairs as readable files."""
-        return self.folder / "agreements"
 
     @cached_property
     def config_file(self) -> Path:

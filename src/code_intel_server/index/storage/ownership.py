@@ -34,11 +34,6 @@ class OwnerLock:
         return True
 
     @property
-    def held(self) -> bool:
-        """Whether this process has it."""
-        return self._handle is not None
-
-    @property
     def lost(self) -> bool:
         """Whether the file that was locked was removed or replaced behind our back: another process may own the index then."""
         if self._handle is None:

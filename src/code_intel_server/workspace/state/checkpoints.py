@@ -37,7 +37,6 @@ from code_intel_server.workspace.state.signature import (
 _KEPT_RESERVATIONS = 64
 
 _FILE = re.compile(rf"(?P<id>{ID})(?:\.previous)?\.json")
-_OWN_FIELDS = ("schema_version", "generation", "session_id")
 
 
 class CheckpointProblem(Enum):
@@ -152,10 +151,6 @@ class CheckpointStore:
         if isinstance(found, Unusable):
             raise found.as_error(tuple(entry.session_id for entry in self.usable()))
         return found
-
-    def newest(self) -> Loaded | None:
-        """The checkpoint that was saved last, whatever any clock says; None where there is none that can be used."""
-        return next(iter(self.usable()), None)
 
     def usable(self) -> tuple[Loaded, ...]:
         """All checkpoints that can be restored, the last saved first."""
