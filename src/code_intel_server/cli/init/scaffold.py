@@ -223,8 +223,6 @@ class Scaffold:
             return read_regular(Path(os.path.realpath(self._root / path)), _MAX_BYTES)
         except FileNotFoundError:
             return None
-        except IsADirectoryError as error:  # which names no path, only the number it was opened by
-            raise OSError(error.errno, "a folder stands where a file is to be", path) from error
 
     def _write(self, path: str, data: bytes, *, created: bool) -> None:
         self.manifest.files[path] = _digest(data)
