@@ -57,7 +57,6 @@ class Active:
     state: SessionState
     settings: SessionSettings
     ledger: LedgerFile
-    survey: Survey
 
 
 def silent(_done: float, _total: float, _message: str) -> None:
@@ -190,7 +189,7 @@ class Sessions:
         self._ends.forget_final()
         self._services.store.save(state.session_id, state.to_checkpoint())
         self._services.lock.acquire(state.session_id)
-        self.active = Active(state, settings, ledger, survey)
+        self.active = Active(state, settings, ledger)
         heard.forget(self._services.local, NO_SESSION, self.conversation)
         self._log(Decision("start", event=str(route.intent)), self.active, state, time.monotonic())
         self._services.warm_up()
@@ -429,8 +428,7 @@ class Sessions:
         if settings.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
             # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
             settings = replace(settings, config=settings.config.edited())
-        survey = self._services.branches(settings.config).survey()
-        self.active = Active(state, settings, self._services.ledger(state.session_id), survey)
+        self.active = Active(state, settings, self._services.ledger(state.session_id))
         self._services.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
         self._begin_runs(self.active)
