@@ -68,24 +68,17 @@ def test_a_module_imports_only_from_lower_floors_or_its_own_package(path: Path) 
             assert other == me or FLOORS[other] < FLOORS[me], f"{dotted(path)} imports {name}"
 
 
-KNOT = {f"codebase.resolution.{name}" for name in ("evaluator", "language", "model", "values")}
-"""A file's model names its language's rules, which name models: types of each other. No other module may come in."""
-
-
 def test_no_module_imports_itself_round_about_types_included() -> None:
     known = {dotted(path): path for path in modules()}
-    loaded, named = (
-        {me: imported(path, known.keys(), types=types) - {me} for me, path in known.items()} for types in (False, True)
-    )
-    named = {me: {"a knot" if one in KNOT else one for one in others} for me, others in named.items() if me not in KNOT}
-    TopologicalSorter(loaded).prepare()  # raises CycleError, which names them
-    TopologicalSorter(named).prepare()
+    TopologicalSorter(
+        {me: imported(path, known.keys()) - {me} for me, path in known.items()}
+    ).prepare()  # or CycleError
 
 
-def imported(path: Path, known: Collection[str], *, types: bool) -> set[str]:
-    """The modules of the package that a module imports as it loads; with `types` those too that it only names types of."""
+def imported(path: Path, known: Collection[str]) -> set[str]:
+    """The modules of the package that a module imports as it loads, or only names types of."""
     tree = parsed(path)
-    guarded = [node for one in tree.body if types and isinstance(one, ast.If) for node in one.body]
+    guarded = [node for one in tree.body if isinstance(one, ast.If) for node in one.body]
     found = [node for node in (*tree.body, *guarded) if isinstance(node, ast.ImportFrom)]
     names = [f"{node.module}.{one.name}".removeprefix(f"{PACKAGE}.") for node in found for one in node.names]
     return {name if name in known else name.rpartition(".")[0] for name in names} & set(known)

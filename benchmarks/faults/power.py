@@ -215,7 +215,7 @@ def _ask(
     if len(secret) == 32:
         try:
             store = CheckpointStore(folder, secret)
-            loaded = store.newest()
+            loaded = next(iter(store.usable()), None)
             store.sweep()
         except CodeIntelError as error:
             found.violations.append(f"after {moves} answers: {error}")

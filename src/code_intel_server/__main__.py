@@ -30,7 +30,7 @@ def main() -> int:
     if arguments[0] in {"-V", "--version", "version"}:
         from code_intel_server import __version__
 
-        print(__version__)  # noqa: T201
+        print(__version__)
         return 0
     if arguments[0] not in COMMANDS:
         return _unknown(arguments[0])
@@ -39,7 +39,7 @@ def main() -> int:
         command = __import__(f"code_intel_server.cli.{arguments[0].replace('-', '_')}", fromlist=["main"])
         status: int = command.main(arguments[1:])
     except KeyboardInterrupt:
-        print("\ncode-intel-server: interrupted", file=sys.stderr)  # noqa: T201
+        print("\ncode-intel-server: interrupted", file=sys.stderr)
         return 130
     return status
 

@@ -27,3 +27,9 @@ class UserActionNeeded(CodeIntelError):
 
 class Unavailable(CodeIntelError):
     """Something that the answer needs cannot be had now (a missing program, a time limit, a damaged index)."""
+
+
+def state_unavailable(path: object, error: OSError) -> Unavailable:
+    """What the server keeps cannot be read or written at a place."""
+    why = error.strerror or str(error)
+    return Unavailable("tool_errors.generic.state_unavailable", path=str(path), error=why)

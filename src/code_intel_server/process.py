@@ -302,7 +302,7 @@ def widen(stream: IO[bytes]) -> None:
 
 
 def _read(selector: selectors.BaseSelector, stream: object, sink: _Sink) -> bool:
-    assert hasattr(stream, "fileno")  # noqa: S101 - registered above
+    assert hasattr(stream, "fileno")  # registered above
     try:
         piece = os.read(stream.fileno(), _PIPE_BYTES)
     except BlockingIOError:
@@ -314,7 +314,7 @@ def _read(selector: selectors.BaseSelector, stream: object, sink: _Sink) -> bool
 
 
 def _write(selector: selectors.BaseSelector, stream: IO[bytes] | None, pending: memoryview) -> memoryview:
-    assert stream is not None  # noqa: S101 - registered only where it exists
+    assert stream is not None  # registered only where it exists
     try:
         pending = pending[os.write(stream.fileno(), pending[:_CHUNK]) :]
     except BlockingIOError:

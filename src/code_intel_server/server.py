@@ -132,6 +132,7 @@ def build(late: LazyTools) -> MCPServer:
         """Run a lookup that answers a page."""
         return call(tool, lambda: tools.exploration.listed(late.current, limit, offset, ask))
 
+    _start_tool(mcp, late, call)
     _session_tools(mcp, late, call)
     _text_tools(mcp, listed)
     _name_tools(mcp, listed)
@@ -208,7 +209,7 @@ def asking(ctx: Context, mcp: _Server) -> "Ask":
     return ask
 
 
-def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
+def _start_tool(mcp: _Server, late: LazyTools, call: RunTool) -> None:
     @mcp.tool(title="Start session", annotations=WRITE, meta=ALWAYS)
     def start_session(
         ctx: Context,
@@ -240,6 +241,8 @@ def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
 
         return call("start_session", work)
 
+
+def _session_tools(mcp: _Server, late: LazyTools, call: RunTool) -> None:
     @mcp.tool(title="Submit phase", annotations=WRITE, meta=ALWAYS)
     def submit_phase(
         ctx: Context,

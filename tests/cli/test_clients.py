@@ -125,7 +125,7 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "huge": (_huge, "larger than"),
     "read-only": (_read_only, "it is read-only"),
-    "a folder": (lambda path: path.mkdir(), "a folder stands where a file is to be"),
+    "a folder": (lambda path: path.mkdir(), "not a regular file"),
     "a pipe": (os.mkfifo, "not a regular file"),
     "a link to itself": (_leading_to("{name}"), "symbolic link"),
     "a link outside": (_leading_to("../../outside/file"), "leads outside the project"),

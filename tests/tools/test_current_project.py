@@ -209,7 +209,7 @@ def test_what_is_excluded_from_lookups_and_only_that_is_excluded_from_the_index(
 
 def test_no_agreement_however_long_crowds_out_what_was_found(current: CurrentProject) -> None:
     """The files may have come with the repository, or a query may have been a page."""
-    folder = current.services.project.agreements
+    folder = current.services.project.folder / "agreements"
     folder.mkdir()
     names = "".join(f"- `{'x' * 900}{number}`\n" for number in range(40))
     for number in range(8):

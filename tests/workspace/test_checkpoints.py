@@ -24,6 +24,7 @@ from code_intel_server.workspace.state.signature import CHECKPOINT_SCHEMA, MAX_C
 
 KEY = bytes(range(32))
 SESSION = "20260201_123456"
+OWN_FIELDS = ("schema_version", "generation", "session_id")
 GOLDEN = Path(__file__).parent / "golden"
 
 json_values = st.recursive(
@@ -51,7 +52,7 @@ def resealed(folder: Path, rest: bytes) -> None:
     (folder / f"{SESSION}.json").write_bytes(signed(KEY, rest))
 
 
-@given(st.dictionaries(st.text(max_size=8).filter(lambda name: name not in checkpoints._OWN_FIELDS), json_values))
+@given(st.dictionaries(st.text(max_size=8).filter(lambda name: name not in OWN_FIELDS), json_values))
 def test_what_was_saved_comes_back_equal_after_a_restart(
     tmp_path_factory: pytest.TempPathFactory, body: dict[str, object]
 ) -> None:
@@ -82,14 +83,13 @@ def test_the_newest_is_the_last_saved_whatever_the_clock_said(tmp_path: Path) ->
     written(tmp_path, {"which": "first"}, session="20991231_235959")
     written(tmp_path, {"which": "second"}, session="20000101_000000")
     os.utime(tmp_path / "20000101_000000.json", (0, 0))
-    newest = store(tmp_path).newest()
-    assert newest is not None
+    newest, _ = store(tmp_path).usable()
     assert newest.body == {"which": "second"}
 
 
 def test_no_folder_at_all_means_no_checkpoint(tmp_path: Path) -> None:
     absent = store(tmp_path / "absent")
-    assert absent.newest() is None
+    assert absent.usable() == ()
     assert absent.unusable() == ()
     assert absent.delete_all() == ()
     with pytest.raises(Rejected, match="checkpoint_not_found"):
@@ -128,7 +128,7 @@ def test_any_bytes_at_all_are_a_typed_error_and_never_a_crash(
     (folder / f"{SESSION}.json").write_bytes(data)
     with pytest.raises(Unavailable, match="checkpoint_damaged"):
         store(folder).load(SESSION)
-    assert store(folder).newest() is None
+    assert store(folder).usable() == ()
 
 
 def test_both_generations_damaged_is_a_clear_error_and_the_files_stay(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_checkpoint_of_another_machine_is_not_obeyed(tmp_path: Path) -> None:
     store(tmp_path, key=b"x" * 32).save(SESSION, {"orchestrator_state": {"phase_state": {"current_phase": "MERGE"}}})
     with pytest.raises(Unavailable, match="checkpoint_foreign"):
         store(tmp_path).load(SESSION)
-    assert store(tmp_path).newest() is None
+    assert store(tmp_path).usable() == ()
 
 
 def test_an_edit_with_its_checksum_put_right_is_not_obeyed(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_a_folder_that_a_repository_aims_elsewhere_is_neither_written_nor_read_n
     one = store(tmp_path / ".code-intel" / "sessions")
     with pytest.raises(UserActionNeeded, match="state_folder_unsafe"):
         one.save(SESSION, {"n": 2})
-    assert (one.newest(), one.delete(SESSION), one.delete_all(), one.sweep()) == (None, False, (), 0)
+    assert (one.usable(), one.delete(SESSION), one.delete_all(), one.sweep()) == ((), False, (), 0)
     assert sorted(target.iterdir()) == before
 
 

@@ -188,7 +188,6 @@ def test_the_project_knows_its_places_by_its_real_root(tmp_path: Path) -> None:
     assert one == Project(tmp_path / "real")
     folder = tmp_path / "real" / ".code-intel"
     assert (one.sessions, one.logs, one.cache) == (folder / "sessions", folder / "logs", folder / "cache")
-    assert (one.chroma, one.agreements) == (folder / "chroma", folder / "agreements")
     assert (one.config_file, one.context_file) == (folder / "config.json", folder / "context.yml")
     assert one.contract_file == folder / "phase_contract.yml"
     assert one.ledger_file("20260201_123456") == folder / "logs" / "ledger" / "20260201_123456.jsonl"

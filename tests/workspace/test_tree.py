@@ -15,8 +15,8 @@ import pytest
 
 from code_intel_server import process
 from code_intel_server.errors import Unavailable
-from code_intel_server.workspace.git import borrowed_objects
-from code_intel_server.workspace.tree import alterations, snapshot_index, tree
+from code_intel_server.workspace.git import isolated_directory
+from code_intel_server.workspace.tree import alterations, snapshot_index, stored_snapshots, tree
 from code_intel_server.workspace.tree.tree import TreeJudge
 from code_intel_server.workspace.values import Beside, Change, ChangeKind, Hunk
 from tests.workspace.fallible import Fallible
@@ -80,7 +80,7 @@ def test_lines_that_read_like_headers_do_not_mislead(repo: Repo) -> None:
 def test_content_that_the_repository_only_happened_to_have_outlives_its_garbage_collection(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, *, later: bool
 ) -> None:
-    monkeypatch.setattr(borrowed_objects, "_AT_ONCE", 20)
+    monkeypatch.setattr(isolated_directory, "_AT_ONCE", 20)
     judge = TreeJudge(repo.path)
     if later:
         judge.snapshot()
@@ -606,7 +606,7 @@ def test_very_long_patches_are_read_in_portions(repo: Repo, monkeypatch: pytest.
     (repo.path / "n07.txt").rename(repo.path / "renamed.txt")
     after = judge.snapshot()
     whole = judge.changes(before, after)
-    monkeypatch.setattr(tree, "_PATCH_BYTES", 500)
+    monkeypatch.setattr(stored_snapshots, "_PATCH_BYTES", 500)
     assert judge.changes(before, after) == whole
     assert {c.hunks for c in whole} == {(Hunk(50, 0, 51, 1),)}
     assert len(whole) == 20
@@ -815,7 +815,7 @@ def test_one_altered_file_is_found_among_hundreds_that_differ_by_line_endings_on
     for name in names:
         repo.write(name, f"{name}\n" * 20)
     repo.write("f119.py", "666\n")
-    monkeypatch.setattr(alterations, "_AT_ONCE", 1000)
+    monkeypatch.setattr(isolated_directory, "_AT_ONCE", 1000)
     assert judge.altered(repo.commit("converted"), names, seen) == ("f119.py",)
 
 

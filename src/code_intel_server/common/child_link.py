@@ -43,8 +43,8 @@ class ChildPipes:
         Where `should_stop` says so, a wait ends with StoppedError.
         """
         self._child = process.spawn(argv, cwd=folder, env=process.clean_environment(environment))
-        assert self._child.stdin is not None  # noqa: S101 - piped by spawn
-        assert self._child.stdout is not None  # noqa: S101 - piped by spawn
+        assert self._child.stdin is not None  # piped by spawn
+        assert self._child.stdout is not None  # piped by spawn
         self._stdin: IO[bytes] = self._child.stdin
         self.answers: IO[bytes] = self._child.stdout
         """Where answers come from: to wait for several children at once."""

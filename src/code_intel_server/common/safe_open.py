@@ -4,10 +4,15 @@ A path that was judged once may lead elsewhere a moment later: whoever may write
 place of a folder. So the folders are opened one by one, each from the one before it, and a link ends the walk.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # as in `workspace.files`
+    from pathlib import Path
 
 _TO_PASS = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | os.O_DIRECTORY | os.O_CLOEXEC
 """A folder is only passed through: that needs no permission to list it, as no path does that is opened whole."""

@@ -66,7 +66,7 @@ def _root(events: Iterator[Event]) -> Table:
     event = next(events)
     if isinstance(event, StreamEndEvent):
         return Table({}, 1)
-    assert isinstance(event, DocumentStartEvent)  # noqa: S101 - the parser's own grammar
+    assert isinstance(event, DocumentStartEvent)  # the parser's own grammar
     root = _node(events, next(events), 1)
     if isinstance(root, Scalar) and not root.text:
         root = Table({}, root.line)
@@ -84,7 +84,7 @@ def _node(events: Iterator[Event], event: Event, depth: int) -> Node:
         raise Broken(line, TOO_DEEP)
     if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
         raise Broken(line, "anchors and aliases are not allowed")
-    assert isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent)  # noqa: S101 - the parser's own grammar
+    assert isinstance(event, ScalarEvent | SequenceStartEvent | MappingStartEvent)  # the parser's own grammar
     if event.tag is not None:
         raise Broken(line, "tags (!...) are not allowed")
     if isinstance(event, ScalarEvent):

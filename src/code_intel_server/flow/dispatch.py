@@ -221,7 +221,7 @@ def _of_a_report(turn: Turn[Payload], required: tuple[RequiredTool, ...]) -> tup
     Where there is no git to tell what changed, one check is enough, and none where everything was skipped.
     """
     payload, state = turn.payload, turn.state
-    assert isinstance(payload, ReportPayload)  # noqa: S101 - asked for READY_IMPL only
+    assert isinstance(payload, ReportPayload)  # asked for READY_IMPL only
     if not state.tasks or WRITE_CHECK not in required:
         return required if state.tasks else ()  # without a plan that is what has to be reported
     files = unchecked(state, turn.ports, turn.now)

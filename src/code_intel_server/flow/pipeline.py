@@ -108,7 +108,7 @@ def accepted_prefix(batch: Sequence[JsonValue], number: int, chain: str) -> int:
 def submit_list(data: JsonValue, batch: Sequence[JsonValue], host: "Host", contract: Contract, ports: Ports) -> Fields:
     """Submit the elements of `data` one by one, from behind what was accepted of the same list before."""
     state = host.state
-    assert state is not None  # noqa: S101 - callers have looked
+    assert state is not None  # callers have looked
     last = state.last_submit
     number = accepted_prefix(batch, last.number, last.chain) if last else 0
     chain = last.chain if last and number else ""
@@ -135,7 +135,7 @@ def _onward(state: SessionState | None) -> bool:
 
 def _against(state: SessionState | None, rest: Sequence[JsonValue], ports: Ports) -> bool:
     """Whether what comes next in a list answers a gate against the assessment, which came with none of its instructions."""
-    assert state is not None  # noqa: S101 - it goes on
+    assert state is not None  # it goes on
     return answered_against(state, ports.ledger.entries(), _gates_in(rest))
 
 

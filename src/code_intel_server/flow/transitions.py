@@ -268,7 +268,7 @@ class IllegalMove(Exception):
 def begin(route: Route) -> Place:
     """The first place of a session."""
     first = _forward(route, -1)
-    assert isinstance(first, Place), "every road has a first place"  # noqa: S101 - proven for every flag set by a test
+    assert isinstance(first, Place), "every road has a first place"  # proven for every flag set by a test
     return first
 
 

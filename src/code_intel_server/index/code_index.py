@@ -298,7 +298,7 @@ class CodeIndex:
         self, opened: OpenIndex, question: Question, vector: "Matrix | None", limit: int, scope: SearchScope
     ) -> list[Candidate]:
         store = opened.store
-        assert store is not None  # noqa: S101 - checked by _answer
+        assert store is not None  # checked by _answer
         dense = opened.dense(vector) if vector is not None else None
         found = find(store, question, dense, limit=limit, scope=scope)
         if opened.refresh_stale({one.row.chunk.path for one in found}):
@@ -308,7 +308,7 @@ class CodeIndex:
     def _hits_of_map(self, opened: OpenIndex, agreements: Sequence[Agreement], limit: int) -> list[Hit]:
         """The chunks that define what the agreements name, those of the best agreement first."""
         store = opened.store
-        assert store is not None  # noqa: S101 - checked by _answer
+        assert store is not None  # checked by _answer
         rows: dict[int, tuple[ChunkRow, Agreement]] = {}
         for agreement in agreements:
             if agreement.score < SHORT_CUT and rows:
@@ -409,7 +409,7 @@ class CodeIndex:
     def _map(self, opened: OpenIndex) -> Map:
         with self._lock:
             if opened.map is None:
-                assert opened.store is not None  # noqa: S101 - callers have checked
+                assert opened.store is not None  # callers have checked
                 opened.map = Map(self._folder / "agreements", opened.store, self._embedder)
             return opened.map
 

@@ -140,7 +140,7 @@ class Guard:
 
     def _bounded(self, answer: Fields, *, failed: bool = False) -> Reply:
         shaped = plain(answer | self._place())
-        assert isinstance(shaped, dict)  # noqa: S101 - a mapping stays one
+        assert isinstance(shaped, dict)  # a mapping stays one
         return Reply(*within_limit(shaped, self._truncation_warning), failed)
 
     def _place(self) -> Fields:

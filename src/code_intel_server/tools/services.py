@@ -391,22 +391,14 @@ def index_settings(config: Config) -> "IndexSettings":
     """The part of a configuration that shapes the index."""
     from code_intel_server.index.values import ChromaMode, ChromaSettings, ChunkStrategy, IndexSettings
 
-    chroma = config.chroma
+    chroma = config.chroma.model_dump() | {"mode": ChromaMode(config.chroma.mode)}
     return IndexSettings(
         source_dirs=config.source_dirs,
         chunk_strategy=ChunkStrategy(config.chunk_strategy),
         chunk_max_tokens=config.chunk_max_tokens,
         sync_ttl_hours=config.sync_ttl_hours,
         sync_on_start=config.sync_on_start,
-        chroma=ChromaSettings(
-            mode=ChromaMode(chroma.mode),
-            host=chroma.host,
-            port=chroma.port,
-            ssl=chroma.ssl,
-            headers=chroma.headers,
-            tenant=chroma.tenant,
-            database=chroma.database,
-        ),
+        chroma=ChromaSettings(**chroma),
     )
 
 

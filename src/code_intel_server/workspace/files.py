@@ -5,21 +5,26 @@ it is before the first byte. Writing goes to a temporary file, to the disk, and 
 power loss meets the old content or the new, never a mixture.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import fcntl
 import os
 import re
 import stat
-from pathlib import Path
 
 from code_intel_server.common import own_folder, safe_open
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the hook, which has no time, reads by this module too
+    from pathlib import Path
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp")
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
-def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
+def read_regular(path: str | Path, limit: int, *, follow: bool = False) -> bytes:
     """The bytes of a regular file of at most `limit` bytes.
 
     Never blocks, never reads beyond the limit. Raises OSError: ENOENT, ELOOP for a symbolic link (unless `follow`), EFBIG
@@ -32,7 +37,7 @@ def read_regular(path: Path, limit: int, *, follow: bool = False) -> bytes:
         os.close(descriptor)
 
 
-def open_regular(path: Path, *, follow: bool = False) -> int:
+def open_regular(path: str | Path, *, follow: bool = False) -> int:
     """A descriptor of a regular file, to be read. Never blocks; raises OSError as `read_regular`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     # `open` would refuse a folder's descriptor and leave it open.
@@ -93,10 +98,10 @@ def temporary_for(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
 
 
-def discard(temporary: Path) -> None:
+def discard(temporary: str | Path) -> None:
     """Remove a temporary file if it can be removed; a later sweep takes what could not."""
     with contextlib.suppress(OSError):
-        temporary.unlink()
+        os.unlink(temporary)
 
 
 def remove_temporary_files(folder: Path) -> int:
@@ -104,7 +109,7 @@ def remove_temporary_files(folder: Path) -> int:
     removed = 0
     for entry in _entries(folder):
         if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-            discard(Path(entry.path))
+            discard(entry.path)
             removed += 1
     return removed
 

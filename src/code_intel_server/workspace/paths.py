@@ -77,19 +77,9 @@ class Project:
         return self.folder / "cache"
 
     @cached_property
-    def chroma(self) -> Path:
-        """ChromaDB's own folder."""
-        return self.folder / "chroma"
-
-    @cached_property
     def logs(self) -> Path:
         """Decisions, outcomes, ledgers and the server's log."""
         return self.home_folder / "logs"
-
-    @cached_property
-    def agreements(self) -> Path:
-        """The Map's pairs as readable files."""
-        return self.folder / "agreements"
 
     @cached_property
     def config_file(self) -> Path:
@@ -110,7 +100,7 @@ class Project:
     def scaffolded(self) -> bool:
         """Whether the folder holds more than what the server itself leaves there."""
         try:
-            return not {*os.listdir(self.home_folder)} <= {*EXCLUDED}  # noqa: PTH208 - names alone
+            return not {*os.listdir(self.home_folder)} <= {*EXCLUDED}
         except OSError:
             return False
 
@@ -154,7 +144,7 @@ class Project:
 
 def aimed_elsewhere(path: Path) -> bool:
     """Whether a link is at or below the last `.code-intel` of a path: a repository could have put it there."""
-    return any(os.path.islink(one) for one in _own_part(str(path)))  # noqa: PTH114
+    return any(os.path.islink(one) for one in _own_part(str(path)))
 
 
 @lru_cache(maxsize=256)
@@ -164,7 +154,7 @@ def _own_part(path: str) -> tuple[str, ...]:
     if FOLDER not in parts:
         return ()
     below = parts[::-1].index(FOLDER)
-    prefix = os.path.join(*parts[: len(parts) - below])  # noqa: PTH118
+    prefix = os.path.join(*parts[: len(parts) - below])
     return tuple(accumulate(parts[len(parts) - below :], os.path.join, initial=prefix))
 
 
@@ -182,7 +172,7 @@ def relative_path(root: Path, text: object, *, follow: bool = True) -> str:
     """
     given = _checked(text)
     base = os.path.realpath(root)
-    joined = os.path.join(base, given)  # noqa: PTH118 - pathlib would fold 'a/../b' before links are looked at
+    joined = os.path.join(base, given)  # pathlib would fold 'a/../b' before links are looked at
     real = os.path.realpath(joined) if follow else _real_but_last(joined)
     if os.path.commonpath([base, real]) != base:
         raise Rejected("tool_errors.generic.path_outside_project", path=printable_path(given))
@@ -244,13 +234,13 @@ def in_main_worktree(path: Path, *, claimed: bool = False) -> Path:
     else:
         return real
     try:
-        record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # noqa: PTH118 - it may be relative
+        record = Path(os.path.join(top, _line(entry).removeprefix("gitdir: ")))  # it may be relative
         if claimed and not (record / "commondir").exists():
             return Path(os.path.realpath(record)) / real.relative_to(top)
         common = Path(os.path.realpath(record / _line(record / "commondir")))
         if Path(os.path.realpath(record)).parent != common / "worktrees":
             return real
-        if not os.path.samefile(record / _line(record / "gitdir"), entry):  # noqa: PTH121 - either may be relative
+        if not os.path.samefile(record / _line(record / "gitdir"), entry):
             return real
     except (OSError, UnicodeDecodeError):
         return real
@@ -305,12 +295,12 @@ def _real_but_last(joined: str) -> str:
     folder, name = os.path.split(joined.rstrip("/") or "/")
     if name in {"", ".", ".."}:
         return os.path.realpath(joined)
-    return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - as above
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _loops(real: str) -> bool:
     """Whether resolving stopped at a link: `realpath` leaves a link in place only where it leads to itself."""
-    return any(os.path.islink(part) for part in (real, *map(str, Path(real).parents)))  # noqa: PTH114 - strings throughout
+    return any(os.path.islink(part) for part in (real, *map(str, Path(real).parents)))
 
 
 @lru_cache(maxsize=16)
@@ -318,7 +308,7 @@ def folds_case(root: str) -> bool:
     """Whether the volume takes `README` for `readme`: asked of the root's own name, so nothing is written."""
     swapped = root.swapcase()
     try:
-        return swapped != root and os.path.samefile(root, swapped)  # noqa: PTH121 - strings throughout
+        return swapped != root and os.path.samefile(root, swapped)
     except OSError:
         return False
 
@@ -341,7 +331,7 @@ def keeps_modes(folder: str) -> bool:
 
 def _spelling(folder: Path, part: str) -> str:
     try:
-        names = os.listdir(folder)  # noqa: PTH208 - names only
+        names = os.listdir(folder)
     except OSError:
         return part
     if part in names:

@@ -15,6 +15,7 @@ from code_intel_server.cli.doctor.finding import Finding, Grade, bad, good, warn
 from code_intel_server.cli.init import merging
 from code_intel_server.cli.init.project_files import config_path
 from code_intel_server.cli.init.scaffold import Manifest
+from code_intel_server.cli.pages.record import mapping
 from code_intel_server.contract import CLAUDE, CLIENTS, CODEX, Client, ClientFile, Skill
 from code_intel_server.workspace.files import read_regular
 
@@ -60,7 +61,7 @@ def _client(root: Path, client: Client, known: list[str] | None) -> Iterator[Fin
     content = _content(root / path)
     if isinstance(content, str):
         yield bad(client.title.lower(), f"{path}: {content}", f"mend it, then {again}")
-    elif registry.server[1] in _members(content, registry.server[0]):
+    elif registry.server[1] in mapping(content, registry.server[0]):
         yield good(client.title.lower(), f"registered in {path}")
     else:
         yield bad(client.title.lower(), f"{path} has no server {registry.server[1]}", again)
@@ -124,7 +125,7 @@ def _hooks(root: Path, client: Client, file: ClientFile, again: str) -> Finding:
     content = _content(root / path)
     if isinstance(content, str):
         return bad(name, f"{path}: {content}", f"mend it, then {again}")
-    hooks = _members(content, "hooks")
+    hooks = mapping(content, "hooks")
     there = [event for event in client.events if _HOOK in json.dumps(hooks.get(event))]
     if missing := [event for event in client.events if event not in there]:
         only = f"only {', '.join(there)}: {', '.join(missing)} missing"
@@ -160,8 +161,3 @@ def _content(file: Path) -> dict[str, Any] | str:
     except (ValueError, RecursionError, merging.Unclear) as error:
         return str(error)
     return content if isinstance(content, dict) else "not an object"
-
-
-def _members(content: Any, name: str) -> dict[str, Any]:
-    found = content.get(name) if isinstance(content, dict) else None
-    return found if isinstance(found, dict) else {}

@@ -23,12 +23,12 @@ from code_intel_server.cli.hook.sessions import (
     live_session,
     lock_folder,
     nearest_project,
-    regular_bytes,
     session_root,
     worktrees_of,
 )
 from code_intel_server.common.own_folder import CALLER_NOTE, FOLDER, WORKTREES, home_of
 from code_intel_server.flow.checks.writable import Why, why_writable_in
+from code_intel_server.workspace.files import read_regular
 
 ALLOW_WRITES = "--allow-writes"
 """The option by which Claude Code need not ask its user about what a session may write (`init --unattended`)."""
@@ -254,7 +254,7 @@ def _why(session: Session, path: str, *, exists: bool) -> Why:
 def _reads(session: Session) -> set[str]:
     """What the client has read by itself, as `_note_reads` left it."""
     try:
-        return {str(json.loads(line)) for line in regular_bytes(_note_of(session, "reads"), _READ_LIMIT).splitlines()}
+        return {str(json.loads(line)) for line in read_regular(_note_of(session, "reads"), _READ_LIMIT).splitlines()}
     except (OSError, ValueError):
         return set()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from code_intel_server.cli.hook import dialects
 from code_intel_server.cli.hook.sessions import Session, head_of, signing_key
+from code_intel_server.common.locks import noted_by_holder, take_lock
 from code_intel_server.common.own_folder import CONFIG_FILE
 from code_intel_server.common.printable import printable
 
@@ -204,39 +205,22 @@ def _start(stop: _Stop) -> None:
 
 def locked(place: "Worktree") -> int | None:
     """A descriptor that holds the lock of the runs in the background; None where one has it."""
-    import fcntl
-
-    lock = os.open(place.file("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    os.ftruncate(lock, 0)
+    lock = take_lock(place.file("lock"))
+    if lock is not None:
+        os.ftruncate(lock, 0)
     return lock
 
 
 def runs_now(place: "Worktree") -> dict[str, object]:
     """What the run in the background has said of itself: pid, since, until, digest; {} where none is running."""
-    import fcntl
-
-    try:
-        descriptor = os.open(place.file("lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    noted = noted_by_holder(place.file("lock"), 4096)
+    if noted is None:
         return {}
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        try:
-            said = json.loads(os.read(descriptor, 4096))
-        except ValueError:
-            said = None
-        return (
-            said if isinstance(said, dict) and "pid" in said else {"pid": 0, "until": "its time limit", "since": "now"}
-        )
-    finally:
-        os.close(descriptor)
-    return {}
+        said = json.loads(noted)
+    except ValueError:
+        said = None
+    return said if isinstance(said, dict) and "pid" in said else {"pid": 0, "until": "its time limit", "since": "now"}
 
 
 def described(root: str) -> tuple[str, dict[str, object]]:

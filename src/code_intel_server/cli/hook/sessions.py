@@ -6,17 +6,17 @@ long as HEAD is where it left it: on its task branch or, before it has one, on t
 other work is not held up by it.
 """
 
-import fcntl
 import json
 import os
 import re
-import stat
 
+from code_intel_server.common.locks import noted_by_holder
 from code_intel_server.common.own_folder import FOLDER, WORKTREES
 from code_intel_server.common.printable import printable
+from code_intel_server.workspace.files import read_regular
 
 _READ_LIMIT = 1_000_000
-_REFS_LIMIT = 16 * _READ_LIMIT
+_REFS_LIMIT = 64 * _READ_LIMIT
 _LOOKED_AT = 8
 """Interrupted sessions that are looked at, the newest: more would take the hook's time."""
 _KEY_BYTES = 32
@@ -111,19 +111,8 @@ def _conversation(root: str, session_id: str) -> str:
 
 def live_session(root: str) -> str:
     """The session of this project whose process lives and holds the lock; '' where there is none."""
-    try:
-        descriptor = os.open(os.path.join(lock_folder(root), "lock"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _holder(os.pread(descriptor, 32 * 1024, 0), root)
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
-    return ""
+    noted = noted_by_holder(os.path.join(lock_folder(root), "lock"), 32 * 1024)
+    return "" if noted is None else _holder(noted, root)
 
 
 def led(root: str, session_id: str) -> Session:
@@ -158,7 +147,7 @@ def interrupted(root: str) -> list[Session]:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
         if not names:
             return []
-        key = regular_bytes(os.path.join(key_folder(root), "key"), _KEY_BYTES)
+        key = read_regular(os.path.join(key_folder(root), "key"), _KEY_BYTES)
     except OSError:
         return []
     from code_intel_server.workspace.state.signature import ID
@@ -173,7 +162,7 @@ def is_here(session: Session) -> bool:
     """Whether HEAD is where an interrupted session left it; where that cannot be known (no git, refs in tables), it is."""
     git = _git_folder(session.root)
     try:
-        head = regular_bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        head = read_regular(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return True
     if _in_tables(git):
@@ -191,7 +180,7 @@ def _restorable(root: str, file: str, key: bytes) -> Session | None:
     for end in (".json", ".previous.json"):
         try:
             session = Session(
-                root, os.path.basename(file), verified(key, regular_bytes(file + end, _READ_LIMIT)), live=False
+                root, os.path.basename(file), verified(key, read_regular(file + end, _READ_LIMIT)), live=False
             )
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             continue
@@ -227,7 +216,7 @@ def head_of(root: str) -> tuple[str, str, str, str]:
     while not os.path.lexists(os.path.join(top, ".git")):
         top = os.path.dirname(top)
     try:
-        head = regular_bytes(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        head = read_regular(os.path.join(git, "HEAD"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except OSError:
         head = ""
     if head.startswith("ref:"):
@@ -238,7 +227,7 @@ def head_of(root: str) -> tuple[str, str, str, str]:
 def signing_key(common: str) -> bytes:
     """The key that checkpoints are signed with; nothing where there is none."""
     try:
-        return regular_bytes(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
+        return read_regular(os.path.join(common, "code-intel", "key"), _KEY_BYTES)
     except OSError:
         return b""
 
@@ -269,7 +258,7 @@ def _git_folder(root: str) -> str:
 def _common(git: str) -> str:
     """The git directory that all worktrees share."""
     try:
-        target = regular_bytes(os.path.join(git, "commondir"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
+        target = read_regular(os.path.join(git, "commondir"), _READ_LIMIT).decode("utf-8", "surrogateescape").strip()
     except FileNotFoundError:
         return git
     return os.path.normpath(os.path.join(git, target))
@@ -283,24 +272,12 @@ def _oid(git: str, name: str) -> str:
     """The object that a ref names, '' where there is no such ref."""
     common = _common(git)
     try:
-        return regular_bytes(os.path.join(common, name), _READ_LIMIT).decode().strip()
+        return read_regular(os.path.join(common, name), _READ_LIMIT).decode().strip()
     except OSError:
         pass
     try:
-        packed = regular_bytes(os.path.join(common, "packed-refs"), _REFS_LIMIT)
+        packed = read_regular(os.path.join(common, "packed-refs"), _REFS_LIMIT)
     except OSError:
         return ""
     found = re.search(rb"^([0-9a-f]+) " + re.escape(os.fsencode(name)) + rb"$", packed, re.MULTILINE)
     return found[1].decode() if found else ""
-
-
-def regular_bytes(path: str, limit: int) -> bytes:
-    """What a regular file holds, a byte more than `limit` at most, through no link and without waiting for a pipe. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open
-            raise OSError(f"{path} is no regular file")
-        with open(descriptor, "rb", buffering=0, closefd=False) as stream:
-            return stream.read(limit + 1)
-    finally:
-        os.close(descriptor)

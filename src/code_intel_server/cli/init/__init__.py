@@ -9,7 +9,6 @@ import argparse
 import os
 import shlex
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from code_intel_server.cli.command import COMMAND, how_to_install, lasting_comma
 from code_intel_server.cli.console import INTERRUPTED, Failed, ask, guarded, progress_bar, system_said, typed_path
 from code_intel_server.cli.init import proposals, unattended_runs
 from code_intel_server.cli.init.project_files import found, planned_files
-from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold
+from code_intel_server.cli.init.scaffold import Did, Done, Manifest, Scaffold, show_by_folder
 from code_intel_server.common import globs
 from code_intel_server.common.own_folder import WORKTREES
 from code_intel_server.common.printable import printable
@@ -264,13 +263,10 @@ def _apply(scaffold: Scaffold, wanted: Sequence[Any], choices: dict[str, Any]) -
 
 def _show(done: Sequence[Done], *, dry_run: bool) -> None:
     """One line for each file, but new ones of one folder of ours in one."""
-    would = "would be " if dry_run else ""
-    fresh = Counter(one.path.split("/")[0] for one in done if one.did is Did.CREATED and "/" in one.path)
-    for folder, count in fresh.items():
-        print(f"  {would}{Did.CREATED:<12} {folder}/ ({count} file{'s' if count > 1 else ''})")
-    for one in done:
-        if one.did not in _QUIET and not (one.did is Did.CREATED and "/" in one.path):
-            print(f"  {would}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}")
+    rest = show_by_folder(done, Did.CREATED, "would be " if dry_run else "")
+    for line, one in rest:
+        if one.did not in _QUIET:
+            print(line)
     quiet = sum(one.did in _QUIET for one in done)
     if quiet:
         print(f"  {quiet} file(s) stay as they are")

@@ -99,7 +99,7 @@ def _asking(root: Path) -> Iterator[AskCodex]:
 def _talk(child: "subprocess.Popen[bytes]") -> AskCodex:
     """Shake hands, and ask one thing after the other: a line of JSON each way."""
     sender, receiver, numbers = child.stdin, child.stdout, count()
-    assert sender is not None and receiver is not None  # noqa: S101 - `process.spawn` pipes both
+    assert sender is not None and receiver is not None  # `process.spawn` pipes both
 
     def send(message: dict[str, Any]) -> None:
         """Write one line."""

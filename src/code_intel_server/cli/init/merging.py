@@ -110,7 +110,7 @@ def without_item(text: str, path: JsonPath, item: object) -> str:
         return text
     holder = _at(_scan(text), path)
     for value in (holder.items or []) if holder is not None else []:
-        assert holder is not None  # noqa: S101 - the loop runs over its items
+        assert holder is not None  # the loop runs over its items
         if value.data == item:
             return _without_if_empty(_cut(text, holder, value.start, value.end), path)
     return text
@@ -196,7 +196,7 @@ def _value(text: str, at: int, depth: int) -> _Value:
 
 def _object(text: str, at: int, depth: int) -> _Value:
     value = _Value(at, at, {}, members={})
-    assert value.members is not None  # noqa: S101 - set above
+    assert value.members is not None  # set above
     at = _skip(text, at + 1)
     while not text.startswith("}", at):
         key = _STRING.match(text, at)
@@ -218,7 +218,7 @@ def _object(text: str, at: int, depth: int) -> _Value:
 
 def _array(text: str, at: int, depth: int) -> _Value:
     value = _Value(at, at, [], items=[])
-    assert value.items is not None  # noqa: S101 - set above
+    assert value.items is not None  # set above
     at = _skip(text, at + 1)
     while not text.startswith("]", at):
         item = _value(text, at, depth + 1)

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -167,7 +168,7 @@ class Scaffold:
         return self._beside(wanted.path, data, Did.BESIDE)
 
     def _merge(self, wanted: PlannedFile) -> Done:
-        assert wanted.merge is not None  # noqa: S101 - asked by the caller
+        assert wanted.merge is not None  # asked by the caller
         try:
             self._target(wanted.path)
             present = self._present(wanted.path)
@@ -192,7 +193,7 @@ class Scaffold:
 
     def _left_alone(self, wanted: PlannedFile, why: str) -> Done:
         """Lay our entries next to a file that they cannot be written into; the other files are written all the same."""
-        assert wanted.merge is not None  # noqa: S101 - asked by the caller
+        assert wanted.merge is not None  # asked by the caller
         note = f"{why}; add the entry from {wanted.path}.new yourself"
         return self._beside(wanted.path, wanted.merge("").encode(), Did.UNCLEAR, note)
 
@@ -224,8 +225,6 @@ class Scaffold:
             return read_regular(Path(os.path.realpath(self._root / path)), _MAX_BYTES)
         except FileNotFoundError:
             return None
-        except IsADirectoryError as error:  # which names no path, only the number it was opened by
-            raise OSError(error.errno, "a folder stands where a file is to be", path) from error
 
     def _write(self, path: str, data: bytes, *, created: bool) -> None:
         self.manifest.files[path] = _digest(data)
@@ -338,6 +337,15 @@ def leftovers(root: Path) -> Iterator[str]:
     for file in sorted((root / FOLDER).rglob("*")):
         if file.is_file():
             yield file.relative_to(root).as_posix()
+
+
+def show_by_folder(done: Sequence[Done], did: Did, would: str, whose: str = "") -> list[tuple[str, Done]]:
+    """Print a line for the files of each folder of which that became; of the others, give the line of each."""
+    plain = [one for one in done if one.did is did and not one.note and "/" in one.path]
+    for folder, count in Counter(one.path.split("/")[0] for one in plain).items():
+        print(f"  {would}{did:<12} {folder}/ ({count} file{'s' if count > 1 else ''}{whose})")
+    others = (one for one in done if one not in plain)
+    return [(f"  {would}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}", one) for one in others]
 
 
 def _digest(data: bytes) -> str:

@@ -4,7 +4,6 @@ import contextlib
 import shlex
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ from code_intel_server.cli.console import Failed
 from code_intel_server.cli.hook.sessions import worktrees_of
 from code_intel_server.cli.init import unattended_runs
 from code_intel_server.cli.init.project_files import planned_files
-from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers
+from code_intel_server.cli.init.scaffold import MANIFEST, Did, Done, Removal, leftovers, show_by_folder
 from code_intel_server.contract import CLIENTS
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.git.repository import ARCHIVE, HEADS, TASK_PREFIX, Git, open_repository
@@ -102,13 +101,8 @@ def _taken_off() -> str:
 
 def _show(done: Sequence[Done], would: str) -> None:
     """One line for each file, but removed ones of one folder in one."""
-    plain = [one for one in done if one.did is Did.REMOVED and not one.note and "/" in one.path]
-    for folder, count in Counter(one.path.split("/")[0] for one in plain).items():
-        print(f"  {would}{Did.REMOVED:<12} {folder}/ ({count} file{'s' if count > 1 else ''} of ours)")
-    for one in done:
-        if one in plain:
-            continue
-        print(f"  {would}{one.did:<12} {one.path}{f'  ({one.note})' if one.note else ''}")
+    for line, one in show_by_folder(done, Did.REMOVED, would, " of ours"):
+        print(line)
         if one.did in {Did.KEPT, Did.UNCLEAR}:
             print("    -> yours to decide")
 

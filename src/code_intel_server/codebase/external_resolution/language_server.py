@@ -140,7 +140,7 @@ class LanguageServer:
     def symbol_at(self, path: str, line: int, column: int, files: Sequence[str]) -> KnownSymbol:
         """The symbol at a place (1-based). `files` are those it may have to read again. Raises SourceError where it does not tell."""
         deadline = time.monotonic() + SERVER_SECONDS
-        name = os.path.basename(self._argv[0])  # noqa: PTH119 - of a command, not of a file
+        name = self._argv[0].rpartition("/")[2]
         if not self._lock.acquire(timeout=SERVER_SECONDS):
             raise SourceError(f"{name} is busy")
         try:
@@ -209,7 +209,7 @@ class LanguageServer:
         [result] = connection.ask({"initialize": asked}, deadline)
         info = result.get("serverInfo") or {}
         said = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
-        self._engine = said[:60] or os.path.basename(self._argv[0])  # noqa: PTH119
+        self._engine = said[:60] or self._argv[0].rpartition("/")[2]
         connection.notify("initialized", {}, deadline)
         self._is_ready = True
         return connection

@@ -5,11 +5,20 @@ Lazy: of a question only what its names lead to is parsed. Bounded: cycles end a
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from code_intel_server.codebase.resolution.evaluation import (
+    NO_ENVIRONMENT,
+    NO_MEANING,
+    NOT_KNOWN,
+    SELF,
+    Answered,
+    Environment,
+    Files,
+    Meaning,
+)
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
     UNKNOWN,
@@ -32,12 +41,6 @@ if TYPE_CHECKING:
 
     from code_intel_server.codebase.resolution.language import LanguageRules
 
-Answered = TypeVar("Answered")
-Environment = Mapping[Key | str, Values]
-"""What type parameters stand for; under SELF what a method was called on."""
-
-SELF = "self"
-_EMPTY: Environment = {}
 _DEPTH = 40
 SHALLOW = 4
 """What a name's label is worth of which nothing hangs on it: a declared type, an import, no chain of calls."""
@@ -48,66 +51,13 @@ _CLASSES = frozenset({"type", "Type", "Class"})
 """Types of classes themselves."""
 
 
-class Files(Protocol):
-    """The project's files as models."""
-
-    def model(self, path: str) -> Model | None:
-        """A file's model; None where there is no such file, or it cannot be parsed."""
-
-    def is_file(self, path: str) -> bool:
-        """Whether the project has such a file."""
-
-    def is_folder(self, path: str) -> bool:
-        """Whether the project has such a folder."""
-
-    def named(self, name: str) -> tuple[str, ...]:
-        """The project's files of that name, whatever their folder, in order."""
-
-    def in_folder(self, path: str) -> tuple[str, ...]:
-        """The files directly in a folder, in order."""
-
-    def text(self, path: str) -> str:
-        """A file's text, '' where there is none."""
-
-    def holding(self, pattern: str) -> Mapping[str, tuple[str, ...]]:
-        """The lines that match a regular expression, by file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a name means: symbols and modules of the project; `outside` of it; `unknown` where there may be more."""
-
-    symbols: frozenset[BoundSymbol] = frozenset()
-    modules: frozenset[str] = frozenset()
-    outside: str = ""
-    unknown: bool = False
-
-    @classmethod
-    def of(cls, every: "Iterable[Meaning]") -> "Meaning":
-        """All of these."""
-        found = list(every)
-        return cls(
-            frozenset().union(*(each.symbols for each in found)),
-            frozenset().union(*(each.modules for each in found)),
-            next((each.outside for each in found if each.outside), ""),
-            any(each.unknown for each in found),
-        )
-
-    def __bool__(self) -> bool:
-        """Whether anything is known."""
-        return bool(self.symbols or self.modules or self.outside or self.unknown)
-
-
-NO_MEANING = Meaning()
-NOT_KNOWN = Meaning(unknown=True)
-
-
-class Evaluator:
+class LazyEvaluator:
     """Answers the questions of one lookup; remembers what it found, so that files must not change meanwhile."""
 
-    def __init__(self, files: Files, seconds: float) -> None:
-        """`seconds` of this thread's time may be spent, from the first question on."""
+    def __init__(self, files: Files, rules: "Mapping[str, LanguageRules]", seconds: float) -> None:
+        """`rules` by language; `seconds` of this thread's time may be spent, from the first question on."""
         self.files = files
+        self._rules = rules
         self.depth = _DEPTH
         self._seconds = seconds
         self._deadline = float("inf")
@@ -147,7 +97,7 @@ class Evaluator:
             self._deadline = time.thread_time() + self._seconds
         if self.late:
             return NOT_KNOWN
-        language = model.language
+        language = self.rules(model)
         own = model.by_name_byte.get(node.start_byte)
         if own is not None and own.name == language.spelled(model.text(node)):
             also = language.also(self, model, node)
@@ -168,11 +118,11 @@ class Evaluator:
 
     def name(self, model: Model, node: "tree_sitter.Node") -> Meaning:
         """What a bare name means where it is."""
-        name = model.language.spelled(model.text(node))
+        name = self.rules(model).spelled(model.text(node))
         found = self.lookup(model, name, node)
         if found is not None:
             return found
-        beyond = model.language.beyond(self, model, name)
+        beyond = self.rules(model).beyond(self, model, name)
         return Meaning(outside=name) if beyond is None else beyond
 
     def lookup(self, model: Model, name: str, node: "tree_sitter.Node") -> Meaning | None:
@@ -181,23 +131,23 @@ class Evaluator:
         innermost = True
         while scope is not None:
             symbol = scope.symbols.get(name)
-            if symbol is not None and not model.language.hides(scope, symbol, node):
+            if symbol is not None and not self.rules(model).hides(scope, symbol, node):
                 seen = (
                     scope.kind != "class"
-                    or (innermost and model.language.body_in_scope)
-                    or model.language.members_in_scope
+                    or (innermost and self.rules(model).body_in_scope)
+                    or self.rules(model).members_in_scope
                 )
                 if seen or symbol.declarations[0].kind == "typeparam":
                     return self.follow(symbol)
-            if scope.kind == "class" and scope.owner and model.language.members_in_scope:
-                found = self.members(model.language.self_of(scope.owner), name)
+            if scope.kind == "class" and scope.owner and self.rules(model).members_in_scope:
+                found = self.members(self.rules(model).self_of(scope.owner), name)
                 if found.symbols:
                     return found
             if scope.wide:
                 meant = self._widely(scope, name)
                 if meant is not None:
                     return meant
-            if scope.kind == "namespace" and model.language.modules_apart:
+            if scope.kind == "namespace" and self.rules(model).modules_apart:
                 return None
             innermost = innermost and scope.kind == "block"
             scope = scope.parent
@@ -209,7 +159,7 @@ class Evaluator:
             return None
         self._active.add(mark)
         try:
-            found = [one.model.language.wide(self, one, name) for one in scope.wide]
+            found = [self.rules(one.model).wide(self, one, name) for one in scope.wide]
         finally:
             self._active.discard(mark)
         meant = Meaning.of(found)
@@ -224,9 +174,9 @@ class Evaluator:
             return NOT_KNOWN
         self._active.add(mark)
         try:
-            meant = symbol.declarations[0].model.language.canonical(self, symbol)
+            meant = self.rules(symbol.declarations[0].model).canonical(self, symbol)
             found = Meaning.of(
-                one.model.language.imported(self, one) if one.kind in _ELSEWHERE else Meaning(frozenset({meant}))
+                self.rules(one.model).imported(self, one) if one.kind in _ELSEWHERE else Meaning(frozenset({meant}))
                 for one in symbol.declarations
             )
         finally:
@@ -239,13 +189,13 @@ class Evaluator:
         model = self.files.model(path)
         if model is None:
             return NOT_KNOWN
-        exported = model.language.exported(self, model, name)
+        exported = self.rules(model).exported(self, model, name)
         if exported is not None:
             return exported
         symbol = model.top.symbols.get(name)
         if symbol is not None:
             return self.follow(symbol)
-        further = model.language.module_member(self, path, name)
+        further = self.rules(model).module_member(self, path, name)
         if further is not None:
             return further
         return self._widely(model.top, name) or NO_MEANING
@@ -265,7 +215,7 @@ class Evaluator:
             return self._in_class(value, name)
         if isinstance(value, Outside):
             return Meaning(outside=f"{value.name}.{name}")
-        if isinstance(value, Function) and value.declaration.model.language.is_closed:
+        if isinstance(value, Function) and self.rules(value.declaration.model).is_closed:
             return Meaning(outside=f"function.{name}")
         return NOT_KNOWN  # a function that may be given members, as Express mixes those of an application into one
 
@@ -281,7 +231,7 @@ class Evaluator:
                 beyond = base.name
             else:
                 return NOT_KNOWN
-        if not beyond and value.declaration.model.language.is_closed:
+        if not beyond and self.rules(value.declaration.model).is_closed:
             beyond = value.declaration.name or "object"
         return Meaning(outside=f"{beyond}.{name}") if beyond else NOT_KNOWN
 
@@ -292,13 +242,13 @@ class Evaluator:
             return symbol
         self._active.add(mark)
         try:
-            return symbol.declarations[0].model.language.canonical(self, symbol)
+            return self.rules(symbol.declarations[0].model).canonical(self, symbol)
         finally:
             self._active.discard(mark)
 
     def own_member(self, declaration: Declaration, name: str) -> list[BoundSymbol]:
         """The members of that name that a class declares itself."""
-        language = declaration.model.language
+        language = self.rules(declaration.model)
         symbol = declaration.inner.symbols.get(name) if declaration.inner else None
         found = [] if symbol is None or symbol.declarations[0].kind == "typeparam" else [symbol]
         return [*found, *language.further_member(self, declaration, name)]
@@ -322,7 +272,7 @@ class Evaluator:
         line = list(seen.values())
         return line[1:] if isinstance(value, Instance) and value.above else line
 
-    def bases_of(self, declaration: Declaration, env: Environment = _EMPTY) -> list[Value]:
+    def bases_of(self, declaration: Declaration, env: Environment = NO_ENVIRONMENT) -> list[Value]:
         """What a class is directly built on, in order."""
         known = self._bases.get(declaration.key)
         if known is not None and not env:
@@ -332,7 +282,7 @@ class Evaluator:
             return []
         self._active.add(mark)
         try:
-            language = declaration.model.language
+            language = self.rules(declaration.model)
             every = [self.denoted(declaration.model, node, env) for node in language.bases(declaration)]
             every.append(language.further_bases(self, declaration))
             found = list(dict.fromkeys(base for values in every for base in sorted(values, key=_order)))
@@ -345,27 +295,26 @@ class Evaluator:
     def environment(self, value: Value | None) -> Environment:
         """What the type parameters of a value's class stand for."""
         if not isinstance(value, Class | Instance) or not value.arguments:
-            return _EMPTY
-        parameters = value.declaration.model.language.parameters(self, value.declaration)
+            return NO_ENVIRONMENT
+        parameters = self.rules(value.declaration.model).parameters(self, value.declaration)
         return {symbol.key: given for symbol, given in zip(parameters, value.arguments, strict=False)}
 
     def _seen_from(self, symbol: BoundSymbol, value: Value | None) -> Environment:
         """What type parameters of a member's class stand for, seen from an object of that class or of one built on it."""
         if not isinstance(value, Class | Instance):
-            return _EMPTY
+            return NO_ENVIRONMENT
         env: dict[Key | str, Values] = {SELF: one(Instance(value.declaration, value.arguments))}
         owner = symbol.owner
-        if owner is None or not self.language_of(owner).parameters(self, owner):
+        if owner is None or not self.rules(owner.model).parameters(self, owner):
             return env
         for base in self.line_of_descent(value):
             if isinstance(base, Class) and base.declaration == owner:
                 env |= self.environment(base)
         return env
 
-    @staticmethod
-    def language_of(declaration: Declaration) -> "LanguageRules":
-        """The language a declaration is written in."""
-        return declaration.model.language
+    def rules(self, model: Model) -> "LanguageRules":
+        """The rules of the language that a file is written in."""
+        return self._rules[model.language]
 
     # Values
 
@@ -393,7 +342,7 @@ class Evaluator:
         return found
 
     def _infer(self, model: Model, node: "tree_sitter.Node") -> Values:
-        language, kind = model.language, node.type
+        language, kind = self.rules(model), node.type
         special = language.special(self, model, node)
         if special is not None:
             return special
@@ -419,7 +368,7 @@ class Evaluator:
         holder, name = (node.child_by_field_name(field) for field in fields)
         if holder is None or name is None:
             return UNKNOWN
-        return self.taken(self.infer(model, holder), model.language.spelled(model.text(name)))
+        return self.taken(self.infer(model, holder), self.rules(model).spelled(model.text(name)))
 
     def taken(self, values: Values, name: str) -> Values:
         """What the values give under a name."""
@@ -441,8 +390,8 @@ class Evaluator:
             return self.value_of(symbol)
         env = self._seen_from(symbol, receiver)
         found = []
-        for declaration in _value_declarations(symbol, as_type=False):
-            language = declaration.model.language
+        for declaration in self._defining(symbol, as_type=False):
+            language = self.rules(declaration.model)
             if declaration.kind == "function":
                 if language.is_property(declaration):
                     found.append(self.returns(declaration, receiver))
@@ -479,7 +428,7 @@ class Evaluator:
         self._active.add(mark)
         self._depth += 1
         try:
-            found = union(self.value_of_declaration(one) for one in _value_declarations(symbol, as_type=False))
+            found = union(self.value_of_declaration(one) for one in self._defining(symbol, as_type=False))
         finally:
             self._depth -= 1
             self._active.discard(mark)
@@ -487,9 +436,9 @@ class Evaluator:
             self._of_symbols[symbol.key] = found
         return found
 
-    def value_of_declaration(self, declaration: Declaration, env: Environment = _EMPTY) -> Values:
+    def value_of_declaration(self, declaration: Declaration, env: Environment = NO_ENVIRONMENT) -> Values:
         """What one declaration says that its symbol stands for."""
-        model, language = declaration.model, declaration.model.language
+        model, language = declaration.model, self.rules(declaration.model)
         if declaration.kind in {"class", "namespace"}:
             return language.class_value(declaration)
         if declaration.kind == "part":
@@ -515,7 +464,7 @@ class Evaluator:
 
     # Types
 
-    def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = _EMPTY) -> Values:
+    def denoted(self, model: Model, node: "tree_sitter.Node", env: Environment = NO_ENVIRONMENT) -> Values:
         """The classes that a type as it is written stands for."""
         if self._depth > self.depth or self.late:
             self._cuts += 1
@@ -527,7 +476,7 @@ class Evaluator:
             self._depth -= 1
 
     def _denoted(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
-        language, kind = model.language, node.type
+        language, kind = self.rules(model), node.type
         special = language.special_type(self, model, node, env)
         if special is not None:
             return special
@@ -560,7 +509,7 @@ class Evaluator:
         pending = [node]
         while pending:
             each = pending.pop()
-            if each.type in model.language.type_either:
+            if each.type in self.rules(model).type_either:
                 pending += reversed(each.named_children)  # a union of hundreds nests as deep
                 continue
             found |= self.denoted(model, each, env)
@@ -571,36 +520,36 @@ class Evaluator:
     def _with_arguments(
         self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str], env: Environment
     ) -> Values:
-        language = model.language
+        language = self.rules(model)
         base = node.child_by_field_name(fields[0]) or (node.named_children[0] if node.named_children else None)
         given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
         if base is None or given is None:
             return UNKNOWN
         parts = [part for part in given.named_children if part.type not in language.type_parents]
         arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
-        return self.applied(language, self.denoted(model, base, env), arguments)
+        return self.applied(language.transparent, self.denoted(model, base, env), arguments)
 
-    def applied(self, language: "LanguageRules", values: Values, arguments: tuple[Values, ...]) -> Values:
-        """Types with these arguments."""
+    def applied(self, transparent: Collection[str], values: Values, arguments: tuple[Values, ...]) -> Values:
+        """Types with these arguments; `transparent` ones behave as what they hold."""
         found = []
         for value in values:
             if isinstance(value, Class | Instance):
                 found.append(one(Class(value.declaration, arguments)))
             elif isinstance(value, Outside):
                 last = value.name.rpartition(".")[2]
-                found.append(arguments[0] if last in language.transparent and arguments else outside(last, *arguments))
+                found.append(arguments[0] if last in transparent and arguments else outside(last, *arguments))
             else:
                 found.append(one(value))
         return union(found)
 
-    def denoted_by(self, meaning: Meaning, env: Environment = _EMPTY) -> Values:
+    def denoted_by(self, meaning: Meaning, env: Environment = NO_ENVIRONMENT) -> Values:
         """What a name stands for as a type."""
         found = [self._rest(meaning)]
         for symbol in meaning.symbols:
             if symbol.key in env:
                 found.append(env[symbol.key])
                 continue
-            for declaration in _value_declarations(symbol, as_type=True):
+            for declaration in self._defining(symbol, as_type=True):
                 if declaration.kind == "typeparam":
                     bound = declaration.type_node
                     found.append(self.denoted(declaration.model, bound, env) if bound else UNKNOWN)
@@ -612,7 +561,7 @@ class Evaluator:
 
     def _as_alias(self, declaration: Declaration, env: Environment) -> Values:
         """A variable that is used as a type: what it is set to is one."""
-        language, value = declaration.model.language, declaration.value_node
+        language, value = self.rules(declaration.model), declaration.value_node
         if declaration.kind != "variable" or value is None or not language.aliases_by_value:
             return self.value_of_declaration(declaration, env)
         return self._alias(declaration, value, env)
@@ -647,9 +596,9 @@ class Evaluator:
             elif isinstance(value, Function):
                 found.append(self.returns(value.declaration, value.receiver, (model, given)))
             elif isinstance(value, Outside):
-                found.append(model.language.outside_call(self, value, given, model))
+                found.append(self.rules(model).outside_call(self, value, given, model))
             elif isinstance(value, Instance):
-                found.append(model.language.call_of_instance(self, model, value, given))
+                found.append(self.rules(model).call_of_instance(self, model, value, given))
             else:
                 found.append(UNKNOWN)
         return union(found) if found else UNKNOWN
@@ -661,7 +610,7 @@ class Evaluator:
         given: "tuple[Model, list[tree_sitter.Node]] | None" = None,
     ) -> Values:
         """What a call of a function gives."""
-        language = declaration.model.language
+        language = self.rules(declaration.model)
         symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
             declaration.name, declaration.scope, [declaration]
         )
@@ -699,7 +648,7 @@ class Evaluator:
         given: "list[tree_sitter.Node]",
     ) -> dict[Key | str, Values]:
         """What a function's own type parameters stand for, as the arguments tell."""
-        language = declaration.model.language
+        language = self.rules(declaration.model)
         own = {symbol.key for symbol in language.parameters(self, declaration)}
         found: dict[Key | str, Values] = {}
         if not own or declaration.inner is None:
@@ -722,7 +671,7 @@ class Evaluator:
         self, model: Model, node: "tree_sitter.Node", own: set[Key], values: Callable[[], Values]
     ) -> Iterator[tuple[Key, Values]]:
         """The type parameters that a parameter's type names, with what an argument makes of them."""
-        language = model.language
+        language = self.rules(model)
         while node.type in language.type_same and node.named_children:
             inner = [child for child in node.named_children if child.type not in language.type_parents]
             node = inner[0] if inner else node.named_children[0]
@@ -737,12 +686,11 @@ class Evaluator:
                 inner_values = partial(self._unwrapped, language, values, is_class=is_class)
                 yield from self._bound_by(model, parts[0], own, inner_values)
 
+    def _defining(self, symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
+        return self.rules(symbol.declarations[0].model).defining(symbol, as_type=as_type)
+
     def _unwrapped(self, language: "LanguageRules", values: Callable[[], Values], *, is_class: bool) -> Values:
         return instances(values()) if is_class else language.items_of(self, values())
-
-
-def _value_declarations(symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
-    return symbol.declarations[0].model.language.defining(symbol, as_type=as_type)
 
 
 def _order(value: Value) -> tuple[int, object]:

@@ -22,7 +22,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator, Meaning
+    from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator, Meaning
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
 _TYPED_KINDS = frozenset({"class", "function", "import", "namespace"})

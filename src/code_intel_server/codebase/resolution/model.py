@@ -7,14 +7,13 @@ a `decl.class` and a `decl.function` open one behind their name.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.language import LanguageRules
     from code_intel_server.codebase.syntax.grammars import Captures, Parsed
 
 Key = tuple[str, int]
@@ -121,13 +120,34 @@ class BoundSymbol:
         return isinstance(other, BoundSymbol) and self.key == other.key
 
 
-class Model:
-    """One parsed file and what it declares."""
+class DeclarationRules(Protocol):
+    """How a language declares names."""
 
-    def __init__(self, path: str, parsed: "Parsed", language: "LanguageRules") -> None:
+    @property
+    def name(self) -> str:
+        """The language's."""
+
+    @property
+    def wide_scopes(self) -> bool:
+        """Whether a function's scope begins before its name."""
+
+    def matches(self, parsed: "Parsed") -> "Iterator[Captures]":
+        """What the language's query finds in a file."""
+
+    def spelled(self, text: str) -> str:
+        """A name as it is compared."""
+
+    def declare(self, model: "Model", one: Declaration, scope: Scope) -> None:
+        """Bind a declaration that is in `scope`."""
+
+
+class Model:
+    """One parsed file and what it declares, `language` the name of what it is written in."""
+
+    def __init__(self, path: str, parsed: "Parsed", rules: DeclarationRules) -> None:
         self.path = path
         self.parsed = parsed
-        self.language = language
+        self.language = rules.name
         self.top = Scope("module", 0, len(parsed.text) + 1)
         self._scopes: list[Scope] = [self.top]
         self._starts: list[int] = [0]
@@ -136,7 +156,7 @@ class Model:
         self.exports: dict[str, BoundSymbol] = {}
         self.apart: list[tuple[str, BoundSymbol]] = []
         """Members that are declared apart from their class, each with its name."""
-        _read(self)
+        _read(self, rules)
 
     @property
     def size(self) -> int:
@@ -190,11 +210,11 @@ class Model:
         return self.parsed.text[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-def _read(model: Model) -> None:
+def _read(model: Model, rules: DeclarationRules) -> None:
     """Find all scopes, then bind every declaration in the one it is in."""
     found: list[tuple[str, Captures]] = []
     scopes: dict[tuple[int, int], Scope] = {}
-    for captures in model.language.matches(model.parsed):
+    for captures in rules.matches(model.parsed):
         for capture, nodes in captures.items():
             part, _, kind = capture.partition(".")
             if part == "scope":
@@ -202,9 +222,13 @@ def _read(model: Model) -> None:
                     _open(model, scopes, kind, node)
             elif part == "decl":
                 found.append((kind, captures))
-    declarations = [_declaration(model, kind, captures, name) for kind, captures in found for name in captures["name"]]
+    declarations = [
+        _declaration(model, kind, captures, name, rules.spelled(model.text(name)))
+        for kind, captures in found
+        for name in captures["name"]
+    ]
     for one in declarations:
-        _open_inside(scopes, one)
+        _open_inside(scopes, one, wide=rules.wide_scopes)
     model.nest(scopes.values())
     for scope in scopes.values():
         if scope.owner is not None and not scope.owner.name and scope.parent is not None:
@@ -213,7 +237,7 @@ def _read(model: Model) -> None:
         known = model.by_name_byte.get(one.name_node.start_byte)
         if known is None:
             scope = model.scope_at(one.name_node.start_byte)
-            model.language.declare(model, one, scope.parent or scope if scope is one.inner else scope)
+            rules.declare(model, one, scope.parent or scope if scope is one.inner else scope)
         elif one.type_node is not None and known.declarations[-1].type_node is None:
             known.declarations[-1].type_node = one.type_node
 
@@ -224,10 +248,10 @@ def _open(model: Model, scopes: dict[tuple[int, int], Scope], kind: str, node: "
         scope.owner = model.nameless(kind, node, scope)
 
 
-def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration) -> None:
+def _open_inside(scopes: dict[tuple[int, int], Scope], one: Declaration, *, wide: bool) -> None:
     """The scope that a declaration opens."""
     if one.kind in _OPENING:
-        start = one.node.start_byte if one.model.language.wide_scopes else one.name_node.end_byte
+        start = one.node.start_byte if wide else one.name_node.end_byte
         end = one.node.end_byte
         one.inner = scopes.setdefault((start, end), Scope(_OPENING[one.kind], start, end, owner=one))
     elif one.kind == "namespace" and one.value_node is not None:
@@ -240,11 +264,12 @@ def _declaration(
     kind: str,
     captures: "Captures",
     name: "tree_sitter.Node",
+    spelled: str,
 ) -> Declaration:
     how = next((one for one in _HOW if one in captures), "value")
     return Declaration(
         model=model,
-        name=model.language.spelled(model.text(name)),
+        name=spelled,
         kind=kind,
         node=captures[f"decl.{kind}"][0],
         name_node=name,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from code_intel_server.codebase.files.project import ProjectScope
-from code_intel_server.codebase.resolution.evaluator import SHALLOW, Evaluator, Meaning
+from code_intel_server.codebase.resolution.evaluation import Meaning
+from code_intel_server.codebase.resolution.evaluator import SHALLOW, LazyEvaluator
 from code_intel_server.codebase.resolution.languages import RESOLVERS
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Key, Model, Scope
 from code_intel_server.codebase.resolution.store import ProjectFiles
@@ -81,7 +82,7 @@ class Resolver:
 
     def __init__(self, project: ProjectScope, seconds: float = RESOLUTION_SECONDS) -> None:
         self.files = ProjectFiles(project)
-        self._evaluator = Evaluator(self.files, seconds)
+        self._evaluator = LazyEvaluator(self.files, RESOLVERS, seconds)
         self.through: Counter[BoundSymbol] = Counter()
         """Members that the target overrides: how many occurrences mean them, and so may mean the target when the program runs."""
         self._root: dict[Key, BoundSymbol] = {}
@@ -121,7 +122,8 @@ class Resolver:
         if own is not None and not meant.symbols:
             return ResolvedTarget(own.name, frozenset({own}))
         name = next((symbol.name for symbol in _sorted(meant.symbols)), model.text(node))
-        is_type = model.language.is_type(node) if any(map(model.language.is_type_and_value, meant.symbols)) else None
+        rules = self._evaluator.rules(model)
+        is_type = rules.is_type(node) if any(map(rules.is_type_and_value, meant.symbols)) else None
         return ResolvedTarget(name, meant.symbols, "" if meant.symbols else meant.outside, is_type)
 
     def target(self, places: Iterable[tuple[str, int, int, str]]) -> ResolvedTarget | None:
@@ -144,7 +146,11 @@ class Resolver:
     def member(self, owners: ResolvedTarget | None, modules: Iterable[str], name: str) -> ResolvedTarget | None:
         """What classes or modules hold under a name, inherited and re-exported; None where nothing."""
         values = self._evaluator.values(Meaning(owners.symbols if owners else frozenset(), frozenset(modules)))
-        languages = {one.model.language for symbol in (owners.symbols if owners else ()) for one in symbol.declarations}
+        languages = {
+            self._evaluator.rules(one.model)
+            for symbol in (owners.symbols if owners else ())
+            for one in symbol.declarations
+        }
         names = {each for language in languages for each in language.member_names(name)} or {name}
         symbols = frozenset().union(*(self._evaluator.members(values, each).symbols for each in sorted(names)))
         return ResolvedTarget(name, symbols) if symbols else None
@@ -214,7 +220,7 @@ class Resolver:
         if target is None:
             return self._declared(meant)
         verdict = self.verdict(target, meant)
-        if target.is_type is not None and model.language.is_type(node) is (not target.is_type):
+        if target.is_type is not None and self._evaluator.rules(model).is_type(node) is (not target.is_type):
             return Binding.OTHER
         if verdict is Binding.OTHER and node.start_byte not in model.by_name_byte:
             self.through.update(
@@ -252,7 +258,8 @@ class Resolver:
         found = []
         for symbol in symbols:
             if symbol.key not in self._root:
-                self._root[symbol.key] = symbol.declarations[0].model.language.root(self._evaluator, symbol)
+                rules = self._evaluator.rules(symbol.declarations[0].model)
+                self._root[symbol.key] = rules.root(self._evaluator, symbol)
             found.append(self._root[symbol.key])
         return frozenset(found)
 
@@ -263,8 +270,8 @@ class Resolver:
             return False
         key = (mine.key, other.key)
         if key not in self._related:
-            language = mine.model.language
-            self._related[key] = self._descends(other, mine) or language.may_be(self._evaluator, mine, other)
+            rules = self._evaluator.rules(mine.model)
+            self._related[key] = self._descends(other, mine) or rules.may_be(self._evaluator, mine, other)
         return self._related[key]
 
     def _descends(self, one: Declaration, above: Declaration) -> bool:

@@ -29,13 +29,13 @@ _INDEXES = (
 _ANY_CASE = "symbols.name COLLATE NOCASE"
 _LAST_CHARACTER = "\U0010ffff"
 _FIELDS = "path, engine, mtime_ns, size, symbols.name, kind, scope, signature, start_line, end_line, language"
-_SELECT = f"SELECT {_FIELDS} FROM "  # noqa: S608 - constants
+_SELECT = f"SELECT {_FIELDS} FROM "
 _JOINED = "symbols JOIN here USING (content)"
 _NAMED = (
     f"{_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1 UNION ALL {_SELECT} {_JOINED} "
     f"WHERE {_ANY_CASE} >= ?2 AND {_ANY_CASE} < ?3 AND symbols.name >= ?2 AND symbols.name < ?3 AND symbols.name LIKE '%:'"
 )
-_FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1"  # noqa: S608 - constants
+_FILES_NAMED = f"SELECT DISTINCT path FROM {_JOINED} WHERE {_ANY_CASE} = ?1 AND symbols.name = ?1"
 
 
 _ADOPT = "INSERT OR REPLACE INTO files SELECT ?1, ?2, ?3, ?4, id FROM contents WHERE key = ?5"
@@ -104,13 +104,13 @@ class SymbolStore:
         wanted, found = [os.fsencode(path) for path in paths], dict[str, Stamp]()
         for at in range(0, len(wanted), _PART):
             part = wanted[at : at + _PART]
-            query = f"SELECT path, mtime_ns, size FROM here WHERE path IN ({','.join('?' * len(part))})"  # noqa: S608
+            query = f"SELECT path, mtime_ns, size FROM here WHERE path IN ({','.join('?' * len(part))})"
             found.update((os.fsdecode(path), Stamp(*stamp)) for path, *stamp in self._read(query, part))
         return found
 
     def count(self) -> tuple[int, int]:
         """(files, symbols)."""
-        ((files, symbols),) = self._read(f"SELECT (SELECT count(*) FROM here), (SELECT count(*) FROM {_JOINED})")  # noqa: S608
+        ((files, symbols),) = self._read(f"SELECT (SELECT count(*) FROM here), (SELECT count(*) FROM {_JOINED})")
         return files, symbols
 
     @property
@@ -273,7 +273,7 @@ class SymbolStore:
             self._open()
         if self._path is None:
             with self._lock:
-                assert self._memory is not None  # noqa: S101 - set by _open where there is no path
+                assert self._memory is not None  # set by _open where there is no path
                 yield self._memory
             return
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -310,7 +310,7 @@ class SymbolStore:
 
     def _look_at_own(self, connection: sqlite3.Connection) -> None:
         files = f"files JOIN contents ON contents.id = content WHERE checkout = {self._checkout}"
-        connection.execute(f"CREATE TEMP VIEW here AS SELECT path, mtime_ns, size, content, engine FROM {files}")  # noqa: S608
+        connection.execute(f"CREATE TEMP VIEW here AS SELECT path, mtime_ns, size, content, engine FROM {files}")
 
     def _discard(self, generation: int) -> None:
         """Throw the store of that generation away, unless another thread has done so and made a new one."""

@@ -7,7 +7,7 @@ Universal Ctags tags a large tree in a second; a syntax tree is one to two order
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -186,8 +186,3 @@ def _tag(symbol: Symbol, language: Language, package: str) -> Tag:
     elif package:
         scope = ".".join(filter(None, (package, scope)))
     return Tag(name, symbol.kind.value, scope, symbol.signature, symbol.line, symbol.end_line, language.name)
-
-
-def engines(files: Mapping[str, str]) -> str:
-    """The engines behind an answer, in words."""
-    return " + ".join(sorted(set(files.values()))) or ctags.ENGINE

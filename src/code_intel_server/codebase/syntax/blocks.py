@@ -33,8 +33,6 @@ def _block(index: int, symbol: Symbol, lead_line: int, children: tuple[Block, ..
         start_line=symbol.start_line,
         header_end_line=symbol.header_end_line,
         end_line=symbol.end_line,
-        start_byte=symbol.start_byte,
-        end_byte=symbol.end_byte,
         children=children,
     )
 

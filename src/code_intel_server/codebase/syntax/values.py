@@ -165,6 +165,4 @@ class Block:
     start_line: int
     header_end_line: int
     end_line: int
-    start_byte: int
-    end_byte: int
     children: tuple["Block", ...]

@@ -218,7 +218,7 @@ def completion(turn: Turn[CompletionPayload]) -> Outcome:
 def _standing(tasks: tuple[TaskModel, ...]) -> dict[str, JsonValue]:
     """What an agent needs to go on with a plan."""
     upcoming = next_task(tasks)
-    assert upcoming is not None  # noqa: S101 - a plan has a pending task, and so has a report that is not the last
+    assert upcoming is not None  # a plan has a pending task, and so has a report that is not the last
     return {"progress": progress_text(tasks), "next_task": task_brief(upcoming)}
 
 

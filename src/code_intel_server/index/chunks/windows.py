@@ -61,10 +61,6 @@ class TokenLines:
         """The lines of a span, without the last newline."""
         return "\n".join(self.lines[span.start : span.end])
 
-    def blank(self, span: Span) -> bool:
-        """Whether nothing visible is there."""
-        return not any(self.lines[at].strip() for at in range(span.start, span.end))
-
     def trimmed(self, span: Span) -> Span:
         """The span without blank lines at its ends."""
         start, end = span.start, span.end

@@ -228,11 +228,11 @@ def _chunks(connection: sqlite3.Connection, query: str, values: Sequence[object]
 
 _COLUMNS = "path, start_line, end_line, symbol, scope"
 _DEFINED = (
-    f"SELECT {_COLUMNS}, own FROM definitions WHERE name = ?1 COLLATE NOCASE AND name = ?1 COLLATE BINARY "  # noqa: S608
+    f"SELECT {_COLUMNS}, own FROM definitions WHERE name = ?1 COLLATE NOCASE AND name = ?1 COLLATE BINARY "
     "ORDER BY path, start_line LIMIT 200"
 )
-_OF_FUNCTION = f"SELECT {_COLUMNS} FROM definitions WHERE path = ? AND name = ? COLLATE NOCASE ORDER BY own DESC, start_line LIMIT 1"  # noqa: S608
+_OF_FUNCTION = f"SELECT {_COLUMNS} FROM definitions WHERE path = ? AND name = ? COLLATE NOCASE ORDER BY own DESC, start_line LIMIT 1"
 _AT_LINE = (
-    f"SELECT {_COLUMNS} FROM chunks WHERE path = ? AND start_line <= ? AND end_line >= ? "  # noqa: S608
+    f"SELECT {_COLUMNS} FROM chunks WHERE path = ? AND start_line <= ? AND end_line >= ? "
     "ORDER BY start_line DESC LIMIT 1"
 )

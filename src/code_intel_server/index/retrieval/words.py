@@ -40,39 +40,18 @@ def _plain(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-class _Runs(dict[str, tuple[int, ...]]):
-    """Runs to rows, cut when first asked for: what a text needs is then looked up without running Python."""
+class _Remembered(dict[str, tuple[int, ...]]):
+    """Rows of what a text is made of, worked out when first asked for: they are then looked up without running Python."""
 
-    def __init__(self, cut: Callable[[str], list[int]]) -> None:
-        self._cut = cut
+    def __init__(self, rows_of: Callable[[str], tuple[int, ...]]) -> None:
+        self._rows_of = rows_of
 
-    def __missing__(self, run: str) -> tuple[int, ...]:
-        if run.isascii() and run.isalpha() and run.islower():
-            found = tuple(self._cut(run[:MAX_WORD]))  # what `_WORD` would say of most runs
-        else:
-            found = tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
+    def __missing__(self, text: str) -> tuple[int, ...]:
+        found = self._rows_of(text)
         if len(self) >= CACHED_RUNS:
             self.clear()
-        if len(run) <= MAX_CACHED_RUN:
-            self[run] = found
-        return found
-
-
-class _Names(dict[str, tuple[int, ...]]):
-    """Runs joined by underscores to the rows of all of them, kept like the runs themselves."""
-
-    def __init__(self, runs: _Runs) -> None:
-        self._runs = runs
-
-    def __missing__(self, name: str) -> tuple[int, ...]:
-        if "_" in name:
-            found = tuple(chain.from_iterable(self._runs[run] for run in name.split("_") if run))
-        else:
-            found = self._runs[name]
-        if len(self) >= CACHED_RUNS:
-            self.clear()
-        if len(name) <= MAX_CACHED_RUN:
-            self[name] = found
+        if len(text) <= MAX_CACHED_RUN:
+            self[text] = found
         return found
 
 
@@ -87,8 +66,8 @@ class Vocabulary:
         self._size = len(tokens)
         self._rows = {token: row for row, token in enumerate(tokens)}
         self._longest = max(map(len, tokens), default=0)
-        self._runs = _Runs(self._cut)
-        self._names = _Names(self._runs)
+        self._runs = _Remembered(self._of_run)
+        self._names = _Remembered(self._of_name)
 
     @classmethod
     def read(cls, source: Path) -> "Vocabulary":
@@ -113,6 +92,15 @@ class Vocabulary:
     def rows(self, run: str) -> tuple[int, ...]:
         """The rows of letters and digits without a break (`parseURL2`), in order; characters that the vocabulary lacks are skipped."""
         return self._runs[run]
+
+    def _of_run(self, run: str) -> tuple[int, ...]:
+        if run.isascii() and run.isalpha() and run.islower():
+            return tuple(self._cut(run[:MAX_WORD]))  # what `_WORD` would say of most runs
+        return tuple(row for word in _WORD.findall(run) for row in self._cut(word[:MAX_WORD].lower()))
+
+    def _of_name(self, name: str) -> tuple[int, ...]:
+        """The rows of runs joined by underscores."""
+        return tuple(chain.from_iterable(self._runs[run] for run in name.split("_") if run))
 
     def _cut(self, word: str) -> list[int]:
         """Greedy longest pieces of one lower-case word."""

@@ -21,7 +21,7 @@ from code_intel_server.common.owned_connection import transaction
 from code_intel_server.index.chunks.cutting import Cut
 from code_intel_server.index.retrieval.lexical import index_terms
 from code_intel_server.index.storage import postings
-from code_intel_server.index.storage.database import BESIDE, Database, identity
+from code_intel_server.index.storage.database import BESIDE, Database, fetched, identity
 from code_intel_server.index.values import Chunk, path_tag
 from code_intel_server.workspace.files import make_folder
 
@@ -42,7 +42,6 @@ FORGOTTEN_SECONDS = 30 * 86_400.0
 PART = 2000
 """So many contents, paths or vectors are removed at once: others that write wait no longer than for these."""
 
-VARIABLES = 500
 _LONGEST = (1 << 16) - 1
 
 
@@ -146,12 +145,9 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, Content]:
         """Those of the contents that are there."""
-        found: dict[bytes, Content] = {}
+        query = "SELECT key, id, first, last FROM contents WHERE key IN ({})"
         with self.reading() as connection:
-            for part in in_parts(keys):
-                query = f"SELECT key, id, first, last FROM contents WHERE key IN ({','.join('?' * len(part))})"  # noqa: S608
-                found.update((row[0], Content(*row[1:])) for row in connection.execute(query, part))
-        return found
+            return {key: Content(*content) for key, *content in fetched(connection, query, keys)}
 
     def put(self, files: Iterable[FileWrite], model: str) -> dict[bytes, Content]:
         """Add the contents of files that are not there yet, in one transaction; answers which content has which key.
@@ -175,21 +171,14 @@ CREATE UNIQUE INDEX vectors_passage ON vectors (passage, model);
         return found
 
     def _known_paths(self, paths: Sequence[str]) -> dict[str, int]:
-        found: dict[str, int] = {}
         with self.reading() as connection:
-            for part in in_parts(paths):
-                query = f"SELECT path, id FROM paths WHERE path IN ({','.join('?' * len(part))})"  # noqa: S608
-                found.update(connection.execute(query, part).fetchall())
-        return found
+            return dict(fetched(connection, "SELECT path, id FROM paths WHERE path IN ({})", paths))
 
     def passages_with_vectors(self, passages: Sequence[int], model: str) -> set[int]:
         """Those of the passages that have a vector of the model."""
-        found: set[int] = set()
+        query = "SELECT passage FROM vectors WHERE model = ? AND passage IN ({})"
         with self.reading() as connection:
-            for part in in_parts(passages):
-                query = f"SELECT passage FROM vectors WHERE model = ? AND passage IN ({','.join('?' * len(part))})"  # noqa: S608
-                found.update(row[0] for row in connection.execute(query, (model_number(model), *part)))
-        return found
+            return {row[0] for row in fetched(connection, query, passages, model_number(model))}
 
     def put_vectors(self, vectors: Mapping[int, bytes], model: str) -> None:
         """Add vectors by passage."""
@@ -384,13 +373,8 @@ def model_number(model: str) -> int:
 
 def uid_of(connection: sqlite3.Connection, schema: str) -> str:
     """What tells a file from any other, in the database attached as `schema`."""
-    row = connection.execute(f"SELECT value FROM {schema}.meta WHERE key = 'store'").fetchone()  # noqa: S608
+    row = connection.execute(f"SELECT value FROM {schema}.meta WHERE key = 'store'").fetchone()
     return str(row[0]) if row else ""
-
-
-def in_parts(values: Sequence[object]) -> Iterator[Sequence[object]]:
-    """As many at once as one statement may ask for."""
-    return (values[at : at + VARIABLES] for at in range(0, len(values), VARIABLES))
 
 
 def _starts(chunks: Sequence[Chunk]) -> Iterator[int]:
@@ -411,7 +395,7 @@ def _last(connection: sqlite3.Connection, table: str) -> int:
 @contextlib.contextmanager
 def _lock_file(path: Path) -> Iterator[IO[bytes]]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, opened with our own flags
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
         yield file
 
 
@@ -438,7 +422,7 @@ def _remove_some(connection: sqlite3.Connection, referred: _Referred) -> bool:
     """Remove some contents and paths that are not referred to, with everything that is only theirs; whether there were any."""
     contents, paths, models = (json.dumps([*ids]) for ids in referred)
     others = "NOT IN (SELECT value FROM json_each(?)) LIMIT ?"
-    rows = connection.execute(f"SELECT id, first, last FROM contents WHERE id {others}", (contents, PART)).fetchall()  # noqa: S608
+    rows = connection.execute(f"SELECT id, first, last FROM contents WHERE id {others}", (contents, PART)).fetchall()
     for ident, first, last in rows:
         names = connection.execute("SELECT names, seq FROM chunks WHERE seq BETWEEN ? AND ?", (first, last)).fetchall()
         connection.executemany(
@@ -448,13 +432,13 @@ def _remove_some(connection: sqlite3.Connection, referred: _Referred) -> bool:
         connection.execute("DELETE FROM chunks WHERE seq BETWEEN ? AND ?", (first, last))
         connection.execute("DELETE FROM contents WHERE id = ?", (ident,))
     removed = len(rows)
-    gone = f"DELETE FROM paths WHERE id IN (SELECT id FROM paths WHERE id {others})"  # noqa: S608
+    gone = f"DELETE FROM paths WHERE id IN (SELECT id FROM paths WHERE id {others})"
     removed += connection.execute(gone, (paths, PART)).rowcount
     if removed:
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('thin', '')")
     else:
         unused = "passage NOT IN (SELECT passage FROM chunks) OR model NOT IN (SELECT value FROM json_each(?)) LIMIT ?"
-        gone = f"DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE {unused})"  # noqa: S608
+        gone = f"DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE {unused})"
         removed += connection.execute(gone, (models, PART)).rowcount
     return removed > 0
 

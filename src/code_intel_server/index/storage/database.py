@@ -6,8 +6,9 @@ import sqlite3
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from code_intel_server.common.owned_connection import OwnedConnection, bound_log, lengthen_log, shorten_log, transaction
 from code_intel_server.workspace.files import make_folder
@@ -17,6 +18,7 @@ BUSY_SECONDS = 10.0
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps besides the file, by the endings of their names."""
 
+_VARIABLES = 500
 OTHER_VERSION = "it was written by another version"
 
 
@@ -269,6 +271,15 @@ class IndexFile(Database):
     """The database of one checkout, for who looks at it alone; `store` knows what is in it."""
 
     VERSION = "3"
+
+
+def fetched(
+    connection: sqlite3.Connection, query: str, values: Sequence[object], *before: object
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query for `values`, which take the place of its `{}`: as many at once as one statement may ask for."""
+    for at in range(0, len(values), _VARIABLES):
+        part = values[at : at + _VARIABLES]
+        yield from connection.execute(query.format(",".join("?" * len(part))), (*before, *part))
 
 
 def uri_for_reading(path: Path) -> str:

@@ -139,7 +139,7 @@ class OpenIndex:
     def _own(self, near: dict[str, float], limit: int) -> dict[int, float]:
         """What was found, by our chunks; nothing where too much of it is of other checkouts."""
         store = self.store
-        assert store is not None  # noqa: S101 - checked by the caller
+        assert store is not None  # checked by the caller
         if not store.by_passage:
             return {seq: near[ident] for seq, ident in store.seqs_by_id(near).items()}
         found = {seq: near[key] for seq, key in store.view().of_passages(near).items()}

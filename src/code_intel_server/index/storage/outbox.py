@@ -7,6 +7,7 @@ from code_intel_server.index.storage.contents import model_number
 from code_intel_server.index.storage.database import IndexFile
 from code_intel_server.index.storage.rows import OutboxItem
 
+_PASSAGE_KEY = "printf('%016x', c.passage)"
 _WITH_VECTOR = "chunks c JOIN shared.vectors v ON v.passage = c.passage AND v.model = ?"
 
 
@@ -18,7 +19,7 @@ class ChromaOutbox(IndexFile):
 
     @property
     def _key(self) -> str:
-        return "printf('%016x', c.passage)" if self.by_passage else "c.id"
+        return _PASSAGE_KEY if self.by_passage else "c.id"
 
     # Metadata
 
@@ -49,7 +50,7 @@ class ChromaOutbox(IndexFile):
             ).fetchall()
             ids = json.dumps([ident for _, ident in rows])
             if collection == "forest":
-                query = _VECTORS_OF_IDS.format(key=self._key.replace("c.id", "w.value"))
+                query = _VECTORS_OF_IDS.format(key=_PASSAGE_KEY if self.by_passage else "w.value")
                 found = connection.execute(query, (ids, model_number(self.meta("model"))))
             else:
                 found = connection.execute(_AGREEMENTS_OF_IDS, (ids,))
@@ -85,17 +86,17 @@ class ChromaOutbox(IndexFile):
 
     def _refill(self, connection: sqlite3.Connection) -> None:
         put = "INSERT INTO outbox (collection, id, removed)"
-        connection.execute(f"{put} SELECT 'forest', c.id, 0 FROM {_WITH_VECTOR}", (model_number(self.meta("model")),))  # noqa: S608
-        connection.execute(f"{put} SELECT 'map', id, 0 FROM agreements WHERE vector IS NOT NULL")  # noqa: S608
+        connection.execute(f"{put} SELECT 'forest', c.id, 0 FROM {_WITH_VECTOR}", (model_number(self.meta("model")),))
+        connection.execute(f"{put} SELECT 'map', id, 0 FROM agreements WHERE vector IS NOT NULL")
 
     def sample_ids(self, limit: int, *, sent: bool = False) -> list[tuple[str, bytes]]:
         """About `limit` keys with vectors, spread over the whole store; of those only that ChromaDB has, where `sent`."""
         model = model_number(self.meta("model"))
-        wanted = f"{_WITH_VECTOR} WHERE c.id NOT IN (SELECT id FROM outbox WHERE ? AND collection = 'forest')"  # noqa: S608
+        wanted = f"{_WITH_VECTOR} WHERE c.id NOT IN (SELECT id FROM outbox WHERE ? AND collection = 'forest')"
         with self.reading() as connection:
-            total = connection.execute(f"SELECT count(*) FROM {wanted}", (model, sent)).fetchone()[0]  # noqa: S608
+            total = connection.execute(f"SELECT count(*) FROM {wanted}", (model, sent)).fetchone()[0]
             step = max(1, total // max(1, limit))
-            query = f"SELECT key, vector FROM (SELECT {self._key} AS key, v.vector, row_number() OVER () AS number FROM {wanted}) "  # noqa: S608
+            query = f"SELECT key, vector FROM (SELECT {self._key} AS key, v.vector, row_number() OVER () AS number FROM {wanted}) "
             return connection.execute(f"{query} WHERE number % ? = 0 LIMIT ?", (model, sent, step, limit)).fetchall()
 
     def settled(self) -> dict[str, int] | None:
@@ -106,7 +107,7 @@ class ChromaOutbox(IndexFile):
         keys = "DISTINCT c.passage" if self.by_passage else "*"
         with self.reading() as connection:
             waiting, forest, known = connection.execute(
-                f"SELECT (SELECT count(*) FROM outbox), (SELECT count({keys}) FROM {_WITH_VECTOR}), "  # noqa: S608
+                f"SELECT (SELECT count(*) FROM outbox), (SELECT count({keys}) FROM {_WITH_VECTOR}), "
                 "(SELECT count(*) FROM agreements WHERE vector IS NOT NULL)",
                 (model_number(self.meta("model")),),
             ).fetchone()

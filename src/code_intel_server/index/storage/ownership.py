@@ -2,12 +2,12 @@
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import time
 from pathlib import Path
 
+from code_intel_server.common.locks import noted_by_holder, take_lock
 from code_intel_server.workspace.files import make_folder
 from code_intel_server.workspace.paths import aimed_elsewhere
 
@@ -26,24 +26,17 @@ class OwnerLock:
         if aimed_elsewhere(self._path):  # what we write would empty whatever file a repository aimed it at
             raise OSError(errno.ELOOP, "a link leads out of it", str(self._path))
         make_folder(self._path.parent)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = take_lock(self._path)
+        if handle is None:
+            return False
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(handle, 0)
             os.write(handle, json.dumps({"pid": os.getpid(), "since": int(time.time())}).encode())
-        except BlockingIOError:
-            os.close(handle)
-            return False
         except OSError:
             os.close(handle)
             raise
         self._handle = handle
         return True
-
-    @property
-    def held(self) -> bool:
-        """Whether this process has it."""
-        return self._handle is not None
 
     @property
     def lost(self) -> bool:
@@ -64,22 +57,9 @@ class OwnerLock:
         """The process that has it, None where none has. A look from outside, in nobody's way: the lock is tried only
         where the process it names lives, never while another is about to take it."""
         pid = self._named()
-        if pid is None or not _lives(pid):
+        if pid is None or not _lives(pid) or noted_by_holder(self._path, 0) is None:
             return None
-        try:
-            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return pid
-        except OSError:
-            return None
-        else:
-            return None
-        finally:
-            os.close(handle)
+        return pid
 
     def _named(self) -> int | None:
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

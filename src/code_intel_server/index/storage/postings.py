@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from code_intel_server.index.storage.database import fetched
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -39,8 +41,6 @@ _TOGETHER = 8
 _LARGEST = 1 << 16
 """Batches of so many units stay as they are: what is put together has to fit into memory."""
 
-_TERMS_AT_ONCE = 500
-
 
 def add_postings(connection: sqlite3.Connection, kind: str, units: Sequence[tuple[int, str, str]]) -> None:
     """Add units with their words of the first and of the second kind, separated by spaces; within the caller's transaction."""
@@ -63,20 +63,18 @@ def find_postings(connection: sqlite3.Connection, kind: str, terms: Sequence[str
     import numpy as np
 
     found: defaultdict[str, list[bytes]] = defaultdict(list)
-    for at in range(0, len(terms), _TERMS_AT_ONCE):
-        part = terms[at : at + _TERMS_AT_ONCE]
-        query = (
-            f"SELECT p.term, p.entries FROM {kind}_batches b CROSS JOIN {kind}_postings p ON p.batch = b.id "  # noqa: S608
-            f"WHERE p.term IN ({','.join('?' * len(part))})"
-        )
-        for term, entries in connection.execute(query, part):
-            found[term].append(entries)
+    query = (
+        f"SELECT p.term, p.entries FROM {kind}_batches b CROSS JOIN {kind}_postings p ON p.batch = b.id "
+        "WHERE p.term IN ({})"
+    )
+    for term, entries in fetched(connection, query, terms):
+        found[term].append(entries)
     return {term: np.frombuffer(b"".join(blobs), dtype=_DTYPE) for term, blobs in found.items()}
 
 
 def batches(connection: sqlite3.Connection, kind: str) -> list[int]:
     """The numbers of the batches."""
-    return [row[0] for row in connection.execute(f"SELECT id FROM {kind}_batches ORDER BY id")]  # noqa: S608
+    return [row[0] for row in connection.execute(f"SELECT id FROM {kind}_batches ORDER BY id")]
 
 
 def thin_out(
@@ -87,7 +85,7 @@ def thin_out(
 
     kept: dict[str, bytes] = {}
     units: set[int] = set()
-    for term, blob in connection.execute(f"SELECT term, entries FROM {kind}_postings WHERE batch = ?", (batch,)):  # noqa: S608
+    for term, blob in connection.execute(f"SELECT term, entries FROM {kind}_postings WHERE batch = ?", (batch,)):
         entries = np.frombuffer(blob, dtype=_DTYPE)
         if len(left := entries[keeps(entries["unit"])]):
             kept[term] = left.tobytes()
@@ -100,7 +98,7 @@ def thin_out(
 def _put_together(connection: sqlite3.Connection, kind: str) -> None:
     while small := _of_one_size(connection, kind):
         entries: defaultdict[str, bytearray] = defaultdict(bytearray)
-        query = f"SELECT term, entries FROM {kind}_postings WHERE batch IN ({','.join('?' * len(small))})"  # noqa: S608
+        query = f"SELECT term, entries FROM {kind}_postings WHERE batch IN ({','.join('?' * len(small))})"
         for term, blob in connection.execute(query, list(small)):
             entries[term] += blob
         _remove(connection, kind, list(small))
@@ -110,18 +108,18 @@ def _put_together(connection: sqlite3.Connection, kind: str) -> None:
 def _of_one_size(connection: sqlite3.Connection, kind: str) -> dict[int, int]:
     """Batches to put together, with their sizes; none where no size has enough of them."""
     by_size: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    query = f"SELECT id, size FROM {kind}_batches WHERE size < ? ORDER BY id"  # noqa: S608
+    query = f"SELECT id, size FROM {kind}_batches WHERE size < ? ORDER BY id"
     for batch, size in connection.execute(query, (_LARGEST,)):
         by_size[size.bit_length() // 3][batch] = size
     return next((found for found in by_size.values() if len(found) >= _TOGETHER), {})
 
 
 def _write(connection: sqlite3.Connection, kind: str, entries: Mapping[str, bytes | bytearray], size: int) -> None:
-    batch = connection.execute(f"INSERT INTO {kind}_batches (size) VALUES (?)", (size,)).lastrowid  # noqa: S608
+    batch = connection.execute(f"INSERT INTO {kind}_batches (size) VALUES (?)", (size,)).lastrowid
     rows: Iterable[tuple[object, ...]] = ((batch, term, bytes(blob)) for term, blob in sorted(entries.items()))
-    connection.executemany(f"INSERT INTO {kind}_postings VALUES (?, ?, ?)", rows)  # noqa: S608
+    connection.executemany(f"INSERT INTO {kind}_postings VALUES (?, ?, ?)", rows)
 
 
 def _remove(connection: sqlite3.Connection, kind: str, gone: Sequence[int]) -> None:
     for table, column in (("postings", "batch"), ("batches", "id")):
-        connection.executemany(f"DELETE FROM {kind}_{table} WHERE {column} = ?", [(one,) for one in gone])  # noqa: S608
+        connection.executemany(f"DELETE FROM {kind}_{table} WHERE {column} = ?", [(one,) for one in gone])

@@ -18,14 +18,14 @@ _FILES = "main.files f JOIN shared.paths p ON p.id = f.id"
 _CHUNKS = f"{_FILES} JOIN shared.chunks c ON c.seq BETWEEN f.first AND f.last"
 _SYMBOLS = f"shared.symbols s JOIN shared.chunks c ON c.seq = s.seq JOIN {_FILES} AND f.content = c.content"
 VIEWS = (
-    f"CREATE TEMP VIEW named_files AS SELECT f.*, p.path, p.words FROM {_FILES}",  # noqa: S608
-    f"CREATE TEMP VIEW chunks AS SELECT {_COLUMNS} FROM {_CHUNKS}",  # noqa: S608
-    f"CREATE TEMP VIEW definitions AS SELECT s.name, s.place = 0 AS own, {_COLUMNS} FROM {_SYMBOLS}",  # noqa: S608
+    f"CREATE TEMP VIEW named_files AS SELECT f.*, p.path, p.words FROM {_FILES}",
+    f"CREATE TEMP VIEW chunks AS SELECT {_COLUMNS} FROM {_CHUNKS}",
+    f"CREATE TEMP VIEW definitions AS SELECT s.name, s.place = 0 AS own, {_COLUMNS} FROM {_SYMBOLS}",
 )
 """The repository's paths and chunks as those of one checkout: `named_files`, `chunks`, and `definitions` with a
 row for each name they define."""
 
-_ROW = f"SELECT {_COLUMNS} FROM "  # noqa: S608
+_ROW = f"SELECT {_COLUMNS} FROM "
 ROWS_OF_SEQS = (
     f"{_ROW} json_each(?) w CROSS JOIN main.files f ON f.id = w.value >> 32 "
     "CROSS JOIN shared.paths p ON p.id = f.id "
@@ -123,5 +123,5 @@ def in_scope(connection: sqlite3.Connection, path: str, language: str) -> list[i
         values.append(language)
     if not clauses:
         return None
-    query = f"SELECT id FROM named_files WHERE {' AND '.join(clauses)}"  # noqa: S608
+    query = f"SELECT id FROM named_files WHERE {' AND '.join(clauses)}"
     return [row[0] for row in connection.execute(query, values)]

@@ -21,11 +21,10 @@ from code_intel_server.index.storage.contents import (
     ContentStore,
     FileWrite,
     check_place,
-    in_parts,
     model_number,
     uid_of,
 )
-from code_intel_server.index.storage.database import uri_for_reading
+from code_intel_server.index.storage.database import fetched, uri_for_reading
 from code_intel_server.index.storage.outbox import ChromaOutbox, uses_chroma
 from code_intel_server.index.storage.rows import (
     ROWS_OF_FILE,
@@ -82,7 +81,7 @@ CREATE TABLE outbox (
     @property
     def contents(self) -> ContentStore:
         """What the files hold; for the owner."""
-        assert self._contents is not None  # noqa: S101 - the owner has opened it
+        assert self._contents is not None  # the owner has opened it
         return self._contents
 
     def remarks(self) -> list[str]:
@@ -120,10 +119,10 @@ CREATE TABLE outbox (
             "content NOT IN (SELECT id FROM shared.contents) OR id NOT IN (SELECT id FROM shared.paths)"  # not of NULL
         )
         with self.reading() as connection:
-            if not connection.execute(f"SELECT 1 FROM files WHERE {lost} LIMIT 1").fetchone():  # noqa: S608
+            if not connection.execute(f"SELECT 1 FROM files WHERE {lost} LIMIT 1").fetchone():
                 return
         with self.writing() as connection:
-            connection.execute(f"DELETE FROM files WHERE {lost}")  # noqa: S608
+            connection.execute(f"DELETE FROM files WHERE {lost}")
             connection.execute(_NEXT_EDITION)
 
     def _connect(self) -> sqlite3.Connection:
@@ -195,12 +194,9 @@ CREATE TABLE outbox (
 
     def files_at(self, paths: Iterable[str]) -> dict[str, FileState]:
         """What is known of these files, by path."""
-        found: dict[str, FileState] = {}
         with self.reading() as connection:
-            for part in in_parts([*paths]):
-                query = f"{_STATE} WHERE path IN ({','.join('?' * len(part))})"
-                found.update((row[0], FileState(*row)) for row in connection.execute(query, part))
-        return found
+            rows = fetched(connection, f"{_STATE} WHERE path IN ({{}})", [*paths])
+            return {row[0]: FileState(*row) for row in rows}
 
     def languages(self) -> list[str]:
         """The languages of the indexed files, in alphabetical order."""
@@ -213,7 +209,7 @@ CREATE TABLE outbox (
         rows = [(s.size, s.mtime_ns, s.indexed_ns, s.path) for s in states]
         if rows:
             with self.writing() as connection:
-                connection.executemany(f"UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? {_AT_PATH}", rows)  # noqa: S608
+                connection.executemany(f"UPDATE files SET size = ?, mtime_ns = ?, indexed_ns = ? {_AT_PATH}", rows)
 
     def write(self, files: Sequence[FileWrite]) -> None:
         """Add the contents of files, and then note that the files hold them."""
@@ -236,7 +232,7 @@ CREATE TABLE outbox (
         gone = [*paths]
         if gone:
             with self.writing() as connection, _changing(connection, gone):
-                connection.executemany(f"DELETE FROM files {_AT_PATH}", [(path,) for path in gone])  # noqa: S608
+                connection.executemany(f"DELETE FROM files {_AT_PATH}", [(path,) for path in gone])
 
     def view(self) -> View:
         """The chunks of the checkout as they are now."""

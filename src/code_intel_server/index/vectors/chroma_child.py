@@ -6,14 +6,13 @@ it by the length of one request. Errors are answered, never raised: the parent d
 """
 
 import base64
-import fcntl
-import os
 import resource
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from code_intel_server.common.child_wire import frame, pipes, read_frame
+from code_intel_server.common.locks import take_lock
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -141,17 +140,11 @@ def connect_client(request: dict[str, Any]) -> "ClientAPI":
 
 
 def _lock(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TimeoutError("another process has the ChromaDB folder open") from None
-            time.sleep(0.02)
-        else:
-            return  # held until we end
+    while take_lock(path) is None:  # held until we end
+        if time.monotonic() > deadline:
+            raise TimeoutError("another process has the ChromaDB folder open")
+        time.sleep(0.02)
 
 
 def _vectors(body: bytes, dim: int) -> "Matrix":

@@ -47,29 +47,20 @@ def first_answer(
         answer["recovery_available"] = [*recoverable]
         answer["message"] = responses.say(contract, Note("session_messages.checkpoint_recovery"))
         first = recoverable[0]
-        assert isinstance(first, dict)  # noqa: S101 - made by _recoverable
+        assert isinstance(first, dict)  # made by _recoverable
         hints.append(responses.say(contract, Note("hints.recovery_choice", first)))
-    ignored = state.route.ignored_flags()
-    if ignored:
+    if ignored := state.route.ignored_flags():
         answer["ignored_flags"] = [*ignored]
         notes.append(Note("warnings.ignored_flags", {"flags": ", ".join(ignored)}))
     if state.decisions:
         answer["decisions"] = {**state.decisions}
-    skipped = state.route.gates_skipped_by_flag()
-    if skipped:
+    if skipped := state.route.gates_skipped_by_flag():
         answer["skipped_gates"] = [*skipped]
     if extra_missing(model := settings.config.config.embedding_model):
         notes.append(Note("warnings.embedding_extra_missing", {"model": model}))
-    problems = (
-        *contract.warnings,
-        *(f"config.json {said}" for said in settings.config.warnings),
-        *(f"context.yml {said}" for said in (*settings.context.context.warnings, *settings.context.missing_research())),
-        *settings.prompts.warnings,
-    )
-    if problems:
+    if problems := _problems(settings):
         answer["contract_warnings"] = [*problems]
-    lessons = learning.lessons(services, state)
-    if lessons:
+    if lessons := learning.lessons(services, state):
         answer["lessons"] = [*lessons]
     said = [responses.say(contract, note) for note in notes] + list(survey.warnings)
     if said:
@@ -102,6 +93,17 @@ def session_status(state: SessionState, settings: SessionSettings, ports: Ports)
     if state.task_branch is not None:
         answer["branch"] = {"name": state.task_branch.name, "base": state.task_branch.base}
     return answer
+
+
+def _problems(settings: SessionSettings) -> list[str]:
+    """What of the project's own texts and settings cannot be used."""
+    context = (*settings.context.context.warnings, *settings.context.missing_research())
+    return [
+        *settings.contract.warnings,
+        *(f"config.json {said}" for said in settings.config.warnings),
+        *(f"context.yml {said}" for said in context),
+        *settings.prompts.warnings,
+    ]
 
 
 def _untrusted(settings: SessionSettings) -> bool:

@@ -175,7 +175,7 @@ class Endings:
 
     def keep_final(self, state: SessionState, submission: Submission) -> None:
         """Keep the last answer of a session until the next one starts: a lost one can be asked for again."""
-        assert submission.state is not None  # noqa: S101 - an end is an accepted submit
+        assert submission.state is not None  # an end is an accepted submit
         last = submission.state.last_submit
         record = {
             "session_id": state.session_id,

@@ -57,7 +57,6 @@ class Active:
     state: SessionState
     settings: SessionSettings
     ledger: LedgerFile
-    survey: Survey
 
 
 def silent(_done: float, _total: float, _message: str) -> None:
@@ -151,7 +150,7 @@ class Sessions:
     def _begin_in_worktree(self, begin: "_Begin", here: Survey) -> Fields:
         """Begin in a new worktree of the session's own, which this process works for until the session is over."""
         git = self._services.git
-        assert self._move is not None and not isinstance(git, str)  # noqa: S101 - a survey without a blocker has git
+        assert self._move is not None and not isinstance(git, str)  # a survey without a blocker has git
         self._prepare_folders()
         project, session_id = self._services.project, fresh_id(self._services, here)
         with new_worktree(project, git, session_id) as (root, branch):
@@ -193,7 +192,7 @@ class Sessions:
         self._ends.forget_final()
         self._services.store.save(state.session_id, state.to_checkpoint())
         self._services.lock.acquire(state.session_id)
-        self.active = Active(state, settings, ledger, survey)
+        self.active = Active(state, settings, ledger)
         heard.forget(self._services.local, NO_SESSION, self.conversation)
         self._log(Decision("start", event=str(route.intent)), self.active, state, time.monotonic())
         self._services.warm_up()
@@ -256,7 +255,7 @@ class Sessions:
         with self._services.mutex:
             if self.active is None and not self._unfinished(data):
                 return self._without_session(data)
-            assert self.active is not None  # noqa: S101 - just looked at
+            assert self.active is not None  # just looked at
             self._keep_lock()
             self._ask = ask
             batch = pipeline.elements(data)
@@ -284,7 +283,7 @@ class Sessions:
 
     def _accept(self, active: Active, submission: Submission, began: float) -> None:
         state = submission.state
-        assert state is not None  # noqa: S101 - checked by the caller
+        assert state is not None  # checked by the caller
         changed = self._changed_files(active)
         if changed:
             note = Note("warnings.contract_changed_during_session", {"files": ", ".join(changed)})
@@ -376,14 +375,14 @@ class Sessions:
     def _record(self, intent: GitIntent) -> None:
         """Put a git intent on disk before its effect."""
         active = self.active
-        assert active is not None  # noqa: S101 - intents are recorded only inside a submit
+        assert active is not None  # intents are recorded only inside a submit
         state = active.state.model_copy(update={"pending": intent})
         self._services.store.save(state.session_id, state.to_checkpoint())
         self.active = replace(active, state=state)
 
     def _keep_lock(self) -> None:
         """Take the lock again where its file was removed behind our back; refuse where somebody else has it."""
-        assert self.active is not None  # noqa: S101 - called with a session
+        assert self.active is not None  # called with a session
         if not self._services.lock.held():
             self._services.lock.acquire(self.active.state.session_id)
 
@@ -432,8 +431,7 @@ class Sessions:
         if settings.digests().get(_CONFIG, "") != state.digests.get(_CONFIG, ""):
             # So are the commands that were to prove the work: what cannot be run is unproven, not unwanted.
             settings = replace(settings, config=settings.config.edited())
-        survey = self._services.branches(settings.config).survey()
-        self.active = Active(state, settings, self._services.ledger(state.session_id), survey)
+        self.active = Active(state, settings, self._services.ledger(state.session_id))
         self._services.lock.acquire(state.session_id)
         self._log(Decision("restore"), self.active, state, time.monotonic())
         self._begin_runs(self.active)
@@ -495,9 +493,8 @@ class Sessions:
             self._services.runs.stop()
             try:
                 with active.ledger.ending():
-                    if (
-                        home is not None and home.is_dir()
-                    ):  # else there is nowhere to write; the branch stays where it is
+                    # Else there is nowhere to write, and the branch stays where it is.
+                    if home is not None and home.is_dir():
                         self._lose_worktree(ProjectServices(home), active.state)
             finally:
                 self.active = None
@@ -515,7 +512,7 @@ class Sessions:
         """Give up the active session for one of another worktree; what to report of what it has left."""
         with self._services.mutex:
             active = self.active
-            assert active is not None  # noqa: S101 - the caller has looked
+            assert active is not None  # the caller has looked
             with active.ledger.ending():
                 left = self._ends.drop(active.settings, active.state)
             self.active = None
@@ -544,7 +541,7 @@ class Sessions:
 
     def next_step(self) -> Fields:
         """What is to be done where the session is now, after a tool that has changed it."""
-        assert self.active is not None  # noqa: S101 - callers have looked
+        assert self.active is not None  # callers have looked
         standing = self._standing(self.active)
         return {name: standing[name] for name in ("phase", "instruction", "expected_payload", "call")}
 
@@ -597,7 +594,7 @@ class _Host:
     def submit_one(self, data: JsonValue, context: SubmitContext) -> Submission:
         """Judge one payload and keep what it led to."""
         self.progress(0, 1, "")
-        assert self.sessions.active is not None  # noqa: S101 - a list ends with its session
+        assert self.sessions.active is not None  # a list ends with its session
         return self.sessions.submit_one(self.sessions.active, data, context, self.progress)
 
 

@@ -23,11 +23,12 @@ from code_intel_server.process import Completed
 from code_intel_server.workspace import atomic_writes
 from code_intel_server.workspace.atomic_writes import IncomingFile
 from code_intel_server.workspace.branches.refusals import refuse
+from code_intel_server.workspace.git import isolated_directory
 from code_intel_server.workspace.git import repository as door
 from code_intel_server.workspace.git.child import Manner, command_name, environment_config, output_of
 from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit
 from code_intel_server.workspace.git.repository import ARCHIVE, Git, RefChange, join_z, portions, split_z
-from code_intel_server.workspace.tree.snapshot_index import copy_index, hash_file, lstat, mode_of
+from code_intel_server.workspace.tree.snapshot_index import hash_file, lstat, mode_of
 from code_intel_server.workspace.tree.status import GITLINK
 
 _US = "code-intel"
@@ -270,23 +271,10 @@ def write_index(git: Git, *arguments: str, stdin: bytes | None = None, may_fail:
             raise Unavailable("tool_errors.git.failed", command=command_name(done), output=output_of(done))
 
 
-class scratch_index:  # noqa: N801 - reads as a function in `with`
-    """A temporary index next to the user's, optionally a copy of it; gone at the end of the block."""
-
-    def __init__(self, git: Git, *, copy: bool = False) -> None:
-        self._source = git.at.git_dir / "index" if copy else None
-        self._path = git.own_folder() / f"index.{secrets.token_hex(6)}"
-
-    def __enter__(self) -> Path:
-        """Where the scratch index lies; without a copy git makes the file itself."""
-        if self._source is not None and self._source.exists():
-            copy_index(self._source, self._path)
-        return self._path
-
-    def __exit__(self, *_: object) -> None:
-        """Remove it, and the lock that a killed git left next to it."""
-        for path in (self._path, self._path.with_name(self._path.name + ".lock")):
-            path.unlink(missing_ok=True)
+def scratch_index(git: Git, *, copy: bool = False) -> contextlib.AbstractContextManager[Path]:
+    """A temporary index next to the user's, optionally a copy of it; without one git makes the file itself."""
+    path = git.own_folder() / f"index.{secrets.token_hex(6)}"
+    return isolated_directory.scratch_index(path, git.at.git_dir / "index" if copy else None)
 
 
 def raw_oid(git: Git, path: str) -> str:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
@@ -25,7 +25,7 @@ from code_intel_server.workspace.branches.base_branches import (
 )
 from code_intel_server.workspace.branches.commits import Commit, identity_missing
 from code_intel_server.workspace.branches.messages import stamped
-from code_intel_server.workspace.branches.refusals import failed, refuse
+from code_intel_server.workspace.branches.refusals import NOT_COMMITTED, dirty, failed, failing_as, refuse
 from code_intel_server.workspace.branches.session_worktrees import why_in_use
 from code_intel_server.workspace.branches.stale import Cleaned
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git, RefChange, is_safe_name, open_readable
@@ -140,30 +140,20 @@ class BranchManager:
 
         Raises UserActionNeeded('failures.READY.branch_creation_failed'): `reason`, `output` and `files` in the details.
         """
-        try:
+        with failing_as(CREATION_FAILED):
             return self._create(self._require(), session_id, explained, record, pending)
-        except CodeIntelError as error:
-            raise failed(CREATION_FAILED, error) from error
 
     def retire(self, choice: str, session_id: str, record: RecordIntent, pending: GitIntent | None) -> Retired:
         """`delete` all stale task branches, or `merge` the current one into its recorded base and remove the rest.
 
         Raises UserActionNeeded('failures.BRANCH_INTERVENTION.branch_operation_failed').
         """
-        try:
+        with failing_as(OPERATION_FAILED, choice=choice):
             git = self._require()
             own = pending if pending and pending.operation is GitOperation.RETIRE_BRANCHES else None
-            intents = [own] if own else []
-
-            def remember(intent: GitIntent) -> None:
-                """Record it, and keep it: the next step goes on from the last one."""
-                record(intent)
-                intents.append(intent)
-
+            remember = _Recorded(record, own)
             merged = stale.merge_stale(git, remember, own) if choice == "merge" else None
-            removed = stale.remove_stale(git, session_id, remember, intents[-1] if intents else None)
-        except CodeIntelError as error:
-            raise failed(OPERATION_FAILED, error, choice=choice) from error
+            removed = stale.remove_stale(git, session_id, remember, remember.last)
         names = [*([merged.from_branch] if merged else []), *removed.branches]
         sessions = tuple(name.removeprefix(TASK_PREFIX) for name in names)
         return Retired(tuple(names), removed.archived, merged.oid if merged else "", sessions)
@@ -175,30 +165,22 @@ class BranchManager:
         Rejected('failures.PRE_COMMIT.head_moved') where HEAD is off the branch or its tip is not `expected_tip`,
         Rejected('failures.PRE_COMMIT.branch_gone') where there is no such branch any more.
         """
-        try:
+        with failing_as(FINALIZE_FAILED):
             git = self._require()
             return_aside(git)
             return Commit(git, request, record, pending).run()
-        except Rejected:
-            raise
-        except CodeIntelError as error:
-            raise failed(FINALIZE_FAILED, error) from error
 
     def discard(self, request: CommitRequest, record: RecordIntent, pending: GitIntent | None) -> tuple[str, ...]:
         """Archive the present content of `request.discard`, then put these files back to the base's version (or remove them).
 
         Returns the archive refs; safe to repeat. Raises as `commit` does.
         """
-        try:
+        with failing_as(FINALIZE_FAILED):
             git = self._require()
             return_aside(git)
             self._refuse_lost(git, request)
             permissions = permissions_of(git, [git.at.prefix + path for path in request.discard])
             archived = Commit(git, request, record, pending).discard_only()
-        except Rejected:
-            raise
-        except CodeIntelError as error:
-            raise failed(FINALIZE_FAILED, error) from error
         self._give_back(git, request, permissions)
         return archived
 
@@ -239,13 +221,7 @@ class BranchManager:
         Raises UserActionNeeded('failures.MERGE.merge_failed'), `conflicts` or `files` in the details; nothing has changed
         then. Raises UserActionNeeded('tool_errors.git.switch_failed') where the base has the merge, HEAD being still on the branch.
         """
-        intents = [pending] if pending else []
-
-        def remember(intent: GitIntent) -> None:
-            """Record it, and keep it: the next step goes on from the last one."""
-            record(intent)
-            intents.append(intent)
-
+        remember = _Recorded(record, pending)
         try:
             git = self._require()
             found = merges.hand_merges(git, branch, expected_tip, pending)  # refuses a branch that has moved meanwhile
@@ -262,11 +238,11 @@ class BranchManager:
         except Rejected:
             raise
         except CodeIntelError as error:
-            raise failed(SWITCH_FAILED if self._is_merged(intents) else MERGE_FAILED, error) from error
+            raise failed(SWITCH_FAILED if self._is_merged(remember.last) else MERGE_FAILED, error) from error
 
-    def _is_merged(self, intents: Sequence[GitIntent]) -> bool:
+    def _is_merged(self, last: GitIntent | None) -> bool:
         """Whether the base holds the merge that the last intent names: what failed then came after it."""
-        git, last = self._open(), intents[-1] if intents else None
+        git = self._open()
         if isinstance(git, str) or last is None or last.operation is not GitOperation.MERGE or last.new == last.old:
             return False
         with contextlib.suppress(Unavailable):
@@ -278,12 +254,8 @@ class BranchManager:
 
         Raises Rejected('failures.MERGE.head_moved') where anything else lies between.
         """
-        try:
+        with failing_as(MERGE_FAILED):
             return merges.hand_merges(self._require(), branch, expected_tip, pending)
-        except Rejected:
-            raise
-        except CodeIntelError as error:
-            raise failed(MERGE_FAILED, error) from error
 
     def abandon(
         self,
@@ -416,12 +388,24 @@ class BranchManager:
         git.await_index()
         changed = sorted(set(status.unfinished(git)) - {git.at.prefix + path for path in explained})
         if changed:
-            output = f"tracked files have changes that are not committed: {', '.join(changed[:20])}"
-            raise refuse("dirty", output, files=changed)
+            raise dirty(NOT_COMMITTED, changed)
         remember = record_change(git, name, BaseRecord(base, head))
         record(GitIntent(GitOperation.CREATE_BRANCH, HEADS + name, "", head, secrets.token_hex(8), {"base": base}))
         git.transact([RefChange(HEADS + name, "", head), remember], reason=f"branch: created from {base}")
         return TaskBranch(name, base, head)
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """Records intents, and keeps the last: the next step goes on from it."""
+
+    record: RecordIntent
+    last: GitIntent | None
+
+    def __call__(self, intent: GitIntent) -> None:
+        """Record one."""
+        self.record(intent)
+        self.last = intent
 
 
 def _blocker(git: Git, current: str, head: str) -> str:

@@ -27,7 +27,7 @@ from code_intel_server.workspace.branches.messages import (
     with_missing,
     with_trailers,
 )
-from code_intel_server.workspace.branches.refusals import refuse
+from code_intel_server.workspace.branches.refusals import dirty, refuse
 from code_intel_server.workspace.git.child import Manner, output_of
 from code_intel_server.workspace.git.isolated_directory import RAW_ATTRIBUTES, IsolatedGit
 from code_intel_server.workspace.git.repository import DIFFERING, HEADS, TASK_PREFIX, Git, RefChange, join_z, split_z
@@ -326,7 +326,7 @@ def check_way(git: Git, target: str) -> None:
         raise refuse("in_the_way", f"untracked or ignored files are in the way: {', '.join(hits[:20])}", files=hits)
     changed = sorted(status.dirty(git) & set(incoming))
     if changed:
-        raise refuse("dirty", f"uncommitted changes are in the way: {', '.join(changed[:20])}", files=changed)
+        raise dirty("uncommitted changes are in the way", changed)
 
 
 def switch(git: Git, target: str, *, leaving: str) -> None:

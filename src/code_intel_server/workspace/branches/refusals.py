@@ -1,6 +1,9 @@
 """How a git effect says no: a reason for programs, a sentence for people, wrapped into the message of the phase."""
 
-from code_intel_server.errors import CodeIntelError, UserActionNeeded
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from code_intel_server.errors import CodeIntelError, Rejected, UserActionNeeded
 
 _WITHOUT_OUTPUT = {
     "tool_errors.git.changed_meanwhile": "{path} was changed by somebody while it was being put back",
@@ -15,6 +18,9 @@ _WITHOUT_OUTPUT = {
 """Failures that git had no words for: what is as the cause in the phase's own message."""
 
 
+NOT_COMMITTED = "tracked files have changes that are not committed"
+
+
 def words(error: CodeIntelError) -> str:
     """What went wrong in a git effect, as one sentence for people."""
     said = str(error.params.get("output") or "")
@@ -26,6 +32,22 @@ def words(error: CodeIntelError) -> str:
 def refuse(reason: str, output: str, **details: object) -> UserActionNeeded:
     """A refusal inside an effect, key `tool_errors.git.<reason>`; nothing has changed."""
     return UserActionNeeded(f"tool_errors.git.{reason}", details={"reason": reason, **details}, output=output)
+
+
+def dirty(said: str, changed: Sequence[str]) -> UserActionNeeded:
+    """The refusal for tracked files with changes, of which it names twenty."""
+    return refuse("dirty", f"{said}: {', '.join(changed[:20])}", files=changed)
+
+
+@contextmanager
+def failing_as(key: str, **params: object) -> Iterator[None]:
+    """Within the block whatever git refuses or fails at is raised as the phase's own message; Rejected is one already."""
+    try:
+        yield
+    except Rejected:
+        raise
+    except CodeIntelError as error:
+        raise failed(key, error, **params) from error
 
 
 def failed(key: str, error: CodeIntelError, **params: object) -> UserActionNeeded:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from code_intel_server.errors import CodeIntelError
 from code_intel_server.workspace.branches import merges
 from code_intel_server.workspace.branches.base_branches import read_base, stale_branches
-from code_intel_server.workspace.branches.refusals import refuse, words
+from code_intel_server.workspace.branches.refusals import NOT_COMMITTED, dirty, refuse, words
 from code_intel_server.workspace.git.repository import HEADS, TASK_PREFIX, Git
 from code_intel_server.workspace.tree import status
 from code_intel_server.workspace.values import (
@@ -42,11 +42,7 @@ def merge_stale(git: Git, record: RecordIntent, pending: GitIntent | None) -> Me
             raise refuse("base_unknown", f"it is not recorded which branch {name or 'HEAD'} came from")
         changed = sorted(status.unfinished(git))
         if changed:
-            raise refuse(
-                "dirty",
-                f"tracked files have changes that are not committed: {', '.join(changed[:20])}",
-                files=changed,
-            )
+            raise dirty(NOT_COMMITTED, changed)
         branch = TaskBranch(name, base.base, base.oid)
     unproven = "all of it: its session did not come to its end"
     trailers = [("Code-Intel-Session", name.removeprefix(TASK_PREFIX)), ("Code-Intel-Unproven", unproven)]
@@ -97,9 +93,7 @@ def _home(git: Git, name: str) -> str:
         raise refuse("base_unknown", f"HEAD is on {name}, and it is not known which branch to return to")
     changed = sorted(status.unfinished(git))
     if changed:
-        raise refuse(
-            "dirty", f"tracked files have changes that are not committed: {', '.join(changed[:20])}", files=changed
-        )
+        raise dirty(NOT_COMMITTED, changed)
     merges.check_still(git)
     merges.check_free(git, HEADS + base.base)
     return base.base

@@ -3,10 +3,10 @@
 import threading
 
 from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry, side_by_side
-from code_intel_server.workspace.git.isolated_directory import IsolatedGit
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit, scratch_index
 from code_intel_server.workspace.git.repository import Git, join_z
 from code_intel_server.workspace.tree import status
-from code_intel_server.workspace.tree.snapshot_index import SnapshotIndex, discard_index
+from code_intel_server.workspace.tree.snapshot_index import SnapshotIndex
 
 _CONVERT_AT_MOST = 500
 
@@ -68,12 +68,9 @@ class Checkout:
     def _edited(self, tree: str, edits: dict[str, IndexEntry | None]) -> str:
         if not edits:
             return tree
-        scratch = self._room.path / f"index.head.{threading.get_ident()}"
         zero = self._git.zero()
         rows = [f"{e.mode} {e.oid}\t{path}" if e else f"0 {zero}\t{path}" for path, e in edits.items()]
-        try:
+        with scratch_index(self._room.path / f"index.head.{threading.get_ident()}") as scratch:
             self._room.must("read-tree", tree, index=scratch)
             self._room.must("update-index", "-z", "--index-info", index=scratch, stdin=join_z(rows))
             return self._room.must("write-tree", "--missing-ok", index=scratch).decode().strip()
-        finally:
-            discard_index(scratch)

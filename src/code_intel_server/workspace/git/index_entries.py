@@ -94,7 +94,7 @@ class IndexEntries(Mapping[str, IndexEntry]):
 
     def _row_at(self, start: int) -> tuple[bytes, IndexEntry]:
         row = _ROW.match(self._output, start)
-        assert row is not None  # noqa: S101 - it matched here before
+        assert row is not None  # it matched here before
         return row[4], IndexEntry(intern(row[2].decode()), row[3].decode(), row[1] == b"S")
 
 

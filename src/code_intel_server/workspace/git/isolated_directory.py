@@ -12,11 +12,11 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_intel_server.process import Completed
+from code_intel_server.process import MEBIBYTE, Completed
 from code_intel_server.workspace.git.child import Manner, checked_run, environment, succeeded
 from code_intel_server.workspace.git.repository import Git
 from code_intel_server.workspace.paths import folds_case, keeps_modes
@@ -37,6 +37,7 @@ _CONVERSION = ("core.autocrlf", "core.eol", "core.safecrlf")
 _KNOWN = re.compile(
     r"(HEAD|config|objects|refs|info|index|streams\.json|heads\.json|nested\.json|exclude\.json)(\.[0-9.]+(\.new)?)?\Z|index\..*\Z|sharedindex\.[0-9a-f]+\Z"
 )
+_AT_ONCE = 16 * MEBIBYTE
 _LINKS = re.compile(r"sharedindex\.")
 
 
@@ -92,6 +93,23 @@ class IsolatedGit:
     ) -> bytes:
         """Standard output of a command that has to succeed."""
         return succeeded(self.run(*arguments, index=index, stdin=stdin, env=env))
+
+    def headers(self, oids: Iterable[str], *, index: Path) -> dict[str, tuple[str, int]]:
+        """Kind and size of those of these objects that are there."""
+        asked = self.must("cat-file", "--batch-check", index=index, stdin=id_lines(sorted({*oids})))
+        rows = (row.split() for row in asked.decode().splitlines())
+        return {row[0]: (row[1], int(row[2])) for row in rows if len(row) == 3}
+
+    def contents(self, sizes: Mapping[str, int], *, index: Path) -> Iterator[tuple[str, str, bytes]]:
+        """Id, kind and content of these objects, given with their sizes; nothing of one that vanished meanwhile."""
+        for group in in_groups(sizes):
+            answer, at = self.must("cat-file", "--batch", index=index, stdin=id_lines(group)), 0
+            while at < len(answer):
+                start = answer.index(b"\n", at) + 1
+                words = answer[at : start - 1].decode().split()
+                at = start + int(words[2]) + 1 if len(words) == 3 else start
+                if len(words) == 3:
+                    yield words[0], words[1], answer[start : at - 1]
 
     def prepare(self) -> dict[str, str]:
         """Make the room, or bring its few files in line with the repository's present configuration, which is returned."""
@@ -166,6 +184,44 @@ class IsolatedGit:
         for shared in self.git.at.git_dir.glob("sharedindex.*"):
             with contextlib.suppress(FileExistsError):
                 (self.path / shared.name).symlink_to(shared)
+
+
+@contextlib.contextmanager
+def scratch_index(path: Path, source: Path | None = None) -> Iterator[Path]:
+    """A temporary index, a copy of `source` where there is one; gone at the end, and so is the lock that a killed git left."""
+    if source is not None and source.exists():
+        copy_index(source, path)
+    try:
+        yield path
+    finally:
+        for left in (path, path.with_name(f"{path.name}.lock")):
+            left.unlink(missing_ok=True)
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index with its time stamp: by that git knows which entries are too young for their stat data to be believed."""
+    found = source.stat()
+    shutil.copyfile(source, target)
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def id_lines(oids: Iterable[str]) -> bytes:
+    """Ids as `cat-file` and `pack-objects` read them."""
+    return "".join(f"{oid}\n" for oid in oids).encode()
+
+
+def in_groups(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """The objects in groups of which each can be read at once."""
+    group: list[str] = []
+    left = _AT_ONCE
+    for oid, size in sizes.items():
+        if group and size > left:
+            yield group
+            group, left = [], _AT_ONCE
+        group.append(oid)
+        left -= size
+    if group:
+        yield group
 
 
 def _text(source: Path) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from code_intel_server.common.printable import printable
 from code_intel_server.contract import Broken, Node, Scalar, Table
 from code_intel_server.contract import Sequence as ListNode
-from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.errors import Rejected, state_unavailable
 from code_intel_server.workspace.files import read_regular, write_whole
 from code_intel_server.workspace.paths import FOLDER, Project, glob_filter
 from code_intel_server.workspace.project.context_edit import with_values
@@ -58,7 +58,7 @@ CLIENT_FILES = (
 class Context:
     """`context.yml` as it was read once. `rules_source` is '' where it names none, `rules_hash` that of the summarised source.
 
-    `digest` is the SHA-256 of the file, '' where there is none; `warnings` name lines that could not be used.
+    `warnings` name lines that could not be used.
     """
 
     rules_source: str = ""
@@ -69,7 +69,6 @@ class Context:
     default_prompts: tuple[str, ...] = ("default.md",)
     include_patterns: tuple[str, ...] = ("**/*.md", "**/*.rst", "**/*.adoc")
     exclude_patterns: tuple[str, ...] = ("**/node_modules/**",)
-    digest: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -120,11 +119,7 @@ class ContextProvider:
                 "tool_errors.update_context.context_broken", line=broken.line, error=broken.problem
             ) from None
         except OSError as error:
-            raise Unavailable(
-                "tool_errors.generic.state_unavailable",
-                path=f"{FOLDER}/{path.name}",
-                error=error.strerror or str(error),
-            ) from error
+            raise state_unavailable(f"{FOLDER}/{path.name}", error) from error
         self.context = load_context(path)
         return self.project_rules()
 
@@ -232,13 +227,12 @@ def load_context(path: Path) -> Context:
         return Context()
     except OSError as error:
         return Context(warnings=(f"line 1: {error.strerror or error}",))
-    digest = hashlib.sha256(data).hexdigest()
     from code_intel_server.contract import parse_yaml
 
     try:
-        return _Reader().read(parse_yaml(data), digest)
+        return _Reader().read(parse_yaml(data))
     except Broken as broken:
-        return Context(digest=digest, warnings=(f"line {broken.line}: {broken.problem}",))
+        return Context(warnings=(f"line {broken.line}: {broken.problem}",))
 
 
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -255,7 +249,7 @@ class _Reader:
     def __init__(self) -> None:
         self.warnings: list[str] = []
 
-    def read(self, root: Table, digest: str) -> Context:
+    def read(self, root: Table) -> Context:
         """The context a document gives; what it does not say, or says wrongly, is the default's."""
         defaults = Context()
         self._known(root.items, _SECTIONS, "")
@@ -271,7 +265,6 @@ class _Reader:
             default_prompts=self._texts(research, "default_prompts", defaults.default_prompts),
             include_patterns=self._texts(search, "include_patterns", defaults.include_patterns),
             exclude_patterns=self._texts(search, "exclude_patterns", defaults.exclude_patterns),
-            digest=digest,
             warnings=tuple(self.warnings),
         )
 

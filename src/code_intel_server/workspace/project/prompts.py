@@ -76,11 +76,6 @@ class PromptLibrary:
                 return prompt
         return None
 
-    def changed(self, before: Mapping[str, str]) -> tuple[str, ...]:
-        """The paths whose content differs from the hashes `before`: edited, added or removed."""
-        paths = sorted(before.keys() | self.hashes.keys())
-        return tuple(path for path in paths if before.get(path) != self.hashes.get(path))
-
 
 def _packaged(defaults: Path, kind: PromptKind) -> list[Prompt]:
     return [

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from code_intel_server.common.printable import printable
-from code_intel_server.errors import Rejected, Unavailable
+from code_intel_server.errors import Rejected, Unavailable, state_unavailable
 from code_intel_server.workspace.files import discard, make_folder, read_regular, write_whole
 from code_intel_server.workspace.paths import in_main_worktree
 from code_intel_server.workspace.state.checkpoints import valid_id
@@ -137,9 +137,7 @@ class Approvals:
             data = json.dumps(content)
             write_whole(path, json.dumps({"mac": self._mac(path, data), "content": data}).encode())
         except OSError as error:
-            raise Unavailable(
-                "tool_errors.generic.state_unavailable", path=str(path), error=error.strerror or str(error)
-            ) from error
+            raise state_unavailable(path, error) from error
 
     def _read(self, path: Path) -> dict[str, object]:
         """What a file of ours says; nothing where it is missing, damaged or not signed by this user's key."""

@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from code_intel_server.common.strict_numbers import finite, no_constant
-from code_intel_server.errors import CodeIntelError, Rejected, Unavailable
+from code_intel_server.errors import CodeIntelError, Rejected, Unavailable, state_unavailable
 from code_intel_server.workspace import files
 from code_intel_server.workspace.paths import aimed_elsewhere, unsafe_folder
 from code_intel_server.workspace.state.signature import (
@@ -37,7 +37,6 @@ from code_intel_server.workspace.state.signature import (
 _KEPT_RESERVATIONS = 64
 
 _FILE = re.compile(rf"(?P<id>{ID})(?:\.previous)?\.json")
-_OWN_FIELDS = ("schema_version", "generation", "session_id")
 
 
 class CheckpointProblem(Enum):
@@ -152,10 +151,6 @@ class CheckpointStore:
         if isinstance(found, Unusable):
             raise found.as_error(tuple(entry.session_id for entry in self.usable()))
         return found
-
-    def newest(self) -> Loaded | None:
-        """The checkpoint that was saved last, whatever any clock says; None where there is none that can be used."""
-        return next(iter(self.usable()), None)
 
     def usable(self) -> tuple[Loaded, ...]:
         """All checkpoints that can be restored, the last saved first."""
@@ -341,9 +336,7 @@ def new_session_id(now: datetime, folder: Path, taken: Callable[[str], bool]) ->
                 return candidate
         raise OSError(errno.EEXIST, "no session id is left for this second")
     except OSError as error:
-        raise Unavailable(
-            "tool_errors.generic.state_unavailable", path=str(reserved), error=error.strerror or str(error)
-        ) from error
+        raise state_unavailable(reserved, error) from error
 
 
 def _reserve(path: Path) -> bool:

@@ -11,7 +11,7 @@ import stat
 import time
 from pathlib import Path
 
-from code_intel_server.errors import Unavailable
+from code_intel_server.errors import state_unavailable
 from code_intel_server.workspace.files import make_folder, sync, sync_folder, write_all
 
 KEY_BYTES = 32
@@ -52,9 +52,7 @@ def load_key(folder: Path) -> bytes:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Unavailable(
-            "tool_errors.generic.state_unavailable", path=str(folder / "key"), error=error.strerror or str(error)
-        ) from error
+        raise state_unavailable(folder / "key", error) from error
 
 
 def _filled(descriptor: int, folder: Path) -> bytes:

@@ -5,7 +5,6 @@ while the lock is held. Looking whether it is held takes it shared for an instan
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
@@ -15,8 +14,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from code_intel_server.common.locks import noted_by_holder, take_lock
 from code_intel_server.common.printable import printable
-from code_intel_server.errors import Unavailable, UserActionNeeded
+from code_intel_server.errors import UserActionNeeded, state_unavailable
 from code_intel_server.workspace.files import make_folder, write_all
 
 _INFO_BYTES = 32 * 1024
@@ -75,9 +75,7 @@ class ProjectLock:
             self._tell(Owner(os.getpid(), since, session_id, _host(), self._root))
         except OSError as error:
             self.release()
-            raise Unavailable(
-                "tool_errors.generic.state_unavailable", path=str(self._path), error=error.strerror or str(error)
-            ) from error
+            raise state_unavailable(self._path, error) from error
 
     def release(self) -> None:
         """Give the lock back; nothing where it is not held."""
@@ -94,20 +92,8 @@ class ProjectLock:
 
     def owner(self) -> Owner | None:
         """Who holds the lock now, in this process or another; None where nobody does. Changes nothing, waits for nothing."""
-        try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _owner_in(descriptor)
-        except OSError:
-            return None
-        else:
-            return None
-        finally:
-            os.close(descriptor)
+        noted = noted_by_holder(self._path, _INFO_BYTES)
+        return None if noted is None else _owner_in(noted)
 
     def _taken(self) -> int:
         """A descriptor that holds the lock on the file that has the name now."""
@@ -115,19 +101,11 @@ class ProjectLock:
         for attempt in range(_TRIES):
             if attempt:
                 self._pause(_PAUSE_SECONDS)
-            descriptor = os.open(
-                self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600
-            )
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _same_file(descriptor, self._path):
-                    return descriptor
-            except BlockingIOError:
-                pass
-            except OSError:
+            descriptor = take_lock(self._path)
+            if descriptor is not None and _same_file(descriptor, self._path):
+                return descriptor
+            if descriptor is not None:
                 os.close(descriptor)
-                raise
-            os.close(descriptor)
         owner = self.owner() or Owner()
         raise UserActionNeeded(
             "tool_errors.start_session.project_locked",
@@ -137,18 +115,18 @@ class ProjectLock:
         )
 
     def _tell(self, owner: Owner) -> None:
-        assert self._descriptor is not None  # noqa: S101 - acquire has just set it
+        assert self._descriptor is not None  # acquire has just set it
         info = json.dumps(asdict(owner)).encode()
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         write_all(self._descriptor, info)
 
 
-def _owner_in(descriptor: int) -> Owner:
+def _owner_in(noted: bytes) -> Owner:
     """What the holder wrote, believed only in its form."""
     try:
-        info = json.loads(os.pread(descriptor, _INFO_BYTES, 0))
-    except (OSError, ValueError, RecursionError):
+        info = json.loads(noted)
+    except (ValueError, RecursionError):
         return Owner()
     if not isinstance(info, dict):
         return Owner()
@@ -170,7 +148,7 @@ def _shown_root(root: Path) -> str:
 
 def _same_file(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))  # noqa: PTH116
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
         return False
 

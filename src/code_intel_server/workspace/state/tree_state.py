@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from code_intel_server import process
 from code_intel_server.common.own_folder import is_written
+from code_intel_server.workspace.files import read_regular
 from code_intel_server.workspace.state.signature import BadSignature, signed, verified
 
 NAME = "outside"
@@ -207,18 +208,9 @@ def replace(path: str, data: bytes) -> None:
 def _read(path: str, limit: int = _READ_LIMIT) -> bytes:
     """What a regular file holds, up to a limit; nothing where there is none."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return read_regular(path, limit)
     except OSError:
         return b""
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # `open` would leave a folder's descriptor open
-            return b""
-        with open(descriptor, "rb", closefd=False) as stream:
-            return stream.read(limit)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
 
 
 def _modified(path: str) -> int:

@@ -16,7 +16,6 @@ from code_intel_server.workspace.git.isolated_directory import IsolatedGit
 from code_intel_server.workspace.git.repository import DIFFERING, Git, join_z, split_z
 from code_intel_server.workspace.tree.snapshot_index import hash_file
 
-_AT_ONCE = 16 * MEBIBYTE
 _LOOKED_INTO = 32 * MEBIBYTE
 """Content of a commit beyond is taken for altered wherever its id is another."""
 _POINTER = re.compile(
@@ -113,29 +112,9 @@ class Alterations:
 
     def _looks(self, oids: Iterable[str]) -> Iterator[tuple[str, _Look]]:
         """What is compared, by id; nothing of what is not kept, no file, or too large."""
-        stdin = "".join(f"{oid}\n" for oid in sorted(oids)).encode()
-        rows = self._room.must("cat-file", "--batch-check", index=self._index, stdin=stdin).decode().splitlines()
-        sizes = {oid: int(rest[1]) for oid, *rest in (row.split(" ") for row in rows) if rest[0] == "blob"}
-        group: list[str] = []
-        left = _AT_ONCE
-        for oid, size in sizes.items():
-            if size > _LOOKED_INTO:
-                continue
-            if group and size > left:
-                yield from self._looked_at(group, sizes)
-                group, left = [], _AT_ONCE
-            group.append(oid)
-            left -= size
-        yield from self._looked_at(group, sizes)
-
-    def _looked_at(self, oids: Sequence[str], sizes: dict[str, int]) -> Iterator[tuple[str, _Look]]:
-        stdin = "".join(f"{oid}\n" for oid in oids).encode()
-        answer = self._room.must("cat-file", "--batch", index=self._index, stdin=stdin) if oids else b""
-        at = 0
-        for oid in oids:
-            start = answer.index(b"\n", at) + 1
-            at = start + sizes[oid] + 1
-            content = answer[start : at - 1]
+        headers = self._room.headers(oids, index=self._index)
+        sizes = {oid: size for oid, (kind, size) in headers.items() if kind == "blob" and size <= _LOOKED_INTO}
+        for oid, _, content in self._room.contents(sizes, index=self._index):
             found = _POINTER.fullmatch(content)
             pointer = (found["oid"].decode(), int(found["size"])) if found else None
             itself = (hashlib.sha256(content).hexdigest(), len(content))

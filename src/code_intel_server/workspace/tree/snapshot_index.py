@@ -8,7 +8,6 @@ whole one, no lock is ever left over, and two processes can do it at the same ti
 import hashlib
 import json
 import os
-import shutil
 import stat
 import threading
 import time
@@ -22,7 +21,7 @@ from code_intel_server.errors import Unavailable
 from code_intel_server.process import MEBIBYTE
 from code_intel_server.workspace.git.borrowed_objects import keep_borrowed
 from code_intel_server.workspace.git.index_entries import IndexEntries, IndexEntry, side_by_side
-from code_intel_server.workspace.git.isolated_directory import IsolatedGit
+from code_intel_server.workspace.git.isolated_directory import IsolatedGit, scratch_index
 from code_intel_server.workspace.git.repository import Git, join_z, portions, split_z
 from code_intel_server.workspace.tree import status
 
@@ -121,9 +120,7 @@ class SnapshotIndex:
         if not updates and before is not None and self._last[0] == before:
             return self._last[1]
         work = self.path.with_name(f"index.{os.getpid()}.{threading.get_ident()}")
-        try:
-            if before is not None:
-                copy_index(self.path, work)
+        with scratch_index(work, self.path if before is not None else None):
             self._apply(work, updates)
             tree = self._write_tree(work)
             is_known = before is not None and self._last[0] == before
@@ -131,8 +128,6 @@ class SnapshotIndex:
                 self._room, work, self._last[1] if is_known else self._git.project_tree("HEAD"), tree, self._big
             )
             work.replace(self.path)
-        finally:
-            discard_index(work)
         self._streams.save()
         self._last = (signature(self.path), tree)
         gone = self.repositories().keys() - updates.repositories.keys()
@@ -338,19 +333,6 @@ class _Streams:
             self._changed = False
 
 
-def discard_index(scratch: Path) -> None:
-    """Remove a scratch index of ours, and the lock that a git killed on it has left: the next one has the same name."""
-    for path in (scratch, scratch.with_name(f"{scratch.name}.lock")):
-        path.unlink(missing_ok=True)
-
-
-def copy_index(source: Path, target: Path) -> None:
-    """Copy an index with its time stamp: by that git knows which entries are too young for their stat data to be believed."""
-    found = source.stat()
-    shutil.copyfile(source, target)
-    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-
-
 def hash_file(path: Path, found: os.stat_result, name: str) -> str:
     """The blob id of a file's raw content, read in pieces; an unreadable file is distinguished by its stat data only."""
     digest = hashlib.new(name, usedforsecurity=False)
@@ -366,7 +348,7 @@ def hash_file(path: Path, found: os.stat_result, name: str) -> str:
 
 def lstat(top: Path, path: str, linked: dict[str, bool]) -> os.stat_result | None:
     """What is at a path: None for nothing, for what git cannot hold, and for anything behind a symbolic link."""
-    parent = os.path.dirname(path)  # noqa: PTH120 - text in, text out: names may not be valid UTF-8
+    parent = path.rpartition("/")[0]
     if parent and _behind_link(top, parent, linked):
         return None
     try:
@@ -378,7 +360,7 @@ def lstat(top: Path, path: str, linked: dict[str, bool]) -> os.stat_result | Non
 
 def _behind_link(top: Path, folder: str, linked: dict[str, bool]) -> bool:
     if folder not in linked:
-        parent = os.path.dirname(folder)  # noqa: PTH120
+        parent = folder.rpartition("/")[0]
         linked[folder] = (bool(parent) and _behind_link(top, parent, linked)) or (top / folder).is_symlink()
     return linked[folder]
 

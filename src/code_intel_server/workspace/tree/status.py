@@ -1,14 +1,13 @@
 """What is uncommitted, untracked or ignored, found out without running anything of the repository."""
 
 import os
-import shutil
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from code_intel_server.common.own_folder import is_written
 from code_intel_server.workspace.git.index_entries import IndexEntries
-from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, IsolatedGit
+from code_intel_server.workspace.git.isolated_directory import NO_DRIVERS, IsolatedGit, scratch_index
 from code_intel_server.workspace.git.repository import Git, join_z, nul_terminated, open_repository, portions, split_z
 
 GITLINK = "160000"
@@ -45,20 +44,12 @@ def unstaged(git: Git, *, marked: bool = False) -> set[str]:
     hidden = _hidden(room, index, every=marked) if marked or sparse else []
     if not hidden:
         return set(split_z(room.must("ls-files", "-m", "-z", index=index)))
-    scratch = room.path / f"index.seen.{os.getpid()}.{threading.get_ident()}"
-    try:
-        shutil.copyfile(index, scratch)
+    with scratch_index(room.path / f"index.seen.{os.getpid()}.{threading.get_ident()}", index) as scratch:
         found = index.stat()
-        os.utime(
-            scratch, ns=(found.st_atime_ns, found.st_mtime_ns)
-        )  # tells git which entries are too young to be believed
         for mark in ("--no-skip-worktree", "--no-assume-unchanged"):
             room.must("update-index", "-z", mark, "--stdin", index=scratch, stdin=join_z(hidden))
-        os.utime(scratch, ns=(found.st_atime_ns, found.st_mtime_ns))
+        os.utime(scratch, ns=(found.st_atime_ns, found.st_mtime_ns))  # else git takes young entries for settled
         return set(split_z(room.must("ls-files", "-m", "-z", index=scratch)))
-    finally:
-        for path in (scratch, scratch.with_name(f"{scratch.name}.lock")):
-            path.unlink(missing_ok=True)
 
 
 def _hidden(room: IsolatedGit, index: Path, *, every: bool) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import Meaning
+from code_intel_server.codebase.resolution.evaluation import Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
@@ -24,7 +24,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
+    from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
 _PLAIN = (
     "bool string int int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 uintptr byte rune float32 float64 complex64"

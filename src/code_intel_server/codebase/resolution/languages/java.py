@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, Meaning
+from code_intel_server.codebase.resolution.evaluation import NO_MEANING, NOT_KNOWN, Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
@@ -25,7 +25,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
+    from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
 _LISTS = (
     "list List ArrayList LinkedList Set HashSet LinkedHashSet TreeSet SortedSet NavigableSet Collection Iterable Iterator"

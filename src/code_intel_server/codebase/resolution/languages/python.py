@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import NOT_KNOWN, SELF, Meaning
+from code_intel_server.codebase.resolution.evaluation import NOT_KNOWN, SELF, Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.values import (
@@ -22,7 +22,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
+    from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
 _SCALARS = frozenset({"str", "int", "float", "bool", "bytes", "complex", "None", "bytearray", "len", "repr", "id"})
 _LISTS = (
@@ -569,9 +569,8 @@ class Python(LanguageRules):
             return (
                 outside("Callable", self.as_type(ev.denoted(model, parts[-1], env))) if parts else outside("Callable")
             )
-        return ev.applied(
-            self, ev.denoted(model, base, env), tuple(self.as_type(ev.denoted(model, part, env)) for part in parts)
-        )
+        arguments = tuple(self.as_type(ev.denoted(model, part, env)) for part in parts)
+        return ev.applied(self.transparent, ev.denoted(model, base, env), arguments)
 
     def as_type(self, values: Values) -> Values:
         """Objects of the classes; of `type[C]` the class."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Meaning
+from code_intel_server.codebase.resolution.evaluation import NO_MEANING, NOT_KNOWN, SELF, Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
 from code_intel_server.codebase.resolution.model import BoundSymbol, Declaration, Model, Scope, fills
 from code_intel_server.codebase.resolution.paths import joined
@@ -27,7 +27,7 @@ from code_intel_server.codebase.resolution.values import (
 if TYPE_CHECKING:
     import tree_sitter
 
-    from code_intel_server.codebase.resolution.evaluator import Environment, Evaluator
+    from code_intel_server.codebase.resolution.evaluation import Environment, Evaluator
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
 _TYPES_ALONE = frozenset({"interface_declaration", "type_alias_declaration"})
