@@ -6,7 +6,7 @@ Lazy: of a question only what its names lead to is parsed. Bounded: cycles end a
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -98,6 +98,17 @@ class Meaning:
         return bool(self.symbols or self.modules or self.outside or self.unknown)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call gives a function: arguments, None for one that depends on the function itself; types; what it is wanted for."""
+
+    model: Model
+    given: "Sequence[tree_sitter.Node | None]" = ()
+    types: tuple[Values, ...] = ()
+    wanted: Callable[[], Values] = frozenset
+    bound: tuple[tuple[Any, Values], ...] = ()
+
+
 NO_MEANING = Meaning()
 NOT_KNOWN = Meaning(unknown=True)
 
@@ -126,17 +137,21 @@ class Evaluator:
         """Whether the time is over."""
         return time.thread_time() > self._deadline
 
-    def once(self, key: object, answer: Callable[[], Answered]) -> Answered:
-        """What `answer` gives; asked once for a key, and not again while it works on it."""
+    def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
+        """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
         if key in self._once:
             return self._once[key]  # type: ignore[no-any-return]
+        if ("once", key) in self._active:
+            self._cuts += bool(meanwhile)
+            return meanwhile  # type: ignore[no-any-return]
         cuts = self._cuts
-        self._once[key] = frozenset()
-        found = answer()
+        self._active.add(("once", key))
+        try:
+            found = answer()
+        finally:
+            self._active.discard(("once", key))
         if cuts == self._cuts:
             self._once[key] = found
-        else:
-            del self._once[key]
         return found
 
     # What a name means
@@ -416,10 +431,11 @@ class Evaluator:
         return UNKNOWN
 
     def _member_values(self, model: Model, node: "tree_sitter.Node", fields: tuple[str, str]) -> Values:
-        holder, name = (node.child_by_field_name(field) for field in fields)
-        if holder is None or name is None:
+        holder, names = node.child_by_field_name(fields[0]), node.children_by_field_name(fields[1])
+        if holder is None or not names:
             return UNKNOWN
-        return self.taken(self.infer(model, holder), model.language.spelled(model.text(name)))
+        # A grammar's hidden nodes hand their fields up: the last is the node's own.
+        return self.taken(self.infer(model, holder), model.language.spelled(model.text(names[-1])))
 
     def taken(self, values: Values, name: str) -> Values:
         """What the values give under a name."""
@@ -531,14 +547,8 @@ class Evaluator:
         special = language.special_type(self, model, node, env)
         if special is not None:
             return special
-        if kind in language.type_names:
-            return self.denoted_by(self.name(model, node), env)
-        if kind in language.type_members:
-            fields = language.type_members[kind]
-            holder, name = (node.child_by_field_name(field) for field in fields)
-            if holder is None or name is None:
-                return UNKNOWN
-            return self.denoted_by(self.members(self.infer(model, holder), model.text(name)), env)
+        if kind in language.type_names or kind in language.type_members:
+            return self.denoted_by(self.type_meaning(model, node), env)
         if kind in language.type_arguments:
             return self._with_arguments(model, node, language.type_arguments[kind], env)
         if kind in language.type_same:
@@ -576,16 +586,41 @@ class Evaluator:
         given = node.child_by_field_name(fields[1]) or (node.named_children[-1] if node.named_children else None)
         if base is None or given is None:
             return UNKNOWN
-        parts = [part for part in given.named_children if part.type not in language.type_parents]
-        arguments = tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
-        return self.applied(language, self.denoted(model, base, env), arguments)
+        arguments = self.type_arguments(model, given, env)
+        aliases = self._aliases(model, base) if base.type in language.type_names | language.type_members.keys() else ()
+        if not aliases:
+            return self.applied(language, self.denoted(model, base, env), arguments)
+        bound = [zip((one.key for one in language.parameters(self, each)), arguments, strict=False) for each in aliases]
+        return self.denoted(model, base, {**env, **{key: values for pairs in bound for key, values in pairs}})
+
+    def type_arguments(self, model: Model, node: "tree_sitter.Node", env: Environment = _EMPTY) -> tuple[Values, ...]:
+        """What the types in brackets stand for."""
+        language = model.language
+        parts = [part for part in node.named_children if part.type not in language.type_parents]
+        return tuple(language.as_type(self.denoted(model, part, env)) for part in parts)
+
+    def _aliases(self, model: Model, node: "tree_sitter.Node") -> list[Declaration]:
+        """The aliases with parameters of their own that a type's name means."""
+        declarations = [one for symbol in self.type_meaning(model, node).symbols for one in symbol.declarations]
+        return [one for one in declarations if one.kind == "alias" and one.model.language.parameters(self, one)]
+
+    def type_meaning(self, model: Model, node: "tree_sitter.Node") -> Meaning:
+        """What a type's name means, behind that of its module too."""
+        fields = model.language.type_members.get(node.type)
+        if fields is None:
+            return self.name(model, node)
+        holder, name = (node.child_by_field_name(field) for field in fields)
+        if holder is None or name is None:
+            return NOT_KNOWN
+        return self.members(self.infer(model, holder), model.text(name))
 
     def applied(self, language: "LanguageRules", values: Values, arguments: tuple[Values, ...]) -> Values:
         """Types with these arguments."""
         found = []
         for value in values:
             if isinstance(value, Class | Instance):
-                found.append(one(Class(value.declaration, arguments)))
+                padded = value.declaration.model.language.padded(self, value.declaration, arguments)
+                found.append(one(Class(value.declaration, padded)))
             elif isinstance(value, Outside):
                 last = value.name.rpartition(".")[2]
                 found.append(arguments[0] if last in language.transparent and arguments else outside(last, *arguments))
@@ -613,6 +648,8 @@ class Evaluator:
     def _as_alias(self, declaration: Declaration, env: Environment) -> Values:
         """A variable that is used as a type: what it is set to is one."""
         language, value = declaration.model.language, declaration.value_node
+        if declaration.kind == "class":
+            return self.applied(language, language.class_value(declaration), ())
         if declaration.kind != "variable" or value is None or not language.aliases_by_value:
             return self.value_of_declaration(declaration, env)
         return self._alias(declaration, value, env)
@@ -636,18 +673,29 @@ class Evaluator:
             return UNKNOWN
         arguments = node.child_by_field_name("arguments")
         given = list(arguments.named_children) if arguments is not None else []
-        return self.called(model, self.infer(model, function), given)
+        types = node.child_by_field_name("type_arguments")
+        call = Call(
+            model,
+            given,
+            self.type_arguments(model, types) if types is not None else (),
+            partial(model.language.expected, self, model, node),
+        )
+        return self.called(model, self.infer(model, function), given, call)
 
-    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]") -> Values:
+    def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
         """What calling the values gives."""
         found = []
+        call = call or Call(model, given)
         for value in values:
             if isinstance(value, Class):
-                found.append(one(Instance(value.declaration, value.arguments)))
+                found.append(
+                    one(Instance(value.declaration, value.arguments or call.types or self._open(value.declaration)))
+                )
             elif isinstance(value, Function):
-                found.append(self.returns(value.declaration, value.receiver, (model, given)))
+                found.append(self.returns(value.declaration, value.receiver, replace(call, bound=value.bound)))
             elif isinstance(value, Outside):
-                found.append(model.language.outside_call(self, value, given, model))
+                made = model.language.outside_call(self, value, given, model)
+                found.append(frozenset(map(partial(_given_types, model.language, call.types), made)))
             elif isinstance(value, Instance):
                 found.append(model.language.call_of_instance(self, model, value, given))
             else:
@@ -658,16 +706,12 @@ class Evaluator:
         self,
         declaration: Declaration,
         receiver: Instance | Class | None = None,
-        given: "tuple[Model, list[tree_sitter.Node]] | None" = None,
+        call: Call | None = None,
     ) -> Values:
         """What a call of a function gives."""
         language = declaration.model.language
-        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
-            declaration.name, declaration.scope, [declaration]
-        )
-        env = dict(self._seen_from(symbol, receiver))
         if declaration.type_node is not None:
-            env |= self._from_arguments(declaration, receiver, *(given or (declaration.model, [])))
+            env = self.call_environment(declaration, receiver, call or Call(declaration.model))
             values = language.as_type(self.denoted(declaration.model, declaration.type_node, env))
             return language.returned_type(self, declaration, values)
         mark = (declaration.key, receiver)
@@ -691,32 +735,43 @@ class Evaluator:
             self._returned[mark] = found
         return found
 
-    def _from_arguments(
-        self,
-        declaration: Declaration,
-        receiver: Instance | Class | None,
-        model: Model,
-        given: "list[tree_sitter.Node]",
-    ) -> dict[Key | str, Values]:
-        """What a function's own type parameters stand for, as the arguments tell."""
+    def _open(self, declaration: Declaration) -> tuple[Values, ...]:
+        """The type parameters of a class of which nothing is said: anything of their bounds."""
+        parameters = declaration.model.language.parameters(self, declaration)
+        return tuple(self.denoted_by(Meaning(frozenset({symbol}))) | UNKNOWN for symbol in parameters)
+
+    def call_environment(self, declaration: Declaration, receiver: Instance | Class | None, call: Call) -> Environment:
+        """What type parameters stand for in a call: as it says, as its arguments tell, as it is wanted; else any of their bound."""
         language = declaration.model.language
-        own = {symbol.key for symbol in language.parameters(self, declaration)}
-        found: dict[Key | str, Values] = {}
+        symbol = declaration.model.by_name_byte.get(declaration.name_node.start_byte) or BoundSymbol(
+            declaration.name, declaration.scope, [declaration]
+        )
+        seen = {**self._seen_from(symbol, receiver), **dict(call.bound)}
+        every = language.parameters(self, declaration)
+        own = {symbol.key for symbol in every}
         if not own or declaration.inner is None:
-            return found
+            return seen
+        found: dict[Key | str, Values] = dict(zip((symbol.key for symbol in every), call.types, strict=False))
         parameters = [
             symbol.declarations[0]
             for symbol in declaration.inner.symbols.values()
             if symbol.declarations[0].kind == "parameter"
         ]
-        arguments: list[Callable[[], Values]] = [partial(self.infer, model, node) for node in given]
+        arguments: list[Callable[[], Values] | None] = [
+            None if node is None else partial(self.infer, call.model, node) for node in call.given
+        ]
         if language.names_self and declaration.owner is not None and receiver is not None:
             arguments.insert(0, lambda: one(receiver))
-        for parameter, values in zip(parameters, arguments, strict=False):
-            if parameter.type_node is not None:
-                for key, bound in self._bound_by(declaration.model, parameter.type_node, own, values):
+        wants = [(parameter.type_node, values) for parameter, values in zip(parameters, arguments, strict=False)]
+        for node, values in (*wants, (declaration.type_node, call.wanted)):
+            if node is not None and values is not None and not own <= found.keys():
+                for key, bound in self._bound_by(declaration.model, node, own, values):
                     found.setdefault(key, bound)
-        return found
+        for symbol in every:
+            if not found.get(symbol.key, UNKNOWN) - UNKNOWN:
+                found.pop(symbol.key, None)
+                found[symbol.key] = language.as_type(self.denoted_by(Meaning(frozenset({symbol})), found)) | UNKNOWN
+        return {**seen, **found}
 
     def _bound_by(
         self, model: Model, node: "tree_sitter.Node", own: set[Key], values: Callable[[], Values]
@@ -732,7 +787,24 @@ class Evaluator:
                     yield symbol.key, values()
         elif node.type in language.type_arguments and node.named_children:
             parts = node.named_children[-1].named_children
-            if len(parts) == 1:
+            declared = [
+                each
+                for symbol in self.type_meaning(model, node.named_children[0]).symbols
+                for each in symbol.declarations
+            ]
+            classes = {each for each in declared if each.kind == "class"}
+            if classes:
+                given = [
+                    base.arguments
+                    for value in values()
+                    if isinstance(value, Class | Instance)
+                    for base in self.line_of_descent(value)
+                    if isinstance(base, Class) and base.declaration in classes
+                ]
+                for arguments in given:
+                    for part, argument in zip(parts, arguments, strict=False):
+                        yield from self._bound_by(model, part, own, partial(frozenset, argument))
+            elif len(parts) == 1:
                 is_class = model.text(node.named_children[0]) in _CLASSES
                 inner_values = partial(self._unwrapped, language, values, is_class=is_class)
                 yield from self._bound_by(model, parts[0], own, inner_values)
@@ -743,6 +815,13 @@ class Evaluator:
 
 def _value_declarations(symbol: BoundSymbol, *, as_type: bool) -> Sequence[Declaration]:
     return symbol.declarations[0].model.language.defining(symbol, as_type=as_type)
+
+
+def _given_types(language: "LanguageRules", types: tuple[Values, ...], value: Value) -> Value:
+    """What an outside call gives that is given types of the project: a collection of these, else what nobody knows."""
+    if not isinstance(value, Outside) or all(isinstance(each, Outside) for values in types for each in values):
+        return value
+    return Outside(value.name, types) if value.name.rpartition(".")[2] in language.elements else Unknown()
 
 
 def _order(value: Value) -> tuple[int, object]:
