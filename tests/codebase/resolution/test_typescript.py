@@ -276,3 +276,38 @@ def test_only_what_is_proven_to_be_another_is_left_out(tmp_path: Path, code: str
     use = f"import {{ Box, Def, wait }} from './typed'\nimport {{ absent, run }} from 'absent'\n{code}\n"
     found = bindings(tmp_path, {"typed.ts": TYPED, "use.ts": use}, "Def.kind")
     assert found == {"typed.ts:1": "certain", **({"use.ts:3": binding} if binding else {})}
+
+
+UNION = """\
+export class Coin { readonly kind!: "coin"; worth = 1 }
+export class Note { readonly kind!: "note"; worth = 2 }
+export class Card { readonly kind!: "card" | "token"; worth = 3 }
+export type Money = Coin | Note | Card
+export interface Pay { (money: Money): void }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("m.§worth", [1, 2, 3]),
+        ("if (m.kind === 'note') m.§worth", [2]),
+        ("if (m.kind !== 'note') m.§worth", [1, 3]),
+        ("if (m.kind === 'note') return; m.§worth", [1, 3]),
+        ("if (m.kind === 'note') { go() } m.§worth", [1, 2, 3]),
+        ("if (m.kind === 'note') { go() } else m.§worth", [1, 3]),
+        ("if (!(m.kind === 'note' || m instanceof Coin)) m.§worth", [3]),
+        ("if (m.kind === 'note' || go()) m.§worth", [1, 2, 3]),
+        ("m.kind === 'token' && m.§worth", [3]),
+        ("m.kind === 'coin' ? 1 : m.§worth", [2, 3]),
+        ("if (m instanceof Coin) m.§worth", [1]),
+        ("if (n.kind === 'note') m.§worth", [1, 2, 3]),
+        ("switch (m.kind) { case 'coin': break; case 'note': { m.§worth } }", [2]),
+        ("switch (m.kind) { case 'coin': case 'note': m.§worth }", [1, 2, 3]),
+    ],
+)
+def test_of_a_union_is_left_what_the_conditions_around_a_place_leave(
+    tmp_path: Path, body: str, lines: list[int]
+) -> None:
+    use = f"import {{ Coin, Money, Pay }} from './money'\nexport const pay: () => Pay = () => (m) => {{ {body} }}\n"
+    assert meaning(tmp_path, {"money.ts": UNION, "use.ts": use}) == [f"money.ts:{line}" for line in lines]

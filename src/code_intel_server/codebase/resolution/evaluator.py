@@ -398,6 +398,8 @@ class Evaluator:
         self._depth += 1
         try:
             found = self._infer(model, node)
+            if len(found) > 1 and (node.type in model.language.names or node.type in model.language.members):
+                found = model.language.narrowed(self, model, node, found)
         finally:
             self._depth -= 1
             self._active.discard(key)

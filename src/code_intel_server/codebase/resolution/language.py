@@ -191,6 +191,10 @@ class LanguageRules:
         """Whether a scope's symbol is not seen from a place within it."""
         return False
 
+    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+        """What of the values of a name are left where it stands."""
+        return values
+
     def expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
         """What the place of an expression wants it to be."""
         return NO_VALUES

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from code_intel_server.codebase.resolution.evaluator import NO_MEANING, NOT_KNOWN, SELF, Call, Meaning
 from code_intel_server.codebase.resolution.language import LanguageRules
@@ -592,6 +592,35 @@ class TypeScript(LanguageRules):
             return outside("list", ev.called(model, ev.infer(model, arguments[0]), []))
         return super().outside_call(ev, called, arguments, model)
 
+    def narrowed(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node", values: Values) -> Values:
+        """Of several types those that the conditions around a place leave: `x.kind === "a"`, its `case`, `instanceof`."""
+        found, text = values, model.text(node)
+        for tested, given, holds in _comparisons(node):
+            left = [value for value in found if self._fits(ev, model, value, text, tested, given) is not (not holds)]
+            found = frozenset(left) or found
+        return found
+
+    @staticmethod
+    def _fits(
+        ev: "Evaluator", model: Model, value: object, text: str, tested: "tree_sitter.Node", given: "tree_sitter.Node"
+    ) -> bool | None:
+        """Whether a value fulfils a comparison of it or of a member of it; None where that is not known."""
+        if not isinstance(value, Instance):
+            return None
+        if model.text(tested) == text:
+            classes = [each for each in ev.infer(model, given) if isinstance(each, Class)]
+            if any(value.declaration in _line(ev, each) for each in classes):
+                return None if all(value.declaration != each.declaration for each in classes) else True
+            return any(each.declaration in _line(ev, value) for each in classes) if classes else None
+        holder, name = (tested.child_by_field_name(field) for field in ("object", "property"))
+        if holder is None or name is None or model.text(holder) != text or given.type != "string":
+            return None
+        kinds: set[str] = set()
+        for symbol in ev.member(value, model.text(name)).symbols:
+            for one_ in symbol.declarations:
+                kinds |= _literals(one_.model, one_.type_node) or {""}
+        return None if not kinds or "" in kinds else model.text(given).strip("'\"") in kinds
+
     # Types that are wanted
 
     def expected_class(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
@@ -637,17 +666,15 @@ class TypeScript(LanguageRules):
         return UNKNOWN
 
     def _expected_return(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
-        scope = model.scope_at(node.start_byte if node.type != "arrow_function" else node.end_byte - 1).around(
-            "function"
-        )
-        function = scope.owner if scope else None
+        scope = model.scope_at(node.start_byte).around("function")
+        function = model.nameless_at.get(node.byte_range) or (scope.owner if scope else None)
         if function is None:
             return NO_VALUES
         if function.type_node is not None:
             return self.as_type(ev.denoted(model, function.type_node))
         if function.node.type in _FUNCTIONS:
             wanted = self.expected(ev, model, function.node)
-            known = frozenset(value for value in wanted if isinstance(value, Function))
+            known = frozenset(value for value in wanted if isinstance(value, Function | Instance))
             return (ev.called(model, known, []) if known else NO_VALUES) | (wanted & UNKNOWN)
         return UNKNOWN if function.scope.owner is not None and function.scope.owner.node.type == "object" else NO_VALUES
 
@@ -735,6 +762,8 @@ class TypeScript(LanguageRules):
                 found.append(
                     self._argument(ev, value.declaration, index, value.receiver, Call(model, bound=value.bound))
                 )
+            elif isinstance(value, Instance):
+                found += [self._argument(ev, each, index, value, Call(model)) for each in _signatures(ev, value)]
         return union(found) or UNKNOWN
 
     # Patterns
@@ -951,6 +980,98 @@ def _signatures(ev: "Evaluator", value: Instance) -> Iterator[Declaration]:
             for child in (node.child_by_field_name("body") or node).named_children:
                 if child.type in {"call_signature", "construct_signature"}:
                     yield base.declaration.model.nameless_at[child.byte_range]
+
+
+def _line(ev: "Evaluator", value: Class | Instance) -> list[Declaration]:
+    """A class and all of the project that it is built on."""
+    return [base.declaration for base in ev.line_of_descent(value) if isinstance(base, Class)]
+
+
+def _inner(node: "tree_sitter.Node | None") -> "tree_sitter.Node | None":
+    """What is in brackets."""
+    while node is not None and node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[0]
+    return node
+
+
+Comparison: TypeAlias = "tuple[tree_sitter.Node, tree_sitter.Node, bool]"
+"""What is compared, with what, and whether they are the same."""
+
+
+def _comparisons(node: "tree_sitter.Node") -> Iterator[Comparison]:
+    """The comparisons whose outcome is known where something stands."""
+    child, parent = node, node.parent
+    while parent is not None:
+        if parent.type == "switch_case" and not fills(parent, "value", child):
+            yield from _case(parent)
+        elif parent.type in {"if_statement", "ternary_expression"} and not fills(parent, "condition", child):
+            yield from _parts(parent.child_by_field_name("condition"), holds=fills(parent, "consequence", child))
+        elif parent.type == "binary_expression" and fills(parent, "right", child):
+            operator = parent.child_by_field_name("operator")
+            if operator is not None and operator.type in {"&&", "||"}:
+                yield from _parts(parent.child_by_field_name("left"), holds=operator.type == "&&")
+        elif parent.type == "statement_block":
+            for before in parent.named_children:
+                if before.start_byte >= child.start_byte:
+                    break
+                body, other = map(before.child_by_field_name, ("consequence", "alternative"))
+                if before.type == "if_statement" and other is None and _leaves(body):
+                    yield from _parts(before.child_by_field_name("condition"), holds=False)
+        child, parent = parent, parent.parent
+
+
+def _parts(condition: "tree_sitter.Node | None", *, holds: bool) -> Iterator[Comparison]:
+    """The single comparisons of a condition that are known where the whole is."""
+    node = _inner(condition)
+    operator = node.child_by_field_name("operator") if node is not None else None
+    if node is None or operator is None:
+        return
+    if node.type == "unary_expression" and operator.type == "!":
+        yield from _parts(node.child_by_field_name("argument"), holds=not holds)
+    left, right = (node.child_by_field_name(field) for field in ("left", "right"))
+    if left is None or right is None:
+        return
+    if operator.type == ("&&" if holds else "||"):
+        for part in (left, right):
+            yield from _parts(part, holds=holds)
+    elif operator.type in {"===", "==", "instanceof"}:
+        yield left, right, holds
+    elif operator.type in {"!==", "!="}:
+        yield left, right, not holds
+
+
+def _case(case: "tree_sitter.Node") -> Iterator[Comparison]:
+    """What a case says of what is switched on, unless the one before may go on in it."""
+    before = case.prev_named_sibling
+    switch = case.parent.parent if case.parent is not None else None
+    tested = _inner(switch.child_by_field_name("value")) if switch is not None else None
+    label = case.child_by_field_name("value")
+    if tested is not None and label is not None and (before is None or _leaves(before)):
+        yield tested, label, True
+
+
+def _leaves(node: "tree_sitter.Node | None") -> bool:
+    """Whether what is behind a statement is not reached from it."""
+    while node is not None and node.type in {"statement_block", "switch_case"} and node.named_children:
+        node = node.named_children[-1]
+    return node is not None and node.type in {
+        "return_statement",
+        "throw_statement",
+        "continue_statement",
+        "break_statement",
+    }
+
+
+def _literals(model: Model, node: "tree_sitter.Node | None") -> set[str]:
+    """The texts that a type allows; none where it allows more."""
+    while node is not None and node.type in {"type_annotation", "parenthesized_type"}:
+        node = node.named_children[0]
+    if node is None or node.type not in {"literal_type", "union_type"}:
+        return set()
+    if node.type == "literal_type":
+        return {model.text(node).strip("'\"")}
+    every = [_literals(model, part) for part in node.named_children]
+    return set().union(*every) if all(every) else set()
 
 
 def _type_parameters(scope: Scope | None) -> Iterator[BoundSymbol]:
