@@ -44,6 +44,7 @@ SHALLOW = 4
 _ELSEWHERE = frozenset({"import", "export"})
 """Kinds of declarations that stand for what is declared elsewhere."""
 _MOST_VALUES = 30
+_ASKED_AT_ONCE = 50
 _CLASSES = frozenset({"type", "Type", "Class"})
 """Types of classes themselves."""
 
@@ -129,13 +130,20 @@ class Evaluator:
         self._returned: dict[tuple[Key, Value | None], Values] = {}
         self._active: set[object] = set()
         self._once: dict[object, Any] = {}
+        self._denotes: dict[tuple[str, int, frozenset[tuple[Key | str, Values]]], Values] = {}
+        self._lines: dict[Value, list[Value]] = {}
         self._depth = 0
         self._cuts = 0
+        self._asked = 0
+        self._is_late = False
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
-        return time.thread_time() > self._deadline
+        """Whether the time is over; the clock is asked now and then, since that costs as much as many answers."""
+        self._asked += 1
+        if self._asked % _ASKED_AT_ONCE == 1:
+            self._is_late = time.thread_time() > self._deadline
+        return self._is_late
 
     def once(self, key: object, answer: Callable[[], Answered], meanwhile: Any = frozenset()) -> Answered:
         """What `answer` gives; asked once for a key, and not again while it works on it: then it is `meanwhile`."""
@@ -320,6 +328,10 @@ class Evaluator:
 
     def line_of_descent(self, value: Class | Instance) -> list[Value]:
         """A class and all it is built on, the nearest first; what is not of the project or not known stands among them."""
+        known = self._lines.get(value)
+        if known is not None:
+            return known
+        cuts = self._cuts
         first = Class(value.declaration, value.arguments)
         seen: dict[object, Value] = {value.declaration.key: first}
         pending: list[Class] = [first]
@@ -334,8 +346,10 @@ class Evaluator:
                         pending.append(added)
                 else:
                     seen.setdefault(base, base)
-        line = list(seen.values())
-        return line[1:] if isinstance(value, Instance) and value.above else line
+        line = list(seen.values())[isinstance(value, Instance) and value.above :]
+        if cuts == self._cuts:
+            self._lines[value] = line
+        return line
 
     def bases_of(self, declaration: Declaration, env: Environment = _EMPTY) -> list[Value]:
         """What a class is directly built on, in order."""
@@ -538,11 +552,19 @@ class Evaluator:
         if self._depth > self.depth or self.late:
             self._cuts += 1
             return UNKNOWN
+        key = (model.path, node.id, frozenset(env.items()))
+        known = self._denotes.get(key)
+        if known is not None:
+            return known
+        cuts = self._cuts
         self._depth += 1
         try:
-            return self._denoted(model, node, env)
+            found = self._denoted(model, node, env)
         finally:
             self._depth -= 1
+        if cuts == self._cuts:
+            self._denotes[key] = found
+        return found
 
     def _denoted(self, model: Model, node: "tree_sitter.Node", env: Environment) -> Values:
         language, kind = model.language, node.type
@@ -676,12 +698,7 @@ class Evaluator:
         arguments = node.child_by_field_name("arguments")
         given = list(arguments.named_children) if arguments is not None else []
         types = node.child_by_field_name("type_arguments")
-        call = Call(
-            model,
-            given,
-            self.type_arguments(model, types) if types is not None else (),
-            partial(model.language.expected, self, model, node),
-        )
+        call = Call(model, given, self.type_arguments(model, types) if types is not None else ())
         return self.called(model, self.infer(model, function), given, call)
 
     def called(self, model: Model, values: Values, given: "list[tree_sitter.Node]", call: Call | None = None) -> Values:
@@ -767,7 +784,7 @@ class Evaluator:
         wants = [(parameter.type_node, values) for parameter, values in zip(parameters, arguments, strict=False)]
         for node, values in (*wants, (declaration.type_node, call.wanted)):
             if node is not None and values is not None and not own <= found.keys():
-                for key, bound in self._bound_by(declaration.model, node, own, values):
+                for key, bound in self._bound_by(declaration.model, node, own - found.keys(), values):
                     found.setdefault(key, bound)
         for symbol in every:
             if not found.get(symbol.key, UNKNOWN) - UNKNOWN:

@@ -195,10 +195,6 @@ class LanguageRules:
         """What of the values of a name are left where it stands."""
         return values
 
-    def expected(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values:
-        """What the place of an expression wants it to be."""
-        return NO_VALUES
-
     def special(self, ev: "Evaluator", model: Model, node: "tree_sitter.Node") -> Values | None:
         """What an expression stands for that no table knows; None for what is no special one."""
         return None

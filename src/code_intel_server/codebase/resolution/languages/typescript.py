@@ -881,6 +881,9 @@ class TypeScript(LanguageRules):
 
     def padded(self, ev: "Evaluator", one: Declaration, arguments: tuple[Values, ...]) -> tuple[Values, ...]:
         """With the defaults of those that are left out."""
+        return ev.once(("padded", one.key, arguments), partial(self._padded, ev, one, arguments), arguments)
+
+    def _padded(self, ev: "Evaluator", one: Declaration, arguments: tuple[Values, ...]) -> tuple[Values, ...]:
         parameters = self.parameters(ev, one)
         found = list(arguments)
         for symbol in parameters[len(arguments) :]:
