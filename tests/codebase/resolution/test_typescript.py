@@ -311,3 +311,14 @@ def test_of_a_union_is_left_what_the_conditions_around_a_place_leave(
 ) -> None:
     use = f"import {{ Coin, Money, Pay }} from './money'\nexport const pay: () => Pay = () => (m) => {{ {body} }}\n"
     assert meaning(tmp_path, {"money.ts": UNION, "use.ts": use}) == [f"money.ts:{line}" for line in lines]
+
+
+def test_what_is_added_to_another_module_may_be_what_others_add_to_it(tmp_path: Path) -> None:
+    adds = 'declare module "./index" {{\n  interface Known {{ {} }}\n}}\nexport {{}}\n'
+    files = {"index.ts": "export {}\n", "a.ts": adds.format("a: 1"), "b.ts": adds.format("b: 1")}
+    assert bindings(tmp_path, files, at="a.ts:2") == {"a.ts:2": "certain", "b.ts:2": "possible"}
+
+
+def test_what_a_function_sets_on_its_declared_this_is_a_member_of_that(tmp_path: Path) -> None:
+    code = "export interface Till { ring: number }\nexport function set(this: Till) {\n  this.ring = 1\n}\n"
+    assert bindings(tmp_path, {"a.ts": code}, "Till.ring") == {"a.ts:1": "certain", "a.ts:3": "certain"}

@@ -213,6 +213,7 @@ class TypeScript(LanguageRules):
                 and function.owner.name
                 and function.parent
                 and function.parent.kind != "class"
+                and _declared_this(function.owner.node) is None
             ):
                 model.bind(one_, function)
             return
@@ -474,6 +475,8 @@ class TypeScript(LanguageRules):
                 pattern = pattern.parent
             values = self._pattern(ev, model, pattern) if pattern else UNKNOWN
             return Meaning.of([ev.follow(own), ev.members(values, own.name)])
+        if parent is not None and _augments(parent):
+            return Meaning(frozenset({own}), unknown=True)
         if parent is None or own.scope.owner is None or own.scope.owner.node.type != "object":
             return None
         values = self.expected(ev, model, own.scope.owner.node)
@@ -539,9 +542,8 @@ class TypeScript(LanguageRules):
         while scope is not None and scope.kind != "class":
             owner = scope.owner
             if scope.kind == "function" and owner is not None and owner.node.type in _WITH_THIS:
-                first = _first_parameter(owner.node)
-                declared = first.child_by_field_name("type") if first is not None else None
-                if first is not None and declared is not None and (first.text or b"").startswith(b"this"):
+                declared = _declared_this(owner.node)
+                if declared is not None:
                     return self.as_type(ev.denoted(model, declared))
                 if owner.node.type != "method_definition":
                     return one(Instance(owner)) if owner.name else UNKNOWN
@@ -963,9 +965,24 @@ class JavaScript(TypeScript):
     queries: ClassVar[Sequence[str]] = ("javascript", "javascript_own")
 
 
-def _first_parameter(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+def _declared_this(function: "tree_sitter.Node") -> "tree_sitter.Node | None":
+    """The type of a function's parameter `this`."""
     parameters = function.child_by_field_name("parameters")
-    return parameters.named_children[0] if parameters is not None and parameters.named_children else None
+    first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
+    is_this = first is not None and (first.text or b"").startswith(b"this")
+    return first.child_by_field_name("type") if first is not None and is_this else None
+
+
+def _augments(declaration: "tree_sitter.Node") -> bool:
+    """Whether it is added to another module: `declare module "other" { … }`."""
+    block = (
+        declaration.parent.parent
+        if declaration.parent and declaration.parent.type == "export_statement"
+        else declaration.parent
+    )
+    around = block.parent if block is not None else None
+    name = around.child_by_field_name("name") if around is not None and around.type == "module" else None
+    return name is not None and name.type == "string"
 
 
 def _add(model: Model, table: dict[str, BoundSymbol], one_: Declaration) -> None:
