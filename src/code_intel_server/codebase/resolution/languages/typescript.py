@@ -862,7 +862,10 @@ class TypeScript(LanguageRules):
             return self._looked_up(ev, model, node, env)
         if kind == "conditional_type":
             parts = map(node.child_by_field_name, ("consequence", "alternative"))
-            return union(ev.denoted(model, part, env) for part in parts if part is not None) | UNKNOWN
+            every = {ev.denoted(model, part, env) for part in parts if part is not None}
+            known = [values for values in every if any(isinstance(value, Class | Function) for value in values)]
+            # Which of two it is is not looked for: a member of either is possible, not certain.
+            return (known[0] if len(known) == 1 else NO_VALUES) | UNKNOWN
         if kind == "tuple_type":
             return outside("tuple", *(self.as_type(ev.denoted(model, part, env)) for part in node.named_children))
         if kind in {"member_expression", "call_expression"}:
