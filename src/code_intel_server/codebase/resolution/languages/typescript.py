@@ -863,7 +863,9 @@ class TypeScript(LanguageRules):
         if kind == "conditional_type":
             parts = map(node.child_by_field_name, ("consequence", "alternative"))
             every = {ev.denoted(model, part, env) for part in parts if part is not None}
-            known = [values for values in every if any(isinstance(value, Class | Function) for value in values)]
+            known = [
+                values for values in every if any(isinstance(value, Class | Instance | Function) for value in values)
+            ]
             # Which of two it is is not looked for: a member of either is possible, not certain.
             return (known[0] if len(known) == 1 else NO_VALUES) | UNKNOWN
         if kind == "tuple_type":
